@@ -42,12 +42,12 @@ async def test_each_proposal_takes_one_key(tmp_path: Path) -> None:
     learning = learning_of(hermes)
     propose(learning, "likes tea", "hates tea", "has a dog")
     async with hermes.terminal() as terminal:
-        await terminal.sees("3 proposed changes to decide on: /learn or Alt-L")
+        await terminal.sees("3 proposed changes to review: /learn or Alt-L")
         terminal.type(ALT_L)
         for number, key, said in (
             (1, "y", "Kept as change"),
-            (2, "n", "Not kept"),
-            (3, "s", "It waits."),
+            (2, "n", "Rejected"),
+            (3, "s", "Left for later."),
         ):
             await terminal.until(
                 lambda shown, number=number: (
@@ -57,7 +57,7 @@ async def test_each_proposal_takes_one_key(tmp_path: Path) -> None:
             terminal.type(key)
             await terminal.sees(said)
         shown = await terminal.until(
-            lambda shown: "1 kept, 1 put aside, 1 waiting: /learn." in shown
+            lambda shown: "1 kept, 1 rejected, 1 to review: /learn." in shown
         )
         assert "│ +- likes tea" in shown
         assert "\x1b[32m+- likes tea" in terminal.coloured
@@ -81,11 +81,11 @@ async def test_other_words_leave_the_proposals_waiting_and_are_said(
         hermes = InstalledHermes(tmp_path, server.url)
         propose(learning_of(hermes), "likes tea")
         async with hermes.terminal() as terminal:
-            await terminal.sees("to decide on")
+            await terminal.sees("to review")
             terminal.type(ALT_L)
             await terminal.sees("Keep it?")
             terminal.type("hello there" + ENTER)
-            await terminal.sees("1 waiting: /learn.")
+            await terminal.sees("1 to review: /learn.")
             await terminal.sees("Hello.")
         assert [one.status for one in learning_of(hermes).proposals.all()] == [
             "pending"
@@ -106,7 +106,7 @@ async def test_a_review_ends_with_one_line_that_names_the_key(tmp_path: Path) ->
             await terminal.sees(READY)
             terminal.type("hello" + ENTER)
             line = (
-                "Learned: memory: add user. 1 to approve (p1). Decide: /learn or Alt-L"
+                "Learned: memory: add user. 1 to approve (p1). Review: /learn or Alt-L"
             )
             await terminal.until(lambda shown: line in shown)
             terminal.type(ALT_L)
@@ -120,7 +120,7 @@ async def test_a_dumb_terminal_decides_with_lines(tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path, "http://127.0.0.1:9/v1")
     propose(learning_of(hermes), "likes tea")
     async with hermes.terminal(TERM="dumb") as terminal:
-        await terminal.sees("to decide on")
+        await terminal.sees("to review")
         terminal.type("/learn\n")
         await terminal.sees("Keep it?")
         terminal.type("y\n")

@@ -455,7 +455,9 @@ async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
                 second.type("and then?" + ENTER)
                 await second.until(lambda shown: "queued › and then?" in shown)
                 shown = await second.until(
-                    lambda shown: "Another terminal or program works on this" in shown
+                    lambda shown: (
+                        "Another terminal or program is working on this" in shown
+                    )
                 )
                 assert "› run it" in shown
                 assert "terminal cat go.pipe" in shown
@@ -483,7 +485,7 @@ async def test_what_is_queued_is_held_back_when_the_turn_is_stopped(
             terminal.type("go home" + ENTER)
             await terminal.until(lambda shown: "queued › go home" in shown)
             terminal.type(ESCAPE)
-            await terminal.sees("1 message not sent yet. Enter sends it.")
+            await terminal.sees("1 message not sent yet. Press Enter to send it.")
             await terminal.until(lambda shown: "held › go home" in shown)
             assert len(server.posts) == 1
             terminal.type(ENTER)
@@ -506,7 +508,7 @@ async def test_the_press_that_stopped_a_turn_does_not_count_for_leaving(
         terminal.type("count" + ENTER)
         await terminal.sees("one two")
         terminal.type(CTRL_C)
-        await terminal.sees("Interrupted; what was written is kept.")
+        await terminal.sees("Interrupted. The reply so far was saved.")
         await terminal.sees("tokens")
         terminal.type(CTRL_C)
         await terminal.sees("Ctrl-C again")

@@ -33,7 +33,7 @@ async def test_a_chat_from_the_banner_to_the_way_back(tmp_path: Path) -> None:
             await terminal.sees("Hello to you, too.")
             await terminal.sees("28 tokens")
             terminal.type(CTRL_D)
-            shown = await terminal.sees("Go on with: hermes --resume ")
+            shown = await terminal.sees("Resume with: hermes --resume ")
             assert await terminal.ends() == 0
         session = shown.rpartition("--resume ")[2].split()[0]
         assert "hello there" in (await hermes.run("sessions", "show", session)).out
@@ -65,7 +65,7 @@ async def test_ctrl_c_interrupts_the_turn_and_keeps_the_text(tmp_path: Path) -> 
             terminal.type("count" + ENTER)
             await terminal.sees("one two")
             terminal.type(CTRL_C)
-            await terminal.sees("Interrupted; what was written is kept.")
+            await terminal.sees("Interrupted. The reply so far was saved.")
             terminal.type("are you there?" + ENTER)
             await terminal.sees("I am still here.")
         told = msgspec.json.decode(server.posts[-1].body)["messages"]
@@ -220,7 +220,7 @@ async def test_a_resumed_chat_shows_where_it_was(tmp_path: Path) -> None:
         async with hermes.terminal("--continue") as terminal:
             await terminal.sees("The answer of before.")
             shown = await terminal.sees(READY)
-            assert "Going on with session" in shown
+            assert "Resuming session" in shown
 
 
 async def test_a_failure_is_said_and_the_chat_goes_on(tmp_path: Path) -> None:
@@ -328,3 +328,37 @@ async def test_one_question_at_a_terminal_is_interrupted_by_ctrl_c(
         terminal.type(CTRL_C)
         await terminal.sees("hermes --resume")
         assert await terminal.ends() == 130
+
+
+async def test_commands_of_the_table_work_in_the_chat(tmp_path: Path) -> None:
+    async with ModelServer("yes") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal(TERM="dumb") as terminal:
+            await terminal.sees("› ")
+            terminal.type("is it?\n")
+            await terminal.sees("28 tokens")
+            for line, shown in (
+                ("/sessions", "Continue one with: /resume ID"),
+                ("/search is it", "row 2"),
+                ("/history 1", "hermes"),
+                ("/jobs", "There are no jobs yet"),
+                ("/context", "your words"),
+                ("/memory", "MEMORY.md"),
+                ("/skills", "bundled"),
+                ("/tools", "read_file"),
+                ("/mcp", "There are no MCP servers"),
+                ("/approvals", "Approvals: ask"),
+                ("/approvals some", "expected one of ask, auto-edit, full"),
+                ("/config", "display.color"),
+                ("/codex-runtime", "codex"),
+                ("/diff", "No files were changed."),
+                ("/export talk.md", "talk.md"),
+                ("/branch", "a copy of"),
+                ("/queue", "The queue is empty."),
+                ("/learn", "Nothing to review."),
+                ("/undo 5", "There is only 1 turn"),
+                ("/redo", "There is nothing to redo."),
+            ):
+                terminal.type(f"{line}\n")
+                await terminal.sees(shown)
+        assert "## Hermes" in (hermes.work / "talk.md").read_text()

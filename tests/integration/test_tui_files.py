@@ -31,13 +31,13 @@ def test_history_that_can_not_be_written_or_read_stops_nothing_and_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     InputHistory(tmp_path / "missing" / "history").append_string("x")
-    assert "is not kept" in caplog.text
+    assert "cannot write the input history" in caplog.text
     (tmp_path / "history").write_text('"first"\n"cut o\n"last"\n')
     assert list(InputHistory(tmp_path / "history").load_history_strings()) == [
         "last",
         "first",
     ]
-    assert "left out" in caplog.text
+    assert "skipping an unreadable line" in caplog.text
     caplog.clear()
     assert list(InputHistory(tmp_path / "none").load_history_strings()) == []
     assert caplog.text == ""
@@ -49,7 +49,7 @@ def test_a_draft_of_a_dead_process_is_found_in_its_folder_only(tmp_path: Path) -
         "import sys; from pathlib import Path; from hermes.settings.home import Home\n"
     )
     code += "from hermes.surfaces.tui.drafts import Drafts\n"
-    code += "Drafts(Home(Path(sys.argv[1])), Path('/somewhere')).keep('half a thought')"
+    code += "Drafts(Home(Path(sys.argv[1])), Path('/somewhere')).save('half a thought')"
     subprocess.run([sys.executable, "-c", code, str(home.root)], check=True)
     assert Drafts(home, Path("/elsewhere")).recover() == ""
     mine = Drafts(home, Path("/somewhere"))
@@ -57,7 +57,7 @@ def test_a_draft_of_a_dead_process_is_found_in_its_folder_only(tmp_path: Path) -
     assert [path.name for path in (home.root / "drafts").iterdir()] == [
         f"{os.getpid()}.json"
     ]
-    mine.keep("")
+    mine.save("")
     assert list((home.root / "drafts").iterdir()) == []
 
 
@@ -88,7 +88,7 @@ def test_the_path_of_a_picture_becomes_the_picture(tmp_path: Path) -> None:
         f"file://{picture}".replace(" ", "%20"),
     ):
         pastes = Pastes()
-        mark = pastes.take(written)
+        mark = pastes.insert(written)
         assert mark == "[picture shot one.png]"
         assert [image.source for image in pastes.pictures(f"look: {mark}")] == [
             str(picture)

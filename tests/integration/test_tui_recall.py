@@ -10,7 +10,7 @@ from hermes.events import Bus
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.settings import Home, Settings
-from hermes.surfaces.tui.resume_summary import recall
+from hermes.surfaces.tui.resume_summary import show_summary
 from hermes.surfaces.tui.session_view import ChatView
 
 
@@ -31,7 +31,7 @@ def say(app: App, session: str, text: str, answer: str, *, results: int = 0) -> 
 
 def recalled(app: App, session: str) -> str:
     screen = FakeScreen(echoes=True)
-    assert not recall(app, ChatView(screen, session), screen)
+    assert not show_summary(app, ChatView(screen, session), screen)
     return screen.text
 
 

@@ -23,7 +23,10 @@ from hermes.store import Store
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
 
-UNKNOWN = "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
+OUTCOME_UNKNOWN = (
+    "Outcome unknown: Hermes stopped during this call. "
+    "It may or may not have taken effect; check before you continue."
+)
 
 _END_OF_REPLY = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)
 """Events after which the streamed text is in the log, or void."""

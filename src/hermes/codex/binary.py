@@ -11,11 +11,12 @@ import msgspec
 
 from hermes.children.helper_programs import find_program, skipped_program
 from hermes.codex.failures import INSTALL, CodexGone
+from hermes.errors import os_reason
 
 OLDEST, NEWEST = (0, 130), (0, 166)
 """The versions that this package is tested with, and everything between them."""
-_ANSWER = 20.0  # seconds for a program that only prints something
-_MISUSE = 2  # the exit code for arguments that it does not know
+_RUN_TIMEOUT_S = 20.0  # seconds for a program that only prints something
+_USAGE_EXIT_CODE = 2  # the exit code for arguments that it does not know
 _TRIPLES = {
     ("Linux", "x86_64"): ("linux-x64", "x86_64-unknown-linux-musl"),
     ("Linux", "aarch64"): ("linux-arm64", "aarch64-unknown-linux-musl"),
@@ -34,7 +35,7 @@ class Ran(msgspec.Struct, frozen=True):
     @property
     def is_misuse(self) -> bool:
         """Whether the program does not know these arguments."""
-        return self.code == _MISUSE
+        return self.code == _USAGE_EXIT_CODE
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -140,15 +141,15 @@ async def run_once(
         )
     except OSError as error:
         raise CodexGone(
-            f"{program} can't be started ({(error.strerror or str(error)).lower()}).",
+            f"{program} can't be started ({os_reason(error)}).",
             hint=INSTALL,
         ) from error
     try:
-        async with asyncio.timeout(_ANSWER):
+        async with asyncio.timeout(_RUN_TIMEOUT_S):
             out, err = await process.communicate()
     except TimeoutError as error:
         raise CodexGone(
-            f"{program} {' '.join(arguments)} did not end within {_ANSWER:.0f} seconds."
+            f"{program} {' '.join(arguments)} did not end within {_RUN_TIMEOUT_S:.0f} seconds."
         ) from error
     finally:
         if process.returncode is None:

@@ -54,7 +54,7 @@ ARGUMENTS = (
 )
 
 
-_ASIDE_STEPS = 16  # model calls of a turn beside the sessions
+_MAX_ASIDE_CALLS = 16  # model calls of a turn beside the sessions
 _RESTRICTED: Mapping[str, Any] = {
     "default_permissions": ":read-only",
     "web_search": "disabled",
@@ -135,7 +135,7 @@ class CodexEngine:
             yield CodexRuntime(
                 codex,
                 msgspec.structs.replace(company, lender=lender),
-                max_steps=_ASIDE_STEPS,
+                max_steps=_MAX_ASIDE_CALLS,
             )
         finally:
             await codex.close()

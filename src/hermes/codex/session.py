@@ -42,8 +42,8 @@ log = logging.getLogger("hermes.codex")
 
 T = TypeVar("T")
 
-_TOOLS = 15.0  # seconds for Hermes' tool server to start
-_HEARD = 10_000  # notifications that may wait; then codex has to
+_TOOL_SERVER_TIMEOUT_S = 15.0  # seconds for Hermes' tool server to start
+_MAX_WAITING_NOTIFICATIONS = 10_000  # notifications that may wait; then codex has to
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,16 +251,16 @@ class CodexSession:
         if "mcp_servers" not in self._setup.config:
             return
         try:
-            async with asyncio.timeout(_TOOLS):
+            async with asyncio.timeout(_TOOL_SERVER_TIMEOUT_S):
                 await self._lent.wait()
         except TimeoutError:
             log.warning(
                 "Hermes' tool server did not start for codex within %g seconds; going on without it",
-                _TOOLS,
+                _TOOL_SERVER_TIMEOUT_S,
             )
 
     async def _start(self, cwd: Path) -> Client:
-        self._queue = asyncio.Queue(_HEARD)
+        self._queue = asyncio.Queue(_MAX_WAITING_NOTIFICATIONS)
         self._meter = UsageTracker()
         self._lent.clear()
         self._client = client = await Client.start(

@@ -35,9 +35,11 @@ log = logging.getLogger("hermes.codex")
 Heard = asyncio.Queue[wire.CodexNotification | asyncio.Event | None]
 """What codex tells, in order; an event is set when everything before it was taken in; None is the end."""
 
-_LOOK = 0.1  # seconds between looks at the deadlines and at what was said meanwhile
-_STOP = 0.4  # seconds for each step of an interrupt; there are two
-_PROGRESS = (
+_CHECK_INTERVAL_S = (
+    0.1  # seconds between looks at the deadlines and at what was said meanwhile
+)
+_INTERRUPT_STEP_S = 0.4  # seconds for each step of an interrupt; there are two
+_PROGRESS_METHODS = (
     "item/",
     "turn/",
     "thread/tokenUsage/",
@@ -45,8 +47,8 @@ _PROGRESS = (
 _OUTPUT_TIMEOUT_S = (
     0.5  # for codex to write down a command's output that it did not report
 )
-_OUTPUT_LOOK_S = 0.02
-_AGAIN = "Send your message again to continue."
+_OUTPUT_POLL_S = 0.02
+_SEND_AGAIN = "Send your message again to continue."
 _BACKGROUND = "Still running when the turn ended."
 
 
@@ -210,7 +212,7 @@ class CodexTurn:
                 notice.set()
                 continue
             events = projector.feed(notice)
-            if notice.method.startswith(_PROGRESS):
+            if notice.method.startswith(_PROGRESS_METHODS):
                 self._moved = self._reacted = loop.time()
             await self._tell(events)
             while projector.without_output:
@@ -225,7 +227,7 @@ class CodexTurn:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_OUTPUT_TIMEOUT_S):
                 while (output := await self._output(command.id)) is None:  # noqa: ASYNC110 - a file has no event
-                    await asyncio.sleep(_OUTPUT_LOOK_S)
+                    await asyncio.sleep(_OUTPUT_POLL_S)
         self._projector.without_output.remove(command)
         text = NO_OUTPUT if output is None else output.text
         await self._tell(
@@ -262,7 +264,7 @@ class CodexTurn:
         loop = asyncio.get_running_loop()
         last = loop.time()
         while True:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_CHECK_INTERVAL_S)
             now = loop.time()
             if self._asking.waiting:
                 self._asked += now - last
@@ -272,7 +274,7 @@ class CodexTurn:
                 return late
             if now - max(self._moved, self._reacted) > self._limits.sign_of_life:
                 if not await self._reacts():
-                    return f"Codex stopped responding, so its process was ended. {_AGAIN} {BACK}"
+                    return f"Codex stopped responding, so its process was ended. {_SEND_AGAIN} {BACK}"
                 self._reacted = loop.time()
             await self._pass_on()
 
@@ -284,7 +286,7 @@ class CodexTurn:
     def _late(self, now: float) -> str:
         limits = self._limits
         silent = now - self._moved
-        end = f"Everything up to then was saved. {_AGAIN}"
+        end = f"Everything up to then was saved. {_SEND_AGAIN}"
         if limits.turn and now - self._began - self._asked > limits.turn:
             return f"The turn took longer than {limits.turn:g} seconds (codex.turn_timeout) and was stopped. {end}"
         if self._projector.working:
@@ -341,17 +343,20 @@ class CodexTurn:
                 "turn/interrupt",
                 {**about, "turnId": projector.turn},
                 dict[str, Any],
-                timeout=_STOP,
+                timeout=_INTERRUPT_STEP_S,
             )
             await self._client.request(
-                "thread/backgroundTerminals/clean", about, dict[str, Any], timeout=_STOP
+                "thread/backgroundTerminals/clean",
+                about,
+                dict[str, Any],
+                timeout=_INTERRUPT_STEP_S,
             )
         except CodexRefused as error:  # it had just ended
             log.info("codex had nothing to interrupt: %s", error.message)
         except CodexFailed:
             return False
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_STOP):
+            async with asyncio.timeout(_INTERRUPT_STEP_S):
                 if not follow.done():
                     await asyncio.wait({follow})
                 await self._hear_commands_end()

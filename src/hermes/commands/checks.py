@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.commands.views import FAIL, OK, WARN
-from hermes.errors import HermesError
+from hermes.errors import HermesError, os_reason
 from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
 from hermes.settings.parse import SettingProblem
@@ -148,7 +148,7 @@ def _missing_home(site: Site, error: OSError, elsewhere: str) -> Finding:
             f"Remove the link, {elsewhere}",
         )
     if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         return Finding(
             "home",
             FAIL,
@@ -289,11 +289,7 @@ def state_file(site: Site) -> list[Finding]:
     ):
         return [Finding("sessions", OK, "no state.db yet")]
     if isinstance(info, OSError) or not stat.S_ISREG(info.st_mode):
-        reason = (
-            (info.strerror or str(info)).lower()
-            if isinstance(info, OSError)
-            else "not a file"
-        )
+        reason = os_reason(info) if isinstance(info, OSError) else "not a file"
         return [
             Finding(
                 "sessions",

@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from hermes.children.process_tree import describe_exit
 from hermes.installation import install_hint
 from hermes.mcp.definitions import Listing, listing
-from hermes.mcp.failures import Closed, ServerFailed, ServerRefused, leaves
-from hermes.mcp.rate_limit import NotificationFilter
-from hermes.mcp.safe_text import one_line
-from hermes.mcp.server_address import Address
+from hermes.mcp.safe_text import (
+    ConnectionClosed,
+    ServerFailed,
+    ServerRefused,
+    leaves,
+    one_line,
+)
+from hermes.mcp.server_config import ServerAddress
+from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.stdio_server import ServerChild
 from hermes.settings.sections import McpToolSettings
 
@@ -28,10 +33,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.mcp")
 
-_FRESH = 60.0
-"""Seconds for which a listing is believed without asking again."""
-_LEAVING = 3.0
-_LAST_WORDS = 0.5
+_LISTING_MAX_AGE_S = 60.0
+_CLOSE_TIMEOUT_S = 3.0
+_STDERR_TIMEOUT_S = 0.5
 _OVER = frozenset((401, 403, 404))
 """Refusals after which a service has to be greeted again."""
 
@@ -46,7 +50,7 @@ class McpConnection:
 
     def __init__(
         self,
-        address: Address,
+        address: ServerAddress,
         chosen: McpToolSettings,
         elicit: "Elicit",
         on_end: "OnEnd",
@@ -116,7 +120,7 @@ class McpConnection:
     async def tools(self) -> Listing:
         """What the server offers now; asked again when it said that this has changed, or after a while."""
         async with self._listing_lock:
-            if time.monotonic() - self._listed > _FRESH:
+            if time.monotonic() - self._listed > _LISTING_MAX_AGE_S:
                 self._listed = (
                     time.monotonic()
                 )  # a change that is announced from here on counts
@@ -140,20 +144,22 @@ class McpConnection:
         self._closing.set()
         if not self._ready.done():
             self._task.cancel()  # it is still opening: there is nothing to say goodbye to
-        done, _ = await asyncio.wait([self._task], timeout=_LEAVING)
+        done, _ = await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT_S)
         if not done:
             self._task.cancel()
-            await asyncio.wait([self._task], timeout=_LEAVING)
+            await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT_S)
 
     async def _asking(self, ask: "Callable[[Peer], Awaitable[_T]]") -> _T:
         if self._peer is None or self._task.done():
             raise self.failure or ServerFailed("it has ended")
         try:
             return await ask(self._peer)
-        except Closed as closed:
+        except ConnectionClosed as closed:
             await asyncio.wait(
                 [self._task],
-                timeout=_LAST_WORDS if not self._closing.is_set() else _LEAVING,
+                timeout=_STDERR_TIMEOUT_S
+                if not self._closing.is_set()
+                else _CLOSE_TIMEOUT_S,
             )
             if self._task.done():
                 raise self.failure or ServerFailed("it has ended") from closed
@@ -239,7 +245,7 @@ class McpConnection:
                     hint="Check its url, and the network.",
                     said=self._said(error),
                 )
-        if any(isinstance(error, Closed) for error in errors):
+        if any(isinstance(error, ConnectionClosed) for error in errors):
             return self._gone()
         return ServerFailed(
             f"something unexpected went wrong ({type(errors[0]).__name__})",

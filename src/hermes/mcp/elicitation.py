@@ -12,9 +12,9 @@ from hermes.mcp.safe_text import one_line, plain
 
 DECLINE = "Decline"
 _DONE = "Done"
-_TRIES = 3
-_FIELDS = 20
-_MESSAGE = 2_000
+_MAX_TRIES = 3
+_MAX_FIELDS = 20
+_MAX_MESSAGE_CHARACTERS = 2_000
 _YES = frozenset(("yes", "y", "true", "1", "on"))
 _NO = frozenset(("no", "n", "false", "0", "off"))
 
@@ -27,7 +27,7 @@ async def answer(
     server: str, params: Mapping[str, Any], ask: AskUser
 ) -> dict[str, Any]:
     """The server's question answered by the user, as the protocol wants it."""
-    message = plain(str(params.get("message", "")))[:_MESSAGE]
+    message = plain(str(params.get("message", "")))[:_MAX_MESSAGE_CHARACTERS]
     try:
         if params.get("mode") == "url":
             await _visit(server, message, str(params.get("url", "")), ask)
@@ -55,7 +55,7 @@ async def _form(
 ) -> dict[str, Any]:
     head = f"The MCP server {server} asks: {message}"
     fields = schema.get("properties", {})
-    if not isinstance(fields, dict) or len(fields) > _FIELDS:
+    if not isinstance(fields, dict) or len(fields) > _MAX_FIELDS:
         raise Declined
     if not fields:
         if (await ask(head, ("Yes", DECLINE))).strip().lower() not in _YES:
@@ -81,7 +81,7 @@ async def _field(
     wanted = f"{label}: {about}" if about else label
     text = f"{intro}\n{wanted}{'' if is_required else ' (may be left empty)'}"
     options = (*choices, DECLINE)
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         given = (await ask(text, options)).strip()
         if given.lower() == DECLINE.lower() and DECLINE not in choices:
             raise Declined

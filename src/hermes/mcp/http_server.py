@@ -9,7 +9,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from hermes import __version__
-from hermes.mcp.failures import ServerFailed
+from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.stdio_server import MAX_MESSAGE_BYTES
 
 _LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))

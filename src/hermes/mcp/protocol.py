@@ -21,15 +21,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from hermes import __version__
 from hermes.mcp.definitions import RawTool
-from hermes.mcp.failures import Closed, ServerFailed, ServerRefused
-from hermes.mcp.rate_limit import NotificationFilter
+from hermes.mcp.safe_text import ConnectionClosed, ServerFailed, ServerRefused
+from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.stdio_server import ServerChild
 
-_PAGES = 50
-_ROUNDS = 10
+_MAX_PAGES = 50
+_MAX_INPUT_ROUNDS = 10
 """How often a call may come back with another question."""
-_NOISE = 50
-"""Lines in a row that are no messages: a server that writes so many speaks something else."""
+_MAX_NOISE_LINES = 50
+"""A server that writes more lines in a row that are not messages does not speak MCP."""
 
 _ANSWER = re.compile(
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,12})\s*,\s*"(?:result|error)"\s*:'
@@ -77,7 +77,7 @@ class Peer:
             return []
         found: list[RawTool] = []
         cursor: str | None = None
-        for _ in range(_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await _asked(
                 self._session.list_tools(
                     params=types.PaginatedRequestParams(cursor=cursor)
@@ -94,7 +94,7 @@ class Peer:
     ) -> dict[str, Any]:
         """Calls a tool, as often as the server wants to know something first. Cancelling tells the server."""
         params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_INPUT_ROUNDS):
             request = types.CallToolRequest(params=params)
             # Not the library's `call_tool`: it matches results against patterns of the server's own making.
             result = await _asked(
@@ -116,7 +116,7 @@ class Peer:
                     "request_state": result.request_state,
                 }
             )
-        raise ServerRefused(f"it asked for input more than {_ROUNDS} times")
+        raise ServerRefused(f"it asked for input more than {_MAX_INPUT_ROUNDS} times")
 
     async def _answer(self, key: str, asked: Any) -> Any:
         meta = asked.params.meta if asked.params else None
@@ -168,7 +168,7 @@ async def _asked(request: Awaitable[Any]) -> Any:
         return await request
     except MCPError as error:
         if error.error.code == types.CONNECTION_CLOSED:
-            raise Closed(error.error.message) from error
+            raise ConnectionClosed(error.error.message) from error
         raise ServerRefused(error.error.message) from error
     except ValidationError as error:
         raise ServerRefused(
@@ -201,7 +201,7 @@ async def over_pipes(
             async for line in child.lines():
                 message = _message(line, gate)
                 noise = noise + 1 if message is None else 0
-                if noise > _NOISE:
+                if noise > _MAX_NOISE_LINES:
                     raise ServerFailed(
                         "it does not speak MCP: its output is something else"
                     )

@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, os_reason
 from hermes.mcp.safe_text import one_line, plain
 from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 
-LIMIT = 30_000
-"""Characters that are shown whole; of more, the head and the tail."""
-_HEAD = 10_000
-_FILES = 50
-_PICTURES_SHOWN = 10
-_MAX_PICTURE = 5 * 1024 * 1024
+MAX_SHOWN_CHARACTERS = 30_000
+"""Of longer results, the head and the tail are shown."""
+_HEAD_CHARACTERS = 10_000
+_MAX_FILES = 50
+_MAX_PICTURES = 10
+_MAX_PICTURE_BYTES = 5 * 1024 * 1024
 _PICTURES = {
     "image/png": (b"\x89PNG\r\n\x1a\n", ".png"),
     "image/jpeg": (b"\xff\xd8\xff", ".jpg"),
@@ -51,7 +51,7 @@ class ResultFiles:
             key=lambda path: path.lstat().st_mtime,
             reverse=True,
         )
-        for path in files[_FILES - 1 :]:
+        for path in files[_MAX_FILES - 1 :]:
             path.unlink(missing_ok=True)
 
 
@@ -59,10 +59,10 @@ class ResultReader:
     """Reads the result of one call."""
 
     def __init__(
-        self, server: str, shelf: ResultFiles, redact: Callable[[str], str]
+        self, server: str, files: ResultFiles, redact: Callable[[str], str]
     ) -> None:
         self._server = server
-        self._shelf = shelf
+        self._files = files
         self._redact = redact
         self._images: list[Image] = []
 
@@ -86,12 +86,12 @@ class ResultReader:
     def capped(self, text: str) -> str:
         """The text, harmless; a long one with a hole, and all of it in a file."""
         text = self._redact(plain(text))
-        if len(text) <= LIMIT:
+        if len(text) <= MAX_SHOWN_CHARACTERS:
             return text
         where = self._kept(text.encode(), ".txt", "all of it is")
-        tail = LIMIT - _HEAD
-        note = f"[{len(text) - LIMIT:,} of {len(text):,} characters left out here; {where}]"
-        return f"{text[:_HEAD]}\n{note}\n{text[-tail:]}"
+        tail = MAX_SHOWN_CHARACTERS - _HEAD_CHARACTERS
+        note = f"[{len(text) - MAX_SHOWN_CHARACTERS:,} of {len(text):,} characters left out here; {where}]"
+        return f"{text[:_HEAD_CHARACTERS]}\n{note}\n{text[-tail:]}"
 
     def _block(self, block: Mapping[str, Any]) -> str:
         match block.get("type"):
@@ -135,14 +135,14 @@ class ResultReader:
         ):
             return self._file(block.get("data"), kind or "a picture")
         try:
-            path = self._shelf.keep(content, self._server, ending)
+            path = self._files.keep(content, self._server, ending)
         except OSError as error:
-            return f"[a picture that could not be kept: {(error.strerror or str(error)).lower()}]"
+            return f"[a picture that could not be kept: {os_reason(error)}]"
         self._images.append(Image(source=str(path), media_type=kind))
         return ""
 
     def _is_enough(self, content: bytes) -> bool:
-        return len(content) > _MAX_PICTURE or len(self._images) >= _PICTURES_SHOWN
+        return len(content) > _MAX_PICTURE_BYTES or len(self._images) >= _MAX_PICTURES
 
     def _file(self, data: object, kind: str) -> str:
         content = _decoded(data)
@@ -152,9 +152,9 @@ class ResultReader:
 
     def _kept(self, content: bytes, ending: str, what: str) -> str:
         try:
-            return f"{what} in {self._shelf.keep(content, self._server, ending)}"
+            return f"{what} in {self._files.keep(content, self._server, ending)}"
         except OSError as error:
-            return f"it could not be kept: {(error.strerror or str(error)).lower()}"
+            return f"it could not be kept: {os_reason(error)}"
 
 
 def source(server: str) -> str:

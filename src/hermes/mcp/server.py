@@ -10,30 +10,33 @@ from typing import Any
 from hermes.core.ports import ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.mcp import elicitation
-from hermes.mcp.call_timeout import CallTimeout
 from hermes.mcp.connection import McpConnection
 from hermes.mcp.definitions import Definition, Listing, is_server_name
-from hermes.mcp.failures import ServerFailed, ServerRefused
 from hermes.mcp.results import ResultReader, source, unusable
-from hermes.mcp.safe_text import Redaction, one_line
-from hermes.mcp.server_address import address_of, bad_name
-from hermes.mcp.server_context import ServerContext, ServerStatus, State
-from hermes.mcp.tool_pins import Agreement
+from hermes.mcp.safe_text import Redaction, ServerFailed, ServerRefused, one_line
+from hermes.mcp.server_config import (
+    ServerContext,
+    ServerState,
+    ServerStatus,
+    address_of,
+    bad_name,
+)
+from hermes.mcp.server_limits import CallTimeout
+from hermes.mcp.tool_pins import PinnedTools
 from hermes.primitives.backoff import delay_s
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.tools import ToolResult
 from hermes.settings.sections import McpServerSettings
 
-_MAX_WAIT = 60.0
-"""The longest time between two attempts, in seconds."""
+_MAX_RETRY_DELAY_S = 60.0
 
 
 class _Call:
     """A call that runs: whom to ask, one question at a time, and its clock."""
 
-    def __init__(self, context: ToolContext, patience: CallTimeout) -> None:
+    def __init__(self, context: ToolContext, timeout: CallTimeout) -> None:
         self.context = context
-        self.patience = patience
+        self.timeout = timeout
         self.asking = asyncio.Lock()
 
 
@@ -46,14 +49,14 @@ class McpServer:
     """A server by its name in the settings."""
 
     def __init__(
-        self, name: str, settings: McpServerSettings, place: ServerContext
+        self, name: str, settings: McpServerSettings, context: ServerContext
     ) -> None:
         self.name = name
         self.settings = settings
-        self._place = place
-        self._agreement = Agreement(name, place.pins)
+        self._context = context
+        self._pins = PinnedTools(name, context.pins)
         self._listing = (
-            place.listings.load(name, settings) if is_server_name(name) else None
+            context.listings.load(name, settings) if is_server_name(name) else None
         )
         self._connection: McpConnection | None = None
         self._connections: set[McpConnection] = set()
@@ -92,7 +95,7 @@ class McpServer:
             state=state,
             detail=detail,
             hint=self._failure.hint if self._failure and state == "failed" else "",
-            retry_in=max(0.0, self._retry_at - self._place.now())
+            retry_in=max(0.0, self._retry_at - self._context.now())
             if state == "failed"
             else 0.0,
             tools=len(listing.tools),
@@ -101,7 +104,7 @@ class McpServer:
             pid=connection.pid if connection and connection.alive else 0,
         )
 
-    def _state(self) -> tuple[State, str]:
+    def _state(self) -> tuple[ServerState, str]:
         if not self.settings.enabled:
             return "off", "it is not enabled"
         if self._connection is not None and self._connection.alive:
@@ -121,32 +124,32 @@ class McpServer:
 
     def changed(self) -> tuple[str, ...]:
         """Tools that are not what was accepted."""
-        return self._agreement.changed(self._listing or Listing())
+        return self._pins.changed(self._listing or Listing())
 
     def is_changed(self, tool: str) -> bool:
         """Whether a tool is not what was accepted."""
-        return self._agreement.is_changed(tool, self._listing or Listing())
+        return self._pins.is_changed(tool, self._listing or Listing())
 
     def offered(self) -> Mapping[str, Definition]:
         """The tools to offer a model, as they were accepted."""
         if self._listing is None or not self.settings.enabled:
             return {}
         try:
-            return self._agreement.offered(self._listing)
+            return self._pins.offered(self._listing)
         except HermesError as error:
             self._fail(error)
             return {}
 
     def accept(self) -> None:
         """The user accepts every tool as it is now."""
-        self._agreement.accept(self._listing or Listing())
+        self._pins.accept(self._listing or Listing())
 
     async def connected(self) -> McpConnection:
         """The connection, opened if need be. ServerFailed says why there is none."""
         if self._connection is not None and self._connection.alive:
             return self._connection
         if self._opening is None:
-            wait = self._retry_at - self._place.now()
+            wait = self._retry_at - self._context.now()
             if wait > 0 and self._failure is not None:
                 raise ServerFailed(
                     f"{self._failure.message}; it is tried again in {wait:.0f} s",
@@ -159,8 +162,8 @@ class McpServer:
 
     async def _open(self) -> McpConnection:
         try:
-            self._place.make_folders()
-            address = address_of(self.name, self.settings, self._place)
+            self._context.make_folders()
+            address = address_of(self.name, self.settings, self._context)
             connection = McpConnection(
                 address, self.settings.tools, self._elicit, self._ended
             )
@@ -193,7 +196,7 @@ class McpServer:
             raise unusable(self.name, "it is not enabled", "Nothing was done.")
         try:
             connection = await self.connected()
-            await self._agreement.ensure(
+            await self._pins.ensure(
                 tool, lambda: self._definition(connection, tool), context
             )
         except (ServerFailed, ServerRefused, TimeoutError) as failure:
@@ -233,19 +236,19 @@ class McpServer:
         arguments: Mapping[str, Any],
         call: _Call,
     ) -> ToolResult:
-        reading = ResultReader(self.name, self._place.shelf, self._redact)
+        reading = ResultReader(self.name, self._context.files, self._redact)
 
         async def told(
             progress: float, total: float | None, message: str | None
         ) -> None:
-            call.patience.heard()
+            call.timeout.extend()
             share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
             call.context.show(
                 f"{self._redact(one_line(message or ''))} ({share})\n".lstrip()
             )
 
         try:
-            async with call.patience:
+            async with call.timeout:
                 raw = await connection.call(tool, arguments, told)
         except TimeoutError:
             await self._silent(connection)
@@ -283,14 +286,14 @@ class McpServer:
         call = _running.get() or (self._calls[0] if len(self._calls) == 1 else None)
         if call is None:
             return {"action": "decline"}
-        with call.patience.standing():
+        with call.timeout.paused():
             async with call.asking:
                 return await elicitation.answer(self.name, params, call.context.ask)
 
     def _learn(self, listing: Listing) -> None:
         if listing != self._listing:
             self._listing = listing
-            self._place.listings.save(self.name, self.settings, listing)
+            self._context.listings.save(self.name, self.settings, listing)
 
     def _works(self) -> None:
         self._failures = self._timeouts = 0
@@ -320,11 +323,11 @@ class McpServer:
         self._failures += 1
         wait_s = 0.0
         if self._failures > 1:
-            wait_s = delay_s(self._failures - 1, first_s=1.0, max_s=_MAX_WAIT)
-        self._retry_at = self._place.now() + wait_s
+            wait_s = delay_s(self._failures - 1, first_s=1.0, max_s=_MAX_RETRY_DELAY_S)
+        self._retry_at = self._context.now() + wait_s
 
     def _tell(self) -> None:
-        self._place.on_change(self.status())
+        self._context.on_change(self.status())
 
     def _wait_for_calls(self) -> None:
         """Leaves the server when nobody has called it for a while."""

@@ -21,9 +21,9 @@ from hermes.settings.sections import McpServerSettings
 
 log = logging.getLogger("hermes.mcp")
 
-_NOT_WAITED_FOR = 600.0
+_LATE_FOR_S = 600.0
 """Seconds for which no session waits for a server that was too late for one."""
-_MAX_FILE = 64 * 1024 * 1024
+_MAX_FILE_BYTES = 64 * 1024 * 1024
 
 
 class Cached(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class Listings:
     def is_late(self, name: str) -> bool:
         """Whether a session has waited in vain not long ago."""
         try:
-            return 0 <= time.time() - self._late(name).stat().st_mtime < _NOT_WAITED_FOR
+            return 0 <= time.time() - self._late(name).stat().st_mtime < _LATE_FOR_S
         except OSError:
             return False
 
@@ -171,7 +171,7 @@ class ToolPins:
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        content = file.read(_MAX_FILE + 1)
-    if len(content) > _MAX_FILE:
+        content = file.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
         raise OSError("it is too large")
     return content

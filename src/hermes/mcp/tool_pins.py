@@ -13,7 +13,7 @@ ACCEPT = "Use it as it is now"
 REFUSE = "Don't use it"
 
 
-class Agreement:
+class PinnedTools:
     """The pins of one server, and what follows from them."""
 
     def __init__(self, server: str, pins: ToolPins) -> None:

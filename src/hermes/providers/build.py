@@ -24,8 +24,8 @@ from hermes.providers.routing import (
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
-_LOCAL_FIRST_BYTE = 300.0  # a local server may first have to load the model
-_REMOTE_FIRST_BYTE = 60.0
+_LOCAL_FIRST_BYTE_TIMEOUT_S = 300.0  # a local server may first have to load the model
+_REMOTE_FIRST_BYTE_TIMEOUT_S = 60.0
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -127,7 +127,11 @@ def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
             else chosen.reasoning_summary,
         ),
     )
-    usual = _LOCAL_FIRST_BYTE if is_local(route.base_url) else _REMOTE_FIRST_BYTE
+    usual = (
+        _LOCAL_FIRST_BYTE_TIMEOUT_S
+        if is_local(route.base_url)
+        else _REMOTE_FIRST_BYTE_TIMEOUT_S
+    )
     deadlines = HttpTimeouts(
         connect=chosen.connect_timeout,
         first_byte=chosen.first_byte_timeout or usual,

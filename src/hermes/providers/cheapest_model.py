@@ -11,7 +11,7 @@ from hermes.providers.catalogue import ModelFacts
 from hermes.providers.quirks import GENERIC, family_of
 from hermes.providers.routing import Route, route_facts
 
-_READ_PER_WRITTEN = 8  # tokens: work on the side reads much and writes little
+_INPUT_PER_OUTPUT_TOKEN = 8  # tokens: work on the side reads much and writes little
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -56,4 +56,6 @@ def cheapest(main: Route, need: Need) -> Route | None:
 def _price(route: Route) -> float:
     """About how dear a model is, for comparing; infinite when that is not known."""
     prices = route_facts(route).prices
-    return prices.input * _READ_PER_WRITTEN + prices.output if prices else math.inf
+    return (
+        prices.input * _INPUT_PER_OUTPUT_TOKEN + prices.output if prices else math.inf
+    )

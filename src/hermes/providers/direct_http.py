@@ -17,10 +17,10 @@ from hermes.providers.http_response import ConnectionBroken
 if TYPE_CHECKING:
     import ssl
 
-_KEPT = 16  # idle connections per server
-_KEPT_SECONDS = 30.0
-_MAX_HEAD = 64 * 1024
-_CHUNK = 64 * 1024
+_MAX_IDLE_CONNECTIONS = 16  # idle connections per server
+_IDLE_TIMEOUT_S = 30.0
+_MAX_HEAD_BYTES = 64 * 1024
+_READ_BYTES = 64 * 1024
 
 
 class Direct:
@@ -61,7 +61,7 @@ class Direct:
         """Takes a connection back whose answer has ended."""
         waiting = self._idle.setdefault(server, [])
         waiting.append(exchange)
-        if len(waiting) > _KEPT:
+        if len(waiting) > _MAX_IDLE_CONNECTIONS:
             waiting.pop(0).close()
 
     def close(self) -> None:
@@ -95,7 +95,9 @@ class Http11Connection:
         self._server = server
         self._reader = reader
         self._writer = writer
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
+        self._http = h11.Connection(
+            h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES
+        )
         self._fresh = True
         self._waiting_since = 0.0
         self.status = 0
@@ -106,7 +108,7 @@ class Http11Connection:
         ended = self._reader.at_eof() or self._writer.transport.is_closing()
         return (
             not ended
-            and now - self._waiting_since < _KEPT_SECONDS
+            and now - self._waiting_since < _IDLE_TIMEOUT_S
             and not self._has_news()
         )
 
@@ -179,7 +181,7 @@ class Http11Connection:
     async def _event(self) -> h11.Event:
         try:
             while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._reader.read(_CHUNK))
+                self._http.receive_data(await self._reader.read(_READ_BYTES))
         except (OSError, h11.RemoteProtocolError) as error:
             raise ConnectionBroken(str(error)) from error
         if isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.core.decompression import CompressionError, Decompressor
+from hermes.primitives.decompression import CompressionError, Decompressor
 from hermes.providers.http_response import ConnectionBroken, HttpResponse
 from hermes.providers.quirks import is_local
 
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from hermes.providers.direct_http import Direct, Http11Connection
     from hermes.providers.proxied_http import Proxied
 
-MAX_RESPONSE = 128 * 1024 * 1024
-MAX_ERROR_BODY = 64 * 1024
-_DRAIN = 0.2  # seconds to wait for the end of a body whose content is complete, so that the connection can be used again
+MAX_RESPONSE_BYTES = 128 * 1024 * 1024
+MAX_ERROR_BODY_BYTES = 64 * 1024
+_DRAIN_TIMEOUT_S = (
+    0.2  # for the end of a complete body, so that the connection can be reused
+)
 
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")
 
@@ -213,9 +215,10 @@ class HttpReply:
 
     def _counted(self, piece: bytes) -> bytes:
         self._size += len(piece)
-        if self._size > MAX_RESPONSE:
+        if self._size > MAX_RESPONSE_BYTES:
             raise TransportFailure(
-                "too_large", f"the answer is larger than {MAX_RESPONSE // 2**20} MiB"
+                "too_large",
+                f"the answer is larger than {MAX_RESPONSE_BYTES // 2**20} MiB",
             )
         return piece
 
@@ -252,14 +255,14 @@ class HttpReply:
     async def read_error(self) -> bytes:
         """What can be had of an error's body. Its status is known; a body that fails adds nothing to it."""
         try:
-            return await self.read_all(MAX_ERROR_BODY)
+            return await self.read_all(MAX_ERROR_BODY_BYTES)
         except TransportFailure:
             return b""
 
     async def drain(self) -> None:
         """Take the end of a body that has said all it has to say, so that the connection can be used again."""
         try:
-            async with asyncio.timeout(_DRAIN):
+            async with asyncio.timeout(_DRAIN_TIMEOUT_S):
                 while await self._answer.chunk():
                     pass
         except (TimeoutError, ConnectionBroken):

@@ -18,9 +18,9 @@ from hermes.providers.catalogue import ModelFacts, Prices
 from hermes.providers.http_client import HttpTimeouts
 from hermes.schema.model import ModelEvent, ModelRequest, Retrying
 
-_FIRST_DELAY = 0.5
-_LONGEST_DELAY = 20.0
-_LEAST_PATIENCE = 5.0  # an attempt with less time than this is not worth making
+_FIRST_DELAY_S = 0.5
+_MAX_DELAY_S = 20.0
+_MIN_ATTEMPT_S = 5.0  # an attempt with less time than this is not worth making
 
 
 class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,10 +245,10 @@ class Resilient:
             return None
         delay = failure.retry_after
         if delay is None:
-            longest = delay_s(course.tries, first_s=_FIRST_DELAY, max_s=_LONGEST_DELAY)
+            longest = delay_s(course.tries, first_s=_FIRST_DELAY_S, max_s=_MAX_DELAY_S)
             delay = longest * (0.5 + self._chance() / 2)
         left = course.left(self._clock()) - delay
-        if delay > course.patience.waiting - course.waited or left < _LEAST_PATIENCE:
+        if delay > course.patience.waiting - course.waited or left < _MIN_ATTEMPT_S:
             return None
         course.waited += delay
         course.first_byte = left

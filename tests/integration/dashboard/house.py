@@ -13,8 +13,7 @@ from websockets.typing import Origin, Subprotocol
 
 from hermes.app import App, build
 from hermes.settings import Home, Secrets, Settings
-from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.scopes import Scope
+from hermes.surfaces.dashboard.credentials import Keyring, Scope
 from hermes.surfaces.dashboard.server import ServedDashboard, serve
 
 PATIENCE = 30.0

@@ -8,14 +8,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from starlette.routing import Mount, Route, WebSocketRoute
 from tests.integration.dashboard.house import House, opened
 from websockets.exceptions import InvalidStatus
 
 from hermes.settings import Secrets
-from hermes.surfaces.dashboard.gate.gate import AccessGate
-from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.scopes import SCOPES, Scope
+from hermes.surfaces.dashboard.credentials import SCOPES, Keyring, Scope
+from hermes.surfaces.web.application import WebApplication
 
 
 def _example(path: str) -> str:
@@ -46,29 +44,22 @@ async def _status(house: House, path: str, **options: Any) -> int:
 async def test_every_route_refuses_without_a_credential_and_without_its_scope(
     house: House,
 ) -> None:
-    gate = house.served.application
-    assert isinstance(gate, AccessGate)
-    routes = gate._app.routes  # type: ignore[attr-defined]
-    assert len(routes) > 50
-    for route in routes:
-        if isinstance(route, Mount):
-            assert route.path == "/api/plugins"
-            assert (await house.client.get("/api/plugins/x/y")).status_code == 401
-            continue
-        assert isinstance(route, Route | WebSocketRoute)
-        path = _example(route.path)
-        if isinstance(route, WebSocketRoute):
+    endpoints = house.served.endpoints
+    assert len(endpoints) > 50
+    assert (await house.client.get("/api/plugins/x/y")).status_code == 401
+    for endpoint in endpoints:
+        path = _example(endpoint.path)
+        if endpoint.method == "WEBSOCKET":
             assert await _status(house, path, token="") == 401, path
             assert await _status(
                 house, path, headers={"Authorization": "Bearer hd_x.y"}, token=""
             ) in {401, 429}, path
             continue
-        for method in (route.methods or set()) - {"HEAD"}:
-            answer = await house.client.request(method, path)
-            if path == "/login":
-                assert answer.status_code in {200, 401, 429}
-            else:
-                assert answer.status_code == 401, (method, path, answer.text)
+        answer = await house.client.request(endpoint.method, path)
+        if path == "/login":
+            assert answer.status_code in {200, 401, 429}
+        else:
+            assert answer.status_code == 401, (endpoint.method, path, answer.text)
 
 
 async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
@@ -93,17 +84,19 @@ async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
             assert repr(endpoint.need) in answer.json()["error"]
 
 
-async def test_the_table_and_the_routes_are_the_same(house: House) -> None:
-    gate = house.served.application
-    assert isinstance(gate, AccessGate)
-    for route in gate._app.routes:  # type: ignore[attr-defined]
-        if isinstance(route, Mount):
-            continue
-        protocol = "websocket" if isinstance(route, WebSocketRoute) else "http"
-        for method in getattr(route, "methods", None) or {"GET"}:
-            assert house.served.table.find(protocol, method, _example(route.path)), (
-                route.path
-            )
+async def test_the_table_and_the_endpoints_are_the_same(house: House) -> None:
+    application, served = house.served.application, house.served
+    assert isinstance(application, WebApplication)
+    assert application.routes is served.routes
+    assert len(served.routes.routes) == len(served.endpoints)
+    for endpoint in served.endpoints:
+        is_socket = endpoint.method == "WEBSOCKET"
+        protocol, method = (
+            ("websocket", "GET") if is_socket else ("http", endpoint.method)
+        )
+        found = served.routes.find(protocol, method, _example(endpoint.path))
+        assert found is not None
+        assert found.route.need == endpoint.need
 
 
 async def test_what_is_not_there_looks_the_same_to_strangers(house: House) -> None:
@@ -349,7 +342,7 @@ async def test_a_new_key_makes_everything_void_at_once(house: House) -> None:
 
 async def test_a_credential_is_of_one_kind_and_ends(house: House) -> None:
     keys = Keyring(house.app.home, house.app.clock.now)
-    name = house.served.board.doors.cookie
+    name = house.served.board.access.cookie_name
     cookie, token = (
         keys.mint("cookie", SCOPES, seconds=60),
         keys.mint("token", SCOPES, seconds=60),
@@ -373,7 +366,9 @@ async def test_bad_credential_throttled(house: House, kind: str) -> None:
             case "cookie":
                 return await house.client.get(
                     "/api/auth",
-                    headers={"Cookie": f"{house.served.board.doors.cookie}={guess}"},
+                    headers={
+                        "Cookie": f"{house.served.board.access.cookie_name}={guess}"
+                    },
                 )
             case "link":
                 return await house.client.get(f"/login?code={number}")

@@ -13,8 +13,8 @@ from tests.integration.dashboard.house import PATIENCE, House, opened
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hermes.settings import Home, Secrets
-from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.open_connections import SIGNED_OUT
+from hermes.surfaces.dashboard.credentials import Keyring
+from hermes.surfaces.dashboard.open_connections import SIGNED_OUT
 from hermes.surfaces.dashboard.running_file import RunningDashboard
 
 _PASSWORD = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
@@ -135,7 +135,7 @@ async def test_a_browser_with_an_old_cookie_is_always_shown_the_way_in(
     house: House,
 ) -> None:
     stale = {
-        "Cookie": f"{house.served.board.doors.cookie}=hd_x.y",
+        "Cookie": f"{house.served.board.access.cookie_name}=hd_x.y",
         "Accept": "text/html",
     }
     answers = [await house.client.get("/", headers=stale) for _ in range(8)]

@@ -34,7 +34,7 @@ class Running:
 
     @property
     def counters(self) -> Counters:
-        return self.gateway.posts[self._platform].counters
+        return self.gateway.senders[self._platform].counters
 
     @property
     def status(self) -> PartStatus:

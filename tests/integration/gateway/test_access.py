@@ -9,7 +9,7 @@ from hermes.errors import HermesError, UsageError
 from hermes.settings.gateway import GatewaySettings
 from hermes.store import Store, open_store
 from hermes.store.people import KnownPerson
-from hermes.surfaces.gateway.access import CODE_SECONDS, Access
+from hermes.surfaces.gateway.access import CODE_SECONDS, PeopleAccess
 from hermes.surfaces.gateway.adapter import Person
 from hermes.testing.clock import FakeClock
 
@@ -27,8 +27,8 @@ def store(tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
         yield one
 
 
-def access(store: Store, clock: FakeClock, **settings: object) -> Access:
-    return Access(GatewaySettings(**settings), store.people, clock)  # type: ignore[arg-type]
+def access(store: Store, clock: FakeClock, **settings: object) -> PeopleAccess:
+    return PeopleAccess(GatewaySettings(**settings), store.people, clock)  # type: ignore[arg-type]
 
 
 def test_nobody_is_let_in_by_default_and_a_name_never_counts(

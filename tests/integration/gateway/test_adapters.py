@@ -18,7 +18,7 @@ from hermes.testing.model_server import ModelServer
 _ADAPTER = '''
 import asyncio
 from pathlib import Path
-from hermes.surfaces.gateway.adapter import Adapter, Chat, Inbound, Limits, Person
+from hermes.surfaces.gateway.port import Adapter, Chat, Inbound, Limits, Person
 
 
 class Files(Adapter):
@@ -186,5 +186,5 @@ async def test_many_sessions_leave_nothing_behind(tmp_path: Path) -> None:
                 telegram.say("hi", sender=sender)
             await telegram.until(lambda server: len(server.messages) == 40)
             await until(lambda: not house.app.store.chats.busy())
-            assert house.gateway.resting
+            assert house.gateway.is_idle
         assert len(model.posts) == 40

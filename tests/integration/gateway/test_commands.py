@@ -202,9 +202,33 @@ async def test_a_turn_whose_process_died_elsewhere_is_ended_and_the_chat_is_told
     ):
         telegram.say("hi")
         await telegram.sees("one")
-        await until(lambda: house.gateway.resting)
+        await until(lambda: house.gateway.is_idle)
         house.app.record(
             house.session, TurnStarted(), turn="of a terminal that was killed"
         )
-        await telegram.sees("Hermes was restarted in the middle of this.")
+        await telegram.sees("Hermes was restarted during this turn.")
         assert not house.app.store.log.has_open_turn(house.session)
+
+
+async def test_commands_of_the_table_work_in_a_chat_app(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("first") as model,
+        opened(tmp_path, model, telegram) as house,
+    ):
+        telegram.say("hi")
+        await telegram.sees("first")
+        await until(lambda: house.app.store.leases.holder(house.session) is None)
+        for line, shown in (
+            ("/sessions", "just now"),
+            ("/search hi", "just now"),
+            ("/jobs", "There are no jobs yet"),
+            ("/context", "tokens"),
+            ("/diff", "No files were changed."),
+            ("/title A talk", "Title: A talk"),
+            ("/approvals", "Approvals: ask"),
+            ("/undo many", "Usage: /undo N"),
+            ("/help", "/approve N WORD"),
+        ):
+            telegram.say(line)
+            await telegram.sees(shown)

@@ -133,7 +133,7 @@ async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(
         await telegram.until(
             lambda _: "Allowed" in theirs.text and "Allowed" in question.text
         )
-        assert house.gateway.posts["telegram"].counters.strangers == 0
+        assert house.gateway.senders["telegram"].counters.strangers == 0
 
 
 async def test_the_first_answer_counts_between_telegram_and_another_process(

@@ -60,7 +60,7 @@ async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(
         async with opened(tmp_path, model, telegram) as house:
             telegram.say("hi")
             await telegram.sees("the answer")
-            counters = house.gateway.posts["telegram"].counters
+            counters = house.gateway.senders["telegram"].counters
             assert (counters.slowed, counters.retried) == (1, 1)
         assert telegram.texts() == ["the answer"]
 
@@ -97,7 +97,7 @@ async def test_a_chat_that_blocked_us_is_given_up_and_counted(tmp_path: Path) ->
         ]
         async with opened(tmp_path, model, telegram) as house:
             telegram.say("first")
-            post = house.gateway.posts["telegram"]
+            post = house.gateway.senders["telegram"]
             await until(lambda: post.counters.refused == 1)
             telegram.say("second")
             await telegram.sees("two")
@@ -251,6 +251,6 @@ async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_onc
                 ]
             assert [one.status_code for one in answers] == [403, 403, 200, 200]
             await telegram.sees("by webhook")
-            assert house.gateway.posts["telegram"].counters.repeated == 1
+            assert house.gateway.senders["telegram"].counters.repeated == 1
         assert len(model.posts) == 1
         assert not any(method == "getUpdates" for method, _ in telegram.calls)

@@ -60,7 +60,7 @@ class Answer:
             else _CODES[self.ended]
         )
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Takes notice of an event."""
         if event.get("session_id") != self._session:
             return

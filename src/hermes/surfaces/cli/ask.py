@@ -21,14 +21,14 @@ from hermes.store.lock_holders import owner_in_words
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.jsonlines import JsonLines
-from hermes.surfaces.cli.piped import joined, read_piped
-from hermes.surfaces.terminal.event_watcher import subscribed, watched
+from hermes.surfaces.cli.question import joined, read_piped
+from hermes.surfaces.terminal.event_watcher import events_in_loop, subscribed
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
     SessionTarget,
     begin,
     choose_model,
-    find_place,
+    find_target,
     open_app,
 )
 from hermes.surfaces.terminal.run_options import RunOptions
@@ -44,7 +44,7 @@ def ask(question: RunOptions) -> int:
     text = joined(question.text, read_piped()) or HELLO
     images = images_of(question.images)
     with open_app(question) as app:
-        place = find_place(app, question)
+        target = find_target(app, question)
         with interruptible():
             choose_model(app, question)
         agent = Agent(
@@ -54,7 +54,7 @@ def ask(question: RunOptions) -> int:
             model=question.model,
         )
         agent.describe()  # what is wrong with the settings is said now
-        run = _Run(app, agent, place, text, images)
+        run = _Run(app, agent, target, text, images)
         try:
             return asyncio.run(run.to_end(as_json=question.json))
         except asyncio.CancelledError:  # a signal
@@ -68,13 +68,13 @@ class _Run:
         self,
         app: App,
         agent: Agent,
-        place: SessionTarget,
+        target: SessionTarget,
         text: str,
         images: tuple[Image, ...],
     ) -> None:
         self._app = app
         self._agent = agent
-        self._place = place
+        self._target = target
         self._text = text
         self._images = images
         self._session = ""
@@ -91,17 +91,17 @@ class _Run:
         with ExitStack() as stack:
             if as_json:
                 self._lines = JsonLines()
-                stack.enter_context(subscribed(self._lines.see, "**"))
+                stack.enter_context(subscribed(self._lines.on_event, "**"))
             self._session = await asyncio.to_thread(
-                begin, self._app, self._place, "cli"
+                begin, self._app, self._target, "cli"
             )
             answer = Answer(self._session)
             self._interrupts = Interrupts(self._agent.service, self._session)
             stack.callback(self._interrupts.close)
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._press)
             listen_for_end(self._end)
-            for see in (answer.see, self._interrupts.see):
-                stack.enter_context(watched(see))
+            for see in (answer.on_event, self._interrupts.on_event):
+                stack.enter_context(events_in_loop(see))
             if self._lines is None:
                 failure = await self._shown(answer)
             else:
@@ -117,7 +117,7 @@ class _Run:
                 alarming=False,
             )
         elif self._code and self._session:
-            again = f"Go on with: hermes --resume {self._session}"
+            again = f"Resume with: hermes --resume {self._session}"
             say(
                 "Ended by a signal. What was written until then is kept.",
                 again,
@@ -186,7 +186,7 @@ class _Run:
 
     def _holder(self) -> str:
         """The other process that runs the session, in words; empty when none does."""
-        if self._place.before is None or not is_elsewhere(self._app, self._session):
+        if self._target.before is None or not is_elsewhere(self._app, self._session):
             return ""
         held = self._app.store.leases.holder(self._session)
         return owner_in_words(held.owner) if held is not None else ""
@@ -213,8 +213,8 @@ class _Run:
         try:
             with ExitStack() as stack:
                 screen.attach(stack)
-                stack.enter_context(watched(screen.see))
-                stack.enter_context(watched(screen.see, "session.*"))
+                stack.enter_context(events_in_loop(screen.on_event))
+                stack.enter_context(events_in_loop(screen.on_event, "session.*"))
                 failure = await self._answered()
         finally:
             screen.finish()
@@ -229,7 +229,7 @@ class _Run:
 
 def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
     """Says on stderr what went wrong, if anything did."""
-    again = f"Go on with: hermes --resume {session}"
+    again = f"Resume with: hermes --resume {session}"
     if isinstance(failure, LeaseLost):
         words = "Another process took over this session, so this one stopped. Everything up to then was saved."
         say(words, f"See what happened: hermes sessions show {session}")
@@ -262,13 +262,13 @@ def _sentence(answer: Answer) -> str:
     words = {
         "refused": "The model refused",
         "budget": "Stopped by the budget",
-        "crashed": "It crashed",
+        "crashed": "Hermes stopped during this turn",
     }
     if (
         answer.ended == "budget" and answer.detail
     ):  # it says by itself that it was stopped
         return answer.detail[:1].upper() + answer.detail[1:]
-    head = words.get(str(answer.ended), "It failed")
+    head = words.get(str(answer.ended), "The turn failed")
     detail = (
         ""
         if answer.ended == "refused" and answer.detail == answer.text

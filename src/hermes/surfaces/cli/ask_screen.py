@@ -11,18 +11,18 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
-from hermes.surfaces.terminal.answers import hand_over
+from hermes.surfaces.terminal.answers import deliver_answer
 from hermes.surfaces.terminal.approval import (
-    ASKED,
-    Given,
+    QUESTION_EVENTS,
+    PersonAnswer,
     Questions,
     again,
     label_for,
-    lines_of,
+    question_lines,
     wants_all,
 )
 from hermes.surfaces.terminal.line_input import LineReader
-from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
+from hermes.surfaces.terminal.notices import COMPACTION, compaction_notice
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
 from hermes.surfaces.terminal.tool_line import RunningCalls, marks_for, preparing
@@ -50,15 +50,15 @@ class AskScreen:
             lines = stack.enter_context(LineReader())
             stack.callback(asyncio.ensure_future(self._answer(lines)).cancel)
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Shows an event."""
         if event.get("session_id") != self._session:
             if (
                 self.tells
                 and event.get("root_session_id") == self._session
-                and event["type"] in ASKED
+                and event["type"] in QUESTION_EVENTS
             ):
-                self._questions.see(event)
+                self._questions.on_event(event)
             return
         if self.streams and event["type"] == "agent.message.delta":
             self._stream(event["text"])
@@ -68,10 +68,10 @@ class AskScreen:
         }:  # also into a file
             self._line(self._style.yellow(clean(event["detail"])))
         if event["type"] in COMPACTION:
-            self._line(self._style.yellow(clean(compaction_words(event))))
+            self._line(self._style.yellow(clean(compaction_notice(event))))
         if self.tells:
-            self._calls.see(event)
-            self._questions.see(event)
+            self._calls.on_event(event)
+            self._questions.on_event(event)
             self._tell(event)
 
     def finish(self) -> None:
@@ -132,7 +132,7 @@ class AskScreen:
     def _put(self, request: Mapping[str, Any] | None, *, whole: bool = False) -> None:
         if request is None:
             return
-        for line in lines_of(
+        for line in question_lines(
             request, self._style, terminal_width(sys.stderr), whole=whole
         ):
             self._line(line)
@@ -168,8 +168,10 @@ class AskScreen:
             asks = request["type"] == "agent.question.asked"
             word = None if asks else "deny"
             await self._give(
-                Given(request["call_id"], word, session=request.get("session_id", ""))
+                PersonAnswer(
+                    request["call_id"], word, session=request.get("session_id", "")
+                )
             )
 
-    async def _give(self, given: Given) -> bool:
-        return await hand_over(self._agent.service, given, self._session)
+    async def _give(self, given: PersonAnswer) -> bool:
+        return await deliver_answer(self._agent.service, given, self._session)

@@ -20,7 +20,7 @@ from hermes.commands.table import (
     find_command,
     find_topic,
 )
-from hermes.errors import FolderGone, HermesError, Refused, UsageError
+from hermes.errors import FolderGone, HermesError, Refused, UsageError, os_reason
 from hermes.surfaces.cli.parser import Parser, sentence
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def output_failed(error: OSError) -> int:
     _drop_output()
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
-    say(f"The output can't be written ({(error.strerror or str(error)).lower()}).")
+    say(f"The output can't be written ({os_reason(error)}).")
     return FAILED
 
 

@@ -9,7 +9,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hermes.bridge.event_socket import Look, forget_lookout, look_into, lookout, windows
+from hermes.bridge.event_socket import (
+    SocketRequest,
+    event_sockets,
+    new_process_socket,
+    remove_new_process_socket,
+    send_request,
+)
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.events import OnlySession, Pattern, require_pattern
@@ -63,12 +69,12 @@ def tail_events(
     home = context.home
     only = context.app.store.sessions.find(session).id if session else ""
     folder = home.ensure(home.root / "run").root / "run"
-    request = Look("tail", pattern=pattern, relayed=relayed)
-    with lookout(folder) as server:
+    request = SocketRequest("tail", pattern=pattern, relayed=relayed)
+    with new_process_socket(folder) as server:
         try:
             return _Tail(request, only, count, folder, server, as_json=json).run()
         finally:
-            forget_lookout(folder)
+            remove_new_process_socket(folder)
 
 
 class _Tail:
@@ -76,7 +82,7 @@ class _Tail:
 
     def __init__(
         self,
-        request: Look,
+        request: SocketRequest,
         session: str,
         count: int,
         folder: Path,
@@ -136,11 +142,11 @@ class _Tail:
 
     def _open(self, *, patient: bool) -> None:
         """Opens windows that are not open yet; one that is patient waits for each until everything is told."""
-        for path in windows(self._folder):
+        for path in event_sockets(self._folder):
             if path in self._panes:
                 continue
             try:
-                peer = look_into(path, self._look, _HELLO_TIMEOUT_S)
+                peer = send_request(path, self._look, _HELLO_TIMEOUT_S)
             except OSError:
                 continue  # it ends at this moment
             if patient:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, find_file
-from hermes.surfaces.dashboard.gate.gate import Refusal
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall, find_file
+from hermes.surfaces.web.errors import Refusal
 
 _FOR_EVER = "private, max-age=31536000, immutable"  # a vendored file never changes under its name
 _ASK_FIRST = "no-cache"

@@ -17,14 +17,12 @@ from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.scopes import SCOPES
+from hermes.surfaces.dashboard.credentials import SCOPES, Keyring
 from hermes.surfaces.dashboard.running_file import (
     RunningDashboard,
     announce,
     running_dashboard,
 )
-from hermes.surfaces.web.listen_socket import require_certificate
 
 _EXAMPLES = """\
 examples:
@@ -222,9 +220,6 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(app, load_secrets(home=home), ready, stop)
 
-    require_certificate(
-        settings.dashboard.tls_cert, settings.dashboard.tls_key, section="dashboard"
-    )
     with build(settings, home) as app:
         _run(main())
     print("The dashboard has ended.")

@@ -15,8 +15,8 @@ from hermes.schema.event import payload_of
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
 from hermes.settings.load import current_folder
+from hermes.surfaces.dashboard.access_control import DashboardAccess
 from hermes.surfaces.dashboard.feed_frames import DashboardFeed
-from hermes.surfaces.dashboard.gate.gate import Doors
 from hermes.surfaces.dashboard.ingest import Ingest
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 from hermes.surfaces.dashboard.terminals import Terminals
@@ -28,10 +28,12 @@ _MOST_FILES = 20_000
 class Dashboard:
     """To be made inside the event loop that serves it. `url` is where it is reached on this machine."""
 
-    def __init__(self, app: App, secrets: Secrets, doors: Doors, *, url: str) -> None:
+    def __init__(
+        self, app: App, secrets: Secrets, access: DashboardAccess, *, url: str
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self.app = app
-        self.doors = doors
+        self.access = access
         self.url = url
         self.folder = current_folder()
         self.started = app.clock.now()

@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import logging
 import posixpath
+import re
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextvars import ContextVar
@@ -24,8 +25,8 @@ from hermes.events import default_bus
 from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.primitives import tasks
-from hermes.surfaces.dashboard.endpoint import find_file
-from hermes.surfaces.dashboard.gate.access import AccessTable
+from hermes.surfaces.web.endpoint import find_file
+from hermes.surfaces.web.routes import READING, Route, RouteTable
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -163,9 +164,9 @@ class RunningPlugin:
 class Plugins:
     """The plugins of a dashboard. `errors` says why one that is enabled does not run."""
 
-    def __init__(self, catalogue: PluginRegistry, table: AccessTable) -> None:
+    def __init__(self, catalogue: PluginRegistry, routes: RouteTable) -> None:
         self._catalogue = catalogue
-        self._table = table
+        self._routes = routes
         self._running: dict[str, RunningPlugin] = {}
         self._changing = asyncio.Lock()
         self.patience = (_PATIENCE, _GOODBYE)
@@ -228,11 +229,21 @@ class Plugins:
             default_bus().end_owned(f"plugin:{plugin.name}")
             return
         self._running[plugin.name] = running
-        self._table.admit_plugin(plugin.name)
+        self._routes.add(plugin_routes(plugin.name, self), group=plugin.name)
 
     async def _stop(self, name: str) -> None:
-        self._table.dismiss_plugin(name)
+        self._routes.remove_group(name)
         await self._running.pop(name).stop(self.patience[1])
+
+
+def plugin_routes(name: str, application: ASGIApp) -> list[Route]:
+    """The routes of a plugin: reading needs the scope `observe`, everything else `admin`."""
+    path = re.compile(re.escape(f"/api/plugins/{name}") + "(?:/.*)?")
+    return [
+        Route("http", READING, path, "observe", application),
+        Route("http", frozenset(), path, "admin", application),
+        Route("websocket", frozenset(), path, "observe", application),
+    ]
 
 
 def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:

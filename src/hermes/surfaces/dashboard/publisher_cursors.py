@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from hermes.primitives.files import open_private
 from hermes.settings import Home
-from hermes.surfaces.dashboard.gate.keys import folder
+from hermes.surfaces.dashboard.credentials import dashboard_folder
 
 SLOTS = 1024  # publishers that are remembered
 _SLOT = struct.Struct("=16sQQQ")  # publisher, when it was last heard of, epoch, seq
@@ -26,8 +26,8 @@ class Arrivals:
     """The places of publishers. The one that was silent for longest gives way to a new one."""
 
     def __init__(self, home: Home) -> None:
-        home.ensure(folder(home))
-        path = folder(home) / "arrived"
+        home.ensure(dashboard_folder(home))
+        path = dashboard_folder(home) / "arrived"
         handle = open_private(path, os.O_RDWR | os.O_CREAT)
         try:
             os.ftruncate(handle, SLOTS * _SLOT.size)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.settings import Home, atomic
-from hermes.surfaces.dashboard.gate.keys import Keyring, folder
+from hermes.surfaces.dashboard.credentials import Keyring, dashboard_folder
 
 _PATIENCE = 5.0  # seconds to wait for a connection
 _GOOD_FOR = 365 * 24 * 3600.0  # seconds that the token of local publishers is good
@@ -37,7 +37,7 @@ class RunningDashboard(msgspec.Struct, frozen=True):
 
 def announce(home: Home, keys: Keyring, url: str, pid: int) -> None:
     """Writes the file, with a new token."""
-    home.ensure(folder(home))
+    home.ensure(dashboard_folder(home))
     token = keys.mint("token", ("publish", "relay"), seconds=_GOOD_FOR)
     running = RunningDashboard(
         url, url.replace("http", "ws", 1) + "/api/pub", token, pid
@@ -64,4 +64,4 @@ def withdraw(home: Home) -> None:
 
 
 def _path(home: Home) -> Path:
-    return folder(home) / "running.json"
+    return dashboard_folder(home) / "running.json"

@@ -11,10 +11,10 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from hermes.surfaces.dashboard.feed_frames import DashboardFeed
-from hermes.surfaces.web.request_timeouts import BODY_SECONDS, HastyRequests
+from hermes.surfaces.web.http_protocol import BODY_TIMEOUT_S, StrictHttpProtocol
+from hermes.surfaces.web.server import ServerProtocols
 
 RESUME = 4008  # close code: you were too slow, connect again with your cursor
-MAX_MESSAGE = 1024 * 1024  # bytes of a message that comes in
 _BUFFER = 256 * 1024  # bytes on their way before a sender has to wait
 _GRACE = 2.0  # seconds for the close code to get through
 _TEXT, _BINARY = 0x81, 0x82  # first bytes of a frame that is a message of its own
@@ -59,7 +59,7 @@ class WriteWatchdog:
         self._let_go()
 
 
-class Requests(HastyRequests):
+class Requests(StrictHttpProtocol):
     """Requests and their answers; a stream of events is one that does not end by itself."""
 
     feed: ClassVar[DashboardFeed]
@@ -67,10 +67,8 @@ class Requests(HastyRequests):
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: asyncio.Transport) -> None:
-        self.haste = (
-            self.feed.request_timeout_s,
-            min(self.feed.request_timeout_s * 3, BODY_SECONDS),
-        )
+        self.head_timeout_s = self.feed.request_timeout_s
+        self.body_timeout_s = min(self.feed.request_timeout_s * 3, BODY_TIMEOUT_S)
         super().connection_made(transport)
         self._watch = WriteWatchdog(self.feed, transport, transport.abort)
 
@@ -143,10 +141,11 @@ class Sockets(WebSocketsSansIOProtocol):
         self.loop.call_later(_GRACE, self.transport.abort)
 
 
-def protocols_for(feed: DashboardFeed) -> tuple[type[Requests], type[Sockets]]:
+def protocols_for(feed: DashboardFeed) -> ServerProtocols:
     """The protocols of one dashboard."""
-    return type("DashboardRequests", (Requests,), {"feed": feed}), type(
-        "DashboardSockets", (Sockets,), {"feed": feed}
+    return ServerProtocols(
+        type("DashboardRequests", (Requests,), {"feed": feed}),
+        type("DashboardSockets", (Sockets,), {"feed": feed}),
     )
 
 

@@ -27,7 +27,7 @@ _LOOK = 2.0  # seconds between looks whether anybody can approve
 _LOCKED = 3600.0  # seconds
 
 
-class Access:
+class PeopleAccess:
     """Roles and pairing."""
 
     def __init__(self, settings: GatewaySettings, people: People, clock: Clock) -> None:

@@ -15,7 +15,7 @@ from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.settings.redaction import mask
-from hermes.surfaces.gateway.access import CODE_SECONDS, Access
+from hermes.surfaces.gateway.access import CODE_SECONDS, PeopleAccess
 from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
 from hermes.surfaces.gateway.status import (
     GatewayStatus,
@@ -228,7 +228,7 @@ def _signal(home: Home, action: str) -> int:
 
 
 def _pair(app: App, args: argparse.Namespace) -> int:
-    access = Access(app.settings.gateway, app.store.people, app.clock)
+    access = PeopleAccess(app.settings.gateway, app.store.people, app.clock)
     match args.pairing:
         case "approve":
             known = access.approve(args.code, args.role)
@@ -248,7 +248,7 @@ def _pair(app: App, args: argparse.Namespace) -> int:
     return 0
 
 
-def _list_people(app: App, access: Access, *, as_json: bool) -> None:
+def _list_people(app: App, access: PeopleAccess, *, as_json: bool) -> None:
     people, waiting = app.store.people.every(), access.waiting()
     if as_json:
         shown = [

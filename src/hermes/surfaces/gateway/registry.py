@@ -14,12 +14,12 @@ from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.settings import Home, Secrets, Settings
-from hermes.surfaces.gateway.adapter import GatewayPart, House
+from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart
 from hermes.surfaces.gateway.api_server.api_keys import keys_file
 
 log = logging.getLogger("hermes.gateway")
 
-Builder: TypeAlias = Callable[[House], GatewayPart]
+Builder: TypeAlias = Callable[[AdapterDeps], GatewayPart]
 
 _ENTRY = "gateway/adapter.py"
 
@@ -78,10 +78,10 @@ def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
     return [*found, *_of_plugins(home)]
 
 
-def build_part(name: str, house: House) -> GatewayPart:
+def build_part(name: str, deps: AdapterDeps) -> GatewayPart:
     """Makes a platform's part. Raises what a person can put right."""
-    builder = _builder(name, house.app.home)
-    part = builder(house)
+    builder = _builder(name, deps.app.home)
+    part = builder(deps)
     part.name = part.name or name
     return part
 

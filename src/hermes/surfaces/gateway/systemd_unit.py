@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
 from hermes.children.own_python import hermes_command
-from hermes.errors import HermesError
+from hermes.errors import HermesError, os_reason
 from hermes.settings import Home
 from hermes.settings.load import environment
 
@@ -89,7 +89,7 @@ def install(home: Home, *, system: bool, show: bool) -> int:
             else "Check the folder's permissions."
         )
         raise HermesError(
-            f"The unit can't be written: {target} ({(error.strerror or '').lower()}).",
+            f"The unit can't be written: {target} ({os_reason(error)}).",
             hint=hint,
         ) from error
     print(f"Written: {target}")

@@ -22,7 +22,7 @@ _CHOICES = {
 }
 _EXACTLY = "again this session"
 
-ASKED = frozenset(
+QUESTION_EVENTS = frozenset(
     (
         "agent.approval.requested",
         "agent.approval.answered",
@@ -59,7 +59,7 @@ KEY_GRACE_S = (
 )
 
 
-class Given(NamedTuple):
+class PersonAnswer(NamedTuple):
     """An answer: a word about a call, with what the model should hear about a no; or the words a tool asked for."""
 
     call_id: str
@@ -98,7 +98,7 @@ class Questions:
         """The question that the next line answers."""
         return self._open.get(self._shown)
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Takes notice of questions, and of answers from anywhere."""
         match event["type"]:
             case "agent.approval.requested" | "agent.question.asked":
@@ -128,13 +128,13 @@ class Questions:
     async def take(
         self,
         line: str,
-        give: Callable[[Given], Awaitable[bool]],
+        give: Callable[[PersonAnswer], Awaitable[bool]],
         *,
         typed_at: float | None = None,
     ) -> bool:
         """Uses a line as the answer to the current question; False when it is not clearly one, or came too early."""
         request = self.current
-        given = None if request is None else read_given(request, line)
+        given = None if request is None else parse_answer(request, line)
         if request is None or given is None or self.is_early(typed_at):
             return False
         shown = approval_hash(request) if given.word is not None else ""
@@ -181,7 +181,7 @@ def _key(event: Mapping[str, Any]) -> tuple[str, str]:
     return event.get("session_id", ""), event["call_id"]
 
 
-def lines_of(
+def question_lines(
     request: Mapping[str, Any], style: Style, columns: int, *, whole: bool = False
 ) -> list[str]:
     """What will happen; only a summary longer than a screen or two is cut, and says so."""
@@ -258,27 +258,27 @@ def wants_all(request: Mapping[str, Any], line: str) -> bool:
     }
 
 
-def is_word(request: Mapping[str, Any], line: str) -> bool:
+def is_approval_answer(request: Mapping[str, Any], line: str) -> bool:
     """Whether a line is one of the words that a call is allowed or forbidden with."""
     return (
         request["type"] == "agent.approval.requested"
-        and read_given(request, line) is not None
+        and parse_answer(request, line) is not None
     )
 
 
-def read_given(request: Mapping[str, Any], line: str) -> Given | None:
+def parse_answer(request: Mapping[str, Any], line: str) -> PersonAnswer | None:
     """What a person typed; None for anything that is not clearly an answer."""
     text = line.strip()
     if request["type"] == "agent.question.asked":
         chosen = _chosen(request.get("options") or (), text)
-        return Given(request["call_id"], None, chosen) if chosen else None
+        return PersonAnswer(request["call_id"], None, chosen) if chosen else None
     word = _WORDS.get(text.lower())
     if word in {"session", "always"} and not request.get("memorable", True):
         return None
     if word is not None:
-        return Given(request["call_id"], word)
+        return PersonAnswer(request["call_id"], word)
     found = _NO_BECAUSE.fullmatch(text)
-    return Given(request["call_id"], "deny", found[1]) if found else None
+    return PersonAnswer(request["call_id"], "deny", found[1]) if found else None
 
 
 def _chosen(options: Sequence[str], text: str) -> str:

@@ -8,30 +8,30 @@ from typing import Any, TypeAlias
 
 from hermes.events import default_bus
 
-See: TypeAlias = Callable[[Mapping[str, Any]], None]
+EventHandler: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 @contextmanager
-def watched(see: See, pattern: str = "agent.**") -> Iterator[None]:
+def events_in_loop(handle: EventHandler, pattern: str = "agent.**") -> Iterator[None]:
     """While inside, `see` is told of every event that matches, in the thread of the running loop."""
     loop, home = asyncio.get_running_loop(), threading.get_ident()
 
-    def tell(event: Mapping[str, Any]) -> None:
+    def forward(event: Mapping[str, Any]) -> None:
         if threading.get_ident() == home:
-            see(event)
+            handle(event)
         else:
-            loop.call_soon_threadsafe(see, event)
+            loop.call_soon_threadsafe(handle, event)
 
-    with subscribed(tell, pattern):
+    with subscribed(forward, pattern):
         yield
 
 
 @contextmanager
-def subscribed(see: See, pattern: str) -> Iterator[None]:
+def subscribed(handle: EventHandler, pattern: str) -> Iterator[None]:
     """While inside, `see` is told of every event that matches, at once, in whichever thread published it."""
     bus = default_bus()
-    handle = bus.subscribe(pattern, see)
+    subscription = bus.subscribe(pattern, handle)
     try:
         yield
     finally:
-        bus.unsubscribe(handle)
+        bus.unsubscribe(subscription)

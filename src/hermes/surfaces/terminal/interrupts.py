@@ -23,7 +23,7 @@ class Interrupts:
         self._stopping: asyncio.Task[None] | None = None
         self._presses = 0
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Takes notice of a turn's beginning and end."""
         if event.get("session_id") != self._session:
             return

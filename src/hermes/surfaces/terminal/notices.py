@@ -11,7 +11,7 @@ COMPACTION = frozenset(
 """Events that say that room was made in the model's window, or that it could not be."""
 
 
-def compaction_words(event: Mapping[str, Any]) -> str:
+def compaction_notice(event: Mapping[str, Any]) -> str:
     """What became of the conversation, in sentences."""
     match event["type"]:
         case "session.compacted":

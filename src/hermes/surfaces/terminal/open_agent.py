@@ -58,7 +58,7 @@ def chosen(settings: Settings, question: RunOptions) -> Settings:
     return msgspec.structs.replace(settings, model=model)
 
 
-def find_place(app: App, question: RunOptions) -> SessionTarget:
+def find_target(app: App, question: RunOptions) -> SessionTarget:
     """Which session and which folder are meant. Touches nothing."""
     if not question.resume:
         return SessionTarget(None, _asked_folder(question))
@@ -92,9 +92,9 @@ def _asked_folder(question: RunOptions) -> Path:
     return folder
 
 
-def begin(app: App, place: SessionTarget, surface: str) -> str:
+def begin(app: App, target: SessionTarget, surface: str) -> str:
     """The id of the session: that of before, or a new one. From here on others can see what happens."""
     app.go_live(load_secrets(home=app.home))
-    if place.before is not None:
-        return place.before.id
-    return app.begin(SessionCreated(surface=surface, cwd=str(place.cwd))).session
+    if target.before is not None:
+        return target.before.id
+    return app.begin(SessionCreated(surface=surface, cwd=str(target.cwd))).session

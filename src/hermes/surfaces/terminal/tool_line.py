@@ -28,7 +28,7 @@ _NOTES = re.compile(
 )
 _FAILED_TAIL_LINES = 3  # lines of a command that failed
 
-SHOWS = frozenset(("terminal", "run_python", "exec_command"))
+COMMAND_TOOLS = frozenset(("terminal", "run_python", "exec_command"))
 """Tools whose output is worth a look."""
 
 
@@ -64,7 +64,7 @@ class RunningCalls:
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, float]] = {}
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Takes notice of a call's beginning, and of an answer that lets it begin."""
         match event["type"]:
             case "agent.tool.started":
@@ -92,7 +92,7 @@ class RunningCalls:
             event["call_id"], (one_line(event["name"]), event["ts"])
         )
         ok, text = event.get("ok", True), event.get("text", "")
-        ended = outcome(text) if event["name"] in SHOWS else ""
+        ended = outcome(text) if event["name"] in COMMAND_TOOLS else ""
         tail = duration(event["ts"] - since)
         if not ok:
             tail += f" {marks.bullet} {ended or one_line(text)}"

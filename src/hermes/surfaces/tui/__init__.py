@@ -1,1 +1,1 @@
-"""The chat at a terminal. `chat` begins it; the command line finds it by its name."""
+"""The interactive chat at a terminal. `chat` starts it; the command line imports it by name."""

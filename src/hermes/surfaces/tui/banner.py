@@ -1,4 +1,4 @@
-"""The first lines of a chat: who speaks, how far to trust it, how to get on."""
+"""The first lines of a chat: the model, its limits, the session and the most important keys."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ HONEST = (
 )
 LARGER = "Connect a larger model: hermes setup"
 RUN_BY_CODEX = (
-    "Codex runs your turns: what you write, and what it reads for you, goes to the model that codex is set up with."
+    "Codex runs your turns: your messages, and what it reads for you, go to the model configured in codex."
     " To switch back to Hermes: /codex-runtime off"
 )
 
@@ -28,7 +28,7 @@ def banner(
     resumed: bool,
     facts: str = "",
 ) -> Iterator[str]:
-    """The lines, each at most `columns` wide."""
+    """Yields the lines, each at most `columns` wide."""
     yield from wrap(
         f"Hermes {__version__} · {model.provider} {model.model or _usual(model)}".rstrip(),
         columns,
@@ -40,7 +40,7 @@ def banner(
         yield LARGER
     if facts:
         yield from (style.dim(line) for line in wrap(clean(facts), columns))
-    kind = "Going on with session" if resumed else "Session"
+    kind = "Resuming session" if resumed else "Session"
     yield from (style.dim(line) for line in wrap(f"{kind} {session}", columns))
     yield from (
         style.dim(line)
@@ -50,7 +50,7 @@ def banner(
 
 
 def _usual(model: Route) -> str:
-    """The name of a model that was not named."""
+    """Returns the name of the default model, for a route that names none."""
     if not model.embedded:
         return ""
     from hermes.providers.embedded import CATALOGUE, DEFAULT

@@ -1,4 +1,6 @@
-"""`hermes` at a terminal: says who speaks, draws the prompt, and only then loads what a conversation needs."""
+"""Starts the chat: prints the banner and the prompt first, and only then loads what a conversation
+needs.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ from hermes.settings.load import environment
 from hermes.surfaces.terminal.open_agent import (
     begin,
     choose_model,
-    find_place,
+    find_target,
     open_app,
 )
 from hermes.surfaces.terminal.run_options import RunOptions
@@ -22,14 +24,14 @@ from hermes.surfaces.tui.banner import banner
 
 
 def chat(question: RunOptions) -> int:
-    """Talks until the person leaves. Returns the exit code."""
+    """Runs the chat until the person leaves. Returns the exit code."""
     with open_app(question) as app:
-        place = find_place(app, question)
+        target = find_target(app, question)
         with interruptible():
             model = choose_model(app, question)
-        session = begin(app, place, "cli")
+        session = begin(app, target, "cli")
         style, columns = stdout_style(), max(20, terminal_width())
-        facts = f"{tilde(place.cwd)} · approvals: {question.approvals}"
+        facts = f"{tilde(target.cwd)} · approvals: {question.approvals}"
         if is_on(app.settings.model):
             model = Route(
                 provider=CODEX, model=codex_model(app.settings.model, question.model)
@@ -39,13 +41,13 @@ def chat(question: RunOptions) -> int:
             session,
             style,
             columns,
-            resumed=place.before is not None,
+            resumed=target.before is not None,
             facts=facts,
         ):
             print(line)
         is_live = sys.stdout.isatty() and environment().get("TERM", "dumb") != "dumb"
-        with interruptible() if is_live else nullcontext(), _keys_kept(on=is_live):
-            # The prompt is there before what draws it is loaded; what is typed meanwhile is not lost.
+        with interruptible() if is_live else nullcontext(), _raw_keys(on=is_live):
+            # The prompt appears before the code that draws it is loaded; keys typed meanwhile are not lost.
             print(
                 style.bold(marks_for(sys.stdout.encoding).prompt) if is_live else "",
                 end="",
@@ -57,7 +59,7 @@ def chat(question: RunOptions) -> int:
 
 
 def tilde(path: Path) -> str:
-    """A path as people write it."""
+    """Returns a path with the home directory written as `~`."""
     home = Path.home()
     return (
         f"~/{path.relative_to(home)}"
@@ -67,8 +69,12 @@ def tilde(path: Path) -> str:
 
 
 @contextmanager
-def _keys_kept(*, on: bool) -> Iterator[None]:
-    """Lets the terminal keep every key as it is, unechoed, until somebody reads it; afterwards it is as before."""
+def _raw_keys(*, on: bool) -> Iterator[None]:
+    """Turns off echo and line editing, so that keys typed early wait unchanged in the terminal's
+    buffer.
+
+    Restores the terminal's settings on exit.
+    """
     if not on:
         yield
         return
@@ -84,5 +90,5 @@ def _keys_kept(*, on: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(termios.error):  # it is gone
+        with suppress(termios.error):  # the terminal is gone
             termios.tcsetattr(fd, termios.TCSADRAIN, before)

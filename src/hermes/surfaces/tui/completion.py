@@ -1,4 +1,4 @@
-"""Completion in the input: slash commands, skills and choices at its beginning, files after an `@`."""
+"""Completion in the input: commands, skills and choices after `/`, files after `@`."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ _FILE = re.compile(r"(?:^|\s)@(\"?)([^\s\"]*)$")
 
 
 class InputCompleter(Completer):
-    """Suggests what may come next. Runs in a thread."""
+    """Suggests completions. Runs in a thread."""
 
     def __init__(self, files: FileList, skills: Skills = lambda: ()) -> None:
         self._files = files
@@ -46,11 +46,11 @@ class InputCompleter(Completer):
         if not space:
             if (
                 self._known is None or not name
-            ):  # files are looked at when a command begins, not with every letter
+            ):  # skills are listed when a command begins, not on every keystroke
                 self._known = self._skills()
             for known, about in (
                 *((one.slash, one.summary) for one in slashes()),
-                *map(_told, self._known),
+                *map(_name_and_summary, self._known),
             ):
                 if known.startswith(name) or (name and known.startswith(PREFIX + name)):
                     yield Completion(
@@ -63,5 +63,5 @@ class InputCompleter(Completer):
                 yield Completion(choice, -len(value))
 
 
-def _told(command: SkillCommand) -> tuple[str, str]:
+def _name_and_summary(command: SkillCommand) -> tuple[str, str]:
     return command.name, one_line(command.description)

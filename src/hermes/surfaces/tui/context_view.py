@@ -1,9 +1,8 @@
-"""The model's window as a picture: what fills it, how much room is left, and what happens when it is full."""
+"""The context window as a bar chart: what fills it, how much is free, and when it is compacted."""
 
 from collections.abc import Iterator, Sequence
 
-from hermes.core.compaction_preview import Outlook
-from hermes.core.context_usage import Context, ContextPart
+from hermes.core.context_usage import CompactionPreview, Context, ContextPart
 from hermes.surfaces.terminal.text import count, wrap
 from hermes.surfaces.tui.styled_text import (
     BOLD,
@@ -29,13 +28,13 @@ _LOOKS = {
     "pictures": RED,
     "summary": GREEN,
 }
-_MAX_BAR_CELLS = 60  # cells of the bar
+_MAX_BAR_CELLS = 60
 
 
 def window_rows(
-    context: Context, ahead: Outlook, columns: int, *, ascii_only: bool
+    context: Context, ahead: CompactionPreview, columns: int, *, ascii_only: bool
 ) -> Iterator[Row]:
-    """A line that says it, a bar, a row for each part and for what is free, and what comes next."""
+    """Yields a heading, the bar, a row for each part and for the free space, and what happens next."""
     parts = context.scaled()
     free = max(0, context.window - context.used)
     about = "" if context.counted else ", estimated"
@@ -67,7 +66,7 @@ def window_rows(
 def _bar(
     parts: Sequence[ContextPart], context: Context, size: int, *, ascii_only: bool
 ) -> Iterator[Run]:
-    """Each part's share of the window; what there is at all can be seen."""
+    """Yields the bar: each part's share of the window, at least one cell each."""
     full, hole, edge = ("#", ".", "|") if ascii_only else ("█", "·", "╎")
     room = context.window or 1
     used = 0
@@ -87,23 +86,23 @@ def _share(part: float) -> str:
     return f"{part:.1%}" if part < 0.1 else f"{part:.0%}"
 
 
-def _next(context: Context, ahead: Outlook) -> str:
-    """What making room does, and when."""
+def _next(context: Context, ahead: CompactionPreview) -> str:
+    """Returns a sentence that says when compaction starts and what it does."""
     left = context.full - context.used
     when = (
-        f"Room is made at {context.full:,} tokens"
+        f"Compaction starts at {context.full:,} tokens"
         if context.full
-        else "Room is made when the window is full"
+        else "Compaction starts when the window is full"
     )
     when += f", after {left:,} more" if left > 0 else ", before the next reply"
     steps: list[str] = []
     if ahead.pointers:
         steps.append(
-            f"{count(ahead.pointers, 'old result')} (about {ahead.freed:,} tokens) would become pointers"
+            f"{count(ahead.pointers, 'old result')} (about {ahead.freed:,} tokens) would be replaced by references"
         )
     if ahead.summarised:
         steps.append(
-            f"a summary would take the place of {count(ahead.summarised, 'message')} ({ahead.replaced:,})"
+            f"a summary would replace {count(ahead.summarised, 'message')} ({ahead.replaced:,} tokens)"
         )
-    then = ", then ".join(steps) if steps else "now there is nothing to take out yet"
-    return f"{when}: {then}. The log keeps everything. At once: /compress"
+    then = ", then ".join(steps) if steps else "there is nothing to remove yet"
+    return f"{when}: {then}. The log keeps everything. To compact now: /compress"

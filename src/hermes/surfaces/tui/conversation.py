@@ -1,12 +1,15 @@
-"""A conversation: takes what a person types to the session service. `view` shows what comes of it.
+"""The conversation: sends what a person types to the session service, while `view` shows the
+session.
 
-The turn belongs to the session, not to the terminal: when the terminal is gone, the process works to the turn's end.
+A turn belongs to the session, not to the terminal: if the terminal goes away, the process finishes
+the turn.
 """
 
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,32 +26,52 @@ from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
-from hermes.surfaces.tui.double_press import DoublePress
 from hermes.surfaces.tui.input_router import InputRouter
-from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.resume_summary import cursor_at_end, follow_elsewhere, recall
+from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
+from hermes.surfaces.tui.resume_summary import (
+    cursor_at_end,
+    follow_elsewhere,
+    show_summary,
+)
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash.table import reserved
-from hermes.surfaces.tui.status_line import StatusLine, foot_of
+from hermes.surfaces.tui.status_line import StatusLine, current_status
 from hermes.surfaces.tui.tui_events import TuiEventRelay
-from hermes.surfaces.tui.typed_input import TypedInput
 
-_REDRAW_INTERVAL_S = 0.1  # seconds between two pictures of what goes on
+_REDRAW_INTERVAL_S = 0.1
 EXIT_HUNG_UP = 128 + signal.SIGHUP
-_TURN_END_TIMEOUT_S = 5.0  # seconds for a turn that is over to be written down
-ELSEWHERE = "Another terminal or program works on this session; it answers your message after what it does now."
+_TURN_END_TIMEOUT_S = 5.0  # for the last rows of a turn to be written
+ELSEWHERE = "Another terminal or program is working on this session. It will answer your message next."
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
-_LEAVE_ELSEWHERE = "Another terminal or program runs this turn: /stop stops it there. Ctrl-C again leaves it alone."
-_POLL_S = 0.2  # seconds between two looks whether a turn without a terminal can go on
+_LEAVE_ELSEWHERE = "Another terminal or program runs this turn. /stop stops it there; Ctrl-C again quits and lets it run."
+_DOUBLE_PRESS_S = 2.0
+_POLL_S = 0.2  # between checks whether a turn without a terminal waits for an answer
 
 
 def folder_of(app: App, session: str) -> Path:
-    """Where a session works."""
+    """Returns the working directory of a session."""
     return Path(app.store.sessions.find(session).cwd or ".")
 
 
+class DoublePress:
+    """Detects two presses of Ctrl-C in a row: remembers one for two seconds, or until another key."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last = float("-inf")
+
+    def again(self) -> bool:
+        """Records a press. Returns whether it is the second in a row."""
+        before, self._last = self._last, self._clock()
+        return self._last - before <= _DOUBLE_PRESS_S
+
+    def forget(self) -> None:
+        """Forgets the last press."""
+        self._last = float("-inf")
+
+
 class ChatConversation:
-    """A conversation: one person, one session at a time."""
+    """The conversation of one person, in one session at a time."""
 
     def __init__(
         self,
@@ -70,38 +93,40 @@ class ChatConversation:
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
         self._holding = BackgroundTasks("holding back what waits")
-        self.presses = DoublePress()
-        self._taking = InputRouter(self)
+        self.ctrl_c = DoublePress()
+        self._router = InputRouter(self)
         self._left = False
-        self._gone = False
+        self._hung_up = False
         self._elsewhere = False
-        self._attached = ExitStack()
-        self._attached.enter_context(agent.questions.attached("cli"))
+        self._attachments = ExitStack()
+        self._attachments.enter_context(agent.questions.attached("cli"))
 
     @property
     def session(self) -> str:
-        """The session that is talked in."""
+        """The id of the current session."""
         return self.view.session
 
     @property
     def folder(self) -> Path:
-        """Where the session works."""
+        """The session's working directory."""
         return folder_of(self.app, self.session)
 
     @property
-    def works(self) -> bool:
-        """Whether something runs."""
+    def is_running(self) -> bool:
+        """Whether a turn runs or is about to."""
         return self._following is not None
 
-    def see(self, event: Mapping[str, Any]) -> None:
-        """Takes notice of an event, and before it of what another process wrote."""
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """Handles an event, after any rows before it that another process wrote."""
         for one in self._cursor.in_order(event):
-            self._interrupts.see(one)
-            self.view.see(one)
-            self._relay.see(one)
+            self._interrupts.on_event(one)
+            self.view.on_event(one)
+            self._relay.on_event(one)
 
-    async def talk(self) -> None:
-        """Until the person leaves; a turn that runs when the terminal is gone is finished first."""
+    async def run(self) -> None:
+        """Reads input until the person leaves. If the terminal goes away during a turn, finishes
+        the turn first.
+        """
         reading: asyncio.Task[TypedInput | None] | None = None
         while True:
             reading = reading or asyncio.ensure_future(self.screen.read())
@@ -115,19 +140,19 @@ class ChatConversation:
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
                     break
-                self.presses.forget()
-                await self._taking.take(typed)
-        if not self._left and (self._gone or not os.isatty(0)):
+                self.ctrl_c.forget()
+                await self._router.take(typed)
+        if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
         if not self._elsewhere:
             await self.agent.service.close()
         self._interrupts.close()
-        self._attached.close()
+        self._attachments.close()
 
     async def submit(
         self, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue"
     ) -> None:
-        """Hands over a message; it is on disk when this returns."""
+        """Submits a message. It is on disk when this returns."""
         elsewhere = is_elsewhere(self.app, self.session)
         try:
             await self.agent.service.submit(
@@ -145,20 +170,24 @@ class ChatConversation:
         if self._following is None:
             self._following = asyncio.ensure_future(self._follow(resumes=resumes))
 
-    async def go_on(self) -> None:
-        """Shows where the session was; what was cut off is settled, what runs elsewhere is followed."""
+    async def resume(self) -> None:
+        """Shows where the session stopped. Closes an unfinished turn, or follows one that runs in
+        another process.
+        """
         self._cursor = cursor_at_end(self.app, self.session)
-        unfinished = recall(self.app, self.view, self.screen)
+        unfinished = show_summary(self.app, self.view, self.screen)
         if unfinished or await self.agent.service.pending(self.session):
             self.follow(resumes=True)
 
     def interrupt(self) -> None:
-        """Ctrl-C: stops the turn, and if it does not stop, the second one leaves. At rest two in a row leave."""
+        """Handles Ctrl-C: stops the turn. A second press during the turn, or two in a row when
+        idle, quits.
+        """
         elsewhere = self._following is not None and is_elsewhere(self.app, self.session)
-        if self._following is not None and not elsewhere and not self.view.rests:
+        if self._following is not None and not elsewhere and not self.view.is_idle:
             if not self.halt():
                 self.quit()
-        elif not self.presses.again():
+        elif not self.ctrl_c.again():
             self.view.say(_LEAVE_ELSEWHERE if elsewhere else _LEAVE)
         elif not elsewhere:
             self.quit()
@@ -168,24 +197,31 @@ class ChatConversation:
             self._leave_at_once(elsewhere=True)
 
     def halt(self) -> bool:
-        """Stops the turn; what waits behind it is kept until the person sends it. False if it was stopped before."""
+        """Stops the turn and holds queued messages until the person sends them.
+
+        Returns False if a stop was already requested.
+        """
         if self.view.queued:
             self.view.hold()
             self._holding.start(self.agent.service.hold(self.session))
         return self._interrupts.press() == 1
 
     def stop(self) -> None:
-        """Esc: stops the turn if one runs here, and does nothing else."""
+        """Handles Esc: stops the turn if this process runs one."""
         if self._following is not None and is_elsewhere(self.app, self.session):
             self.view.say(_LEAVE_ELSEWHERE)
-        elif self._following is not None and not self.view.rests:
+        elif self._following is not None and not self.view.is_idle:
             self.halt()
 
     def end(self, code: int) -> None:
-        """SIGTERM: leaves; what runs is interrupted and saved. The terminal is gone: what runs goes on to its end."""
+        """Handles SIGTERM and SIGHUP.
+
+        SIGTERM interrupts the turn, saves it and leaves. After SIGHUP (the terminal is gone) the
+        turn runs to its end.
+        """
         self.code = code
         if code == EXIT_HUNG_UP:
-            self._gone = True
+            self._hung_up = True
             self.screen.leave()
         else:
             self._leave_at_once(
@@ -194,23 +230,23 @@ class ChatConversation:
             )
 
     def skills(self) -> list[SkillCommand]:
-        """The skills that are commands. Reads files."""
+        """Lists the skills that can be called as commands. Reads files."""
         return self.agent.learner.learning.commands(reserved())
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
-        """Puts proposals to the person, one after the other."""
-        self._taking.decide(proposals)
+        """Reviews proposals with the person, one at a time."""
+        self._router.decide(proposals)
 
     def quit(self) -> None:
-        """Leaves; what runs is interrupted and saved."""
+        """Leaves the chat. A running turn is interrupted and saved."""
         if self._following is not None:
             self.view.say("Stopping ...")
         self.screen.leave()
 
-    def enter(self, session: str) -> None:
-        """Talks in another session from now on."""
+    def switch_to(self, session: str) -> None:
+        """Switches to another session."""
         self.view = ChatView(
-            self.screen, session, foot=StatusLine(sandbox=self.view.foot.sandbox)
+            self.screen, session, status=StatusLine(sandbox=self.view.status.sandbox)
         )
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = TuiEventRelay(self.app.bus.publish, session)
@@ -220,7 +256,7 @@ class ChatConversation:
     async def reconfigure(
         self, *, model: str = "", approvals: Approvals | None = None
     ) -> None:
-        """Lets another model answer from now on, or changes what is asked about, at once."""
+        """Switches the model or the approval mode, effective at once."""
         self.agent.use(approvals=approvals, model=model or None)
         self.approvals, self._model = approvals or self.approvals, model or self._model
         if approvals:
@@ -228,29 +264,29 @@ class ChatConversation:
         self.refresh()
 
     def refresh(self) -> None:
-        """Brings the status line up to date with what does not come as an event."""
-        self.view.foot = foot_of(self, self.view.foot)
+        """Updates the parts of the status line that no event reports."""
+        self.view.status = current_status(self, self.view.status)
         self.view.tick()
 
     async def is_busy(self) -> bool:
-        """Whether something runs that must be stopped first. A turn that has just ended is waited for."""
+        """Returns whether a turn must be stopped first. Waits for a turn that has just ended."""
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
                 self._settle()
         return self._following is not None
 
-    def forget_if_empty(self) -> bool:
-        """A session in which nothing was said is not kept."""
+    def delete_if_empty(self) -> bool:
+        """Deletes the session if it has no messages. Returns whether it did."""
         if self.app.store.sessions.find(self.session).messages:
             return False
         self.app.delete(self.session)
         return True
 
-    def say_goodbye(self) -> None:
-        """The way back."""
-        if not self.forget_if_empty():
-            print(f"Go on with: hermes --resume {self.session}")
+    def print_goodbye(self) -> None:
+        """Prints the command that resumes the session."""
+        if not self.delete_if_empty():
+            print(f"Resume with: hermes --resume {self.session}")
 
     async def _follow(self, *, resumes: bool) -> None:
         ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
@@ -261,7 +297,7 @@ class ChatConversation:
             await self.agent.service.idle(self.session)
             while is_elsewhere(
                 self.app, self.session
-            ):  # who has our message is still at work on it
+            ):  # another process is working on our message
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
                 await self.agent.service.settle(self.session)
                 await self.agent.service.idle(self.session)
@@ -270,13 +306,15 @@ class ChatConversation:
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
-            self.view.cut_off()  # the service ended a turn that did not stop in time
+            self.view.show_forced_end()  # the service ended a turn that did not stop in time
         finally:
             if ticking is not None:
                 ticking.cancel()
 
     def _settle(self) -> None:
-        """Nothing runs any more: a wish to stop that came too late stops nothing that comes later."""
+        """Resets the state of the turn that has ended, so that a late stop request does not hit the
+        next one.
+        """
         if self._following is not None:
             self._following.result()
         self._following = None
@@ -288,15 +326,15 @@ class ChatConversation:
             self.view.tick()
 
     async def _finish_alone(self) -> None:
-        """The terminal is gone: works on to the end of the turn, or until it can't go on without a person's word."""
+        """Finishes the turn without a terminal, or exits when it needs a person's answer."""
         following = self._following
         if following is None or is_elsewhere(self.app, self.session):
             return
         while not following.done() and not self._left:
             await asyncio.wait({following}, timeout=_POLL_S)
             if not following.done() and self.view.is_stuck:
-                # The question is in the log and is asked again when the session is resumed; to end the turn in
-                # order would answer it.
+                # The question is in the log and is asked again when the session is resumed. Ending the turn
+                # normally would answer it.
                 os._exit(self.code or EXIT_HUNG_UP)
         await following
         self._following = None
@@ -304,10 +342,10 @@ class ChatConversation:
     def _not_saved(self, error: StoreError) -> None:
         self.code = 1
         self.view.say(in_sentences(error, not_saved(error)), alarming=True)
-        self.screen.settle()
+        self.screen.show_prompt()
 
     def _leave_at_once(self, *, elsewhere: bool) -> None:
-        """Without what was typed and not yet taken; a turn of another process is left to it."""
+        """Leaves without reading pending input. A turn of another process keeps running."""
         self._left, self._elsewhere = True, elsewhere
         if self._following is not None and not elsewhere:
             self._interrupts.press()

@@ -1,4 +1,4 @@
-"""What was typed and not sent, kept on disk while it is there: a crash, a kill or a lost terminal loses no words."""
+"""Saves unsent input to disk, so that a crash, a kill or a lost terminal does not lose it."""
 
 import contextlib
 import os
@@ -12,51 +12,51 @@ from hermes.settings.home import Home
 
 
 class InputDraft(msgspec.Struct, frozen=True):
-    """The words, and where they were typed."""
+    """An unsent text and the directory in which it was typed."""
 
     text: str
     folder: str
 
 
 class Drafts:
-    """The draft of this process, and those that dead ones left in the same folder."""
+    """The draft of this process, and those that dead processes left for the same directory."""
 
     def __init__(self, home: Home, folder: Path) -> None:
         self._home = home
         self._folder = str(folder)
-        self._place = home.root / "drafts"
-        self._mine = self._place / f"{os.getpid()}.json"
+        self._drafts_dir = home.root / "drafts"
+        self._own_file = self._drafts_dir / f"{os.getpid()}.json"
 
-    def keep(self, text: str) -> None:
-        """Writes the words down; none removes the file. What can't be written is not kept, and nothing fails."""
+    def save(self, text: str) -> None:
+        """Saves the text; an empty one removes the file. Write errors are ignored."""
         with contextlib.suppress(OSError, HermesError):
             if not text.strip():
-                self._mine.unlink(missing_ok=True)
+                self._own_file.unlink(missing_ok=True)
                 return
-            self._home.ensure(self._place)
+            self._home.ensure(self._drafts_dir)
             atomic.replace(
-                self._mine,
+                self._own_file,
                 msgspec.json.encode(InputDraft(text, self._folder)).decode(),
                 mode=0o600,
             )
 
     def recover(self) -> str:
-        """The newest words that a process of this folder left when it died; they are this process' now."""
+        """Returns the newest draft that a dead process left for this directory, and takes over its file."""
         found: list[tuple[float, Path, InputDraft]] = []
         with contextlib.suppress(OSError):
-            for path in self._place.glob("*.json"):
+            for path in self._drafts_dir.glob("*.json"):
                 draft = _read(path)
                 if (
                     draft is not None
                     and draft.folder == self._folder
-                    and not _lives(path.stem)
+                    and not _is_alive(path.stem)
                 ):
                     found.append((path.stat().st_mtime, path, draft))
         if not found:
             return ""
         _, path, draft = max(found, key=lambda entry: entry[0])
         with contextlib.suppress(OSError):
-            path.replace(self._mine)
+            path.replace(self._own_file)
         return draft.text
 
 
@@ -67,7 +67,7 @@ def _read(path: Path) -> InputDraft | None:
         return None
 
 
-def _lives(pid: str) -> bool:
+def _is_alive(pid: str) -> bool:
     if not pid.isdecimal() or int(pid) == os.getpid():
         return False
     try:

@@ -1,4 +1,4 @@
-"""The files of the working directory, for completion: listed in the background, without what git ignores."""
+"""Lists the files of the working directory for completion, without those that git ignores."""
 
 import time
 from collections.abc import Iterable
@@ -6,24 +6,24 @@ from pathlib import Path
 
 from hermes.tools.files.walk import Halt, Walk
 
-_MAX_FILES = 20_000  # files
-_LISTING_TIMEOUT_S = 1.0  # of looking
-_FRESH_S = 5.0  # seconds a list is good for
+_MAX_FILES = 20_000
+_LISTING_TIMEOUT_S = 1.0
+_FRESH_S = 5.0  # how long a list is used
 
 
 class FileList:
-    """The list for one folder. Safe to use from one other thread."""
+    """The file list of one folder. Safe to use from one other thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._names: list[str] = []
-        self._read = float("-inf")
+        self._listed_at = float("-inf")
 
     def find(self, word: str, limit: int = 20) -> list[str]:
-        """The names that fit best. Looks at the folder again when the list is old."""
-        if time.monotonic() - self._read > _FRESH_S:
+        """Returns the best matches for a word. Lists the folder again if the list is stale."""
+        if time.monotonic() - self._listed_at > _FRESH_S:
             self._names = self._list()
-            self._read = time.monotonic()
+            self._listed_at = time.monotonic()
         return best(self._names, word, limit)
 
     def _list(self) -> list[str]:
@@ -37,7 +37,9 @@ class FileList:
 
 
 def best(names: Iterable[str], word: str, limit: int) -> list[str]:
-    """Names that begin so, then those that hold it, then those that hold its letters in order; short ones first."""
+    """Ranks names: those that start with the word, contain it, then contain its letters in order.
+    Short names first.
+    """
     wanted = word.lower()
     ranked: list[tuple[int, int, str]] = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The terminal as the live screen writes to it: whole frames in one go, and no crash when it is gone."""
+"""Terminal output for the live screen: writes whole frames at once and survives a lost terminal."""
 
 import os
 import sys
@@ -12,28 +12,28 @@ from hermes.settings.load import environment
 
 
 class FrameOutput(Vt100_Output):
-    """Collects what belongs to one frame. Calls `gone` when the terminal can't be written to any more."""
+    """Collects the output of one frame. Calls `gone` when the terminal can no longer be written to."""
 
     def __init__(self, stdout: TextIO, gone: Callable[[], object]) -> None:
-        # No questions to the terminal (where is the cursor?): an answer that comes late would be taken for input.
+        # Do not query the terminal (for its cursor position): a late answer would be read as input.
         super().__init__(stdout, terminal_size, enable_cpr=False)
-        self._gone = gone
+        self._hung_up = gone
         self.held = False
-        """Whether a frame is being put together."""
+        """Whether output is being collected for a frame."""
         self.columns = 0
-        """How wide the window was when the last frame was drawn."""
+        """The window's width when the last frame was drawn."""
         environ = environment()
         self.reflows = (
             "XTERM_VERSION" not in environ and environ.get("TERM", "") != "linux"
         )
-        """Whether the terminal breaks rows that are there to fit a narrower window; nearly all do."""
+        """Whether the terminal rewraps existing rows when the window gets narrower. Nearly all do."""
 
     def hold(self) -> None:
-        """What follows is part of the frame that is drawn next."""
+        """Starts collecting output for the next frame."""
         self.held = True
 
     def release(self, columns: int) -> None:
-        """The frame is complete."""
+        """Writes the collected frame."""
         self.held, self.columns = False, columns
         self.flush()
 
@@ -44,11 +44,11 @@ class FrameOutput(Vt100_Output):
         try:
             super().flush()
         except OSError:
-            self._gone()
+            self._hung_up()
 
 
 def terminal_size() -> Size:
-    """The window's size; a usual one when there is none any more."""
+    """Returns the window's size, or a default one if there is no terminal."""
     try:
         found = os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The input of the live screen: editing, history, completion, pastes and pictures, and a draft that survives."""
+"""The input of the live screen: editing, history, completion, pastes, images and drafts."""
 
 import asyncio
 import time
@@ -15,21 +15,23 @@ from prompt_toolkit.keys import Keys
 from hermes.learning.learning_service import SkillCommand
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings.home import Home
-from hermes.surfaces.tui.clipboard import picture
 from hermes.surfaces.tui.completion import InputCompleter, Skills
 from hermes.surfaces.tui.drafts import Drafts
 from hermes.surfaces.tui.file_list import FileList
 from hermes.surfaces.tui.input_history import InputHistory
-from hermes.surfaces.tui.pastes import Pastes
-from hermes.surfaces.tui.typed_input import TypedInput
+from hermes.surfaces.tui.pastes import Pastes, clipboard_image
+from hermes.surfaces.tui.plain_screen import TypedInput
 
-_NOTICE_QUESTION_S = 1.5  # seconds that it takes to notice a question while typing
-_DRAFT_DELAY_S = 0.2  # seconds of no typing before a draft is written
+_NOTICE_QUESTION_S = 1.5  # time to notice a question while typing
+_DRAFT_DELAY_S = 0.2  # pause in typing before a draft is written
 
 
 class InputBox:
-    """What is being typed. `send` gets it; `interrupt`, `stop` and `leave` are Ctrl-C, Esc and Ctrl-D on an empty
-    input; `touched` is told of every change."""
+    """The input field and its key bindings.
+
+    `send` receives the input; `interrupt`, `stop` and `leave` handle Ctrl-C, Esc and Ctrl-D in an
+    empty input; `touched` is called on every change.
+    """
 
     def __init__(
         self, home: Home, folder: Path, *, clock: Callable[[], float] = time.monotonic
@@ -41,22 +43,22 @@ class InputBox:
         self.leave: Callable[[], object] = lambda: None
         self.say: Callable[[str], object] = lambda _: None
         self.answering = False
-        """Whether a question is being answered: any line counts, and none is remembered."""
-        self.hot = ""
-        """Keys that are an answer by themselves."""
+        """Whether a question is being answered: any line is sent, and none goes into the history."""
+        self.instant_keys = ""
+        """Keys that are sent as an answer without Enter."""
         self.skills: Skills = lambda: ()
         self._home = home
         self._clock = clock
-        self._touched = float("-inf")  # when the input changed last
-        self._surprised = float(
+        self._changed_at = float("-inf")
+        self._ignore_answers_until = float(
             "-inf"
-        )  # until when an answer may be the end of something else that was being typed
+        )  # an earlier Enter may end a text that was being typed
         self._pastes = Pastes()
         self._drafts = Drafts(home, folder)
-        self._aside = Document()
-        self._offered = ""  # what stands in the input and was not typed
-        self._saving: asyncio.TimerHandle | None = None
-        self._tasks = BackgroundTasks("pasting a picture")
+        self._set_aside = Document()
+        self._suggested = ""  # inserted into the input, not typed
+        self._save_timer: asyncio.TimerHandle | None = None
+        self._tasks = BackgroundTasks("pasting an image")
         self.buffer = Buffer(
             multiline=True,
             history=InputHistory(home.root / "input_history.jsonl"),
@@ -66,39 +68,42 @@ class InputBox:
         )
 
     def recover(self) -> bool:
-        """Brings back what was typed and not sent when an earlier chat of this folder died."""
+        """Restores unsent input that an earlier chat in this folder left when it died."""
         text = self._drafts.recover()
-        self.offer(text)
+        self.suggest(text)
         return bool(text)
 
-    def offer(self, text: str) -> None:
-        """Puts words into an empty input."""
+    def suggest(self, text: str) -> None:
+        """Inserts a text if the input is empty."""
         if not self.buffer.text:
-            self._offered = self._pastes.fold(text)
-            self.buffer.insert_text(self._offered)
+            self._suggested = self._pastes.fold(text)
+            self.buffer.insert_text(self._suggested)
 
-    def put_aside(self) -> None:
-        """Makes room for the answer to a question. Who is typing may not have seen it when the next Enter comes."""
+    def set_aside(self) -> None:
+        """Clears the input for the answer to a question.
+
+        A person who is typing may press Enter before noticing the question.
+        """
         now = self._clock()
-        if self.buffer.text and now - self._touched < _NOTICE_QUESTION_S:
-            self._surprised = now + _NOTICE_QUESTION_S
-        self._aside, self.answering = self.buffer.document, True
+        if self.buffer.text and now - self._changed_at < _NOTICE_QUESTION_S:
+            self._ignore_answers_until = now + _NOTICE_QUESTION_S
+        self._set_aside, self.answering = self.buffer.document, True
         self.buffer.set_document(Document())
 
-    def bring_back(self) -> None:
-        """What was put aside comes back."""
+    def restore(self) -> None:
+        """Restores the input that `set_aside` cleared."""
         self.answering = False
-        self.buffer.set_document(self._aside)
-        self._aside = Document()
+        self.buffer.set_document(self._set_aside)
+        self._set_aside = Document()
 
     def close(self) -> None:
-        """The chat ends: what is left in the input is kept for the next one."""
-        if self._saving is not None:
-            self._saving.cancel()
-        self._drafts.keep(self._words())
+        """Saves the unsent input for the next chat."""
+        if self._save_timer is not None:
+            self._save_timer.cancel()
+        self._drafts.save(self._unsent_text())
 
     def keys(self) -> KeyBindings:
-        """The keys that do something of their own."""
+        """Builds the key bindings."""
         keys = KeyBindings()
         keys.add("enter")(self._enter)
         keys.add("escape", "enter")(
@@ -112,7 +117,7 @@ class InputBox:
         keys.add("s-tab")(lambda event: event.current_buffer.complete_previous())
         keys.add("c-v", eager=True)(self._clipboard)
         keys.add(Keys.BracketedPaste, eager=True)(
-            lambda event: self._insert(self._pastes.take(event.data))
+            lambda event: self._insert(self._pastes.insert(event.data))
         )
         keys.add("backspace")(self._backspace)
         keys.add("/")(lambda _: self._slash())
@@ -135,7 +140,7 @@ class InputBox:
             and state.current_completion is not None
             and not buffer.text.startswith("/")
         ):
-            buffer.complete_state = None  # the first Enter takes the suggestion
+            buffer.complete_state = None  # the first Enter accepts the completion
             buffer.insert_text(" ")
         elif buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
@@ -147,14 +152,16 @@ class InputBox:
         text = self.buffer.text
         if text and not text.strip() and not self.answering:
             return
-        if self.answering and self._clock() < self._surprised:
-            self._surprised = float("-inf")
+        if self.answering and self._clock() < self._ignore_answers_until:
+            self._ignore_answers_until = float("-inf")
             self.buffer.reset()
-            self.say("You were typing when the question came. Please answer it now.")
+            self.say(
+                "The question appeared while you were typing. Please answer it now."
+            )
             return
         now = asyncio.get_running_loop().time()
         typed = TypedInput(
-            self._pastes.whole(text), self._pastes.pictures(text), steers, now
+            self._pastes.expand(text), self._pastes.pictures(text), steers, now
         )
         if text and not self.answering:
             self.buffer.history.append_string(typed.text)
@@ -163,14 +170,14 @@ class InputBox:
         self.send(typed)
 
     def _slash(self) -> None:
-        """A command is typed: it takes the place of words that were only offered. The arrow up brings them back."""
-        if self._offered and self.buffer.text == self._offered:
-            self._put_by()
+        """Starts a command. It replaces a text that was only suggested; arrow up brings the text back."""
+        if self._suggested and self.buffer.text == self._suggested:
+            self._move_to_history()
         self.buffer.insert_text("/")
 
-    def _put_by(self) -> None:
-        """Takes the words out of the input and into the history."""
-        self.buffer.history.append_string(self._pastes.whole(self.buffer.text))
+    def _move_to_history(self) -> None:
+        """Moves the input into the history."""
+        self.buffer.history.append_string(self._pastes.expand(self.buffer.text))
         self._pastes.clear()
         self.buffer.reset()
 
@@ -182,7 +189,7 @@ class InputBox:
             buffer.start_completion(select_first=True)
 
     def _backspace(self, event: KeyPressEvent) -> None:
-        """A mark of something pasted goes as a whole."""
+        """Deletes the placeholder of a paste as a whole."""
         buffer = event.current_buffer
         before = buffer.document.text_before_cursor
         mark = next((mark for mark in self._pastes.marks if before.endswith(mark)), " ")
@@ -191,7 +198,7 @@ class InputBox:
     def _interrupted(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.text and not self.answering:
-            self._put_by()
+            self._move_to_history()
         elif buffer.text:
             buffer.reset()
         else:
@@ -201,10 +208,10 @@ class InputBox:
         self._tasks.start(self._paste_picture())
 
     async def _paste_picture(self) -> None:
-        found = await picture(self._home.cache / "pictures")
+        found = await clipboard_image(self._home.cache / "pictures")
         if found is None:
             self.say(
-                "There is no picture in the clipboard, or no program (wl-paste, xclip, pngpaste) to read it with."
+                "The clipboard holds no image, or no program can read it (wl-paste, xclip, pngpaste)."
             )
         else:
             self._insert(self._pastes.picture(found) + " ")
@@ -221,22 +228,28 @@ class InputBox:
     def _skills(self) -> Sequence[SkillCommand]:
         return self.skills()
 
-    def _words(self) -> str:
-        """The input as it would be sent, also while it waits for a question to be answered."""
-        return self._pastes.whole(
-            self._aside.text if self.answering else self.buffer.text
+    def _unsent_text(self) -> str:
+        """Returns the input as it would be sent, also while a question is being answered."""
+        return self._pastes.expand(
+            self._set_aside.text if self.answering else self.buffer.text
         )
 
     def _changed(self) -> None:
-        self._touched = self._clock()
+        self._changed_at = self._clock()
         self.touched()
-        if self.answering and self.buffer.text and self.buffer.text in self.hot:
+        if (
+            self.answering
+            and self.buffer.text
+            and self.buffer.text in self.instant_keys
+        ):
             self._submit(steers=False)
-        if self._saving is not None:
-            self._saving.cancel()
-        self._saving = asyncio.get_running_loop().call_later(_DRAFT_DELAY_S, self._save)
+        if self._save_timer is not None:
+            self._save_timer.cancel()
+        self._save_timer = asyncio.get_running_loop().call_later(
+            _DRAFT_DELAY_S, self._save
+        )
 
     def _save(self) -> None:
         asyncio.get_running_loop().run_in_executor(
-            None, self._drafts.keep, self._words()
+            None, self._drafts.save, self._unsent_text()
         )

@@ -1,7 +1,9 @@
-"""The live screen: the input stays at the bottom and can be typed into while replies stream in above it.
+"""The live screen: the input stays at the bottom and can be edited while replies stream in above
+it.
 
-Only what is unfinished is drawn again: the block that is being written, the calls that run, the input, the status
-line. What is finished is printed above for good, so that the terminal's own scrollback holds the whole conversation.
+Only unfinished parts are redrawn: the block being written, the running calls, the input and the
+status line. Finished parts are printed above once, so that the terminal's scrollback holds the
+whole conversation.
 """
 
 import asyncio
@@ -31,20 +33,20 @@ from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
+from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted, plain
-from hermes.surfaces.tui.typed_input import TypedInput
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.markdown.render import Markdown
 
 _MAX_INPUT_ROWS = 8  # a longer input scrolls
 _MAX_MENU_ROWS = 6
-_DIRECT_ROWS = 3  # rows that are drawn without a frame
+_DIRECT_ROWS = 3  # drawn without a whole frame
 _STALE, _BLANK = (
     Char("?", "reverse blink"),
     Char(" ", ""),
-)  # a cell that no frame has, and one of every frame
+)  # a cell that never occurs in a frame, and an empty one
 _LOOKS = {
     "1": "bold",
     "2": "dim",
@@ -60,7 +62,7 @@ _LOOKS = {
 
 
 class _App(Application[None]):
-    """Leaves it to the screen what to do when the window's size changes."""
+    """A prompt_toolkit application that leaves resizing to the screen."""
 
     erase: Callable[[], None]
 
@@ -71,7 +73,7 @@ class _App(Application[None]):
 
 
 class LiveScreen:
-    """A chat at a terminal that can move its cursor."""
+    """The screen of a chat at a terminal that can move its cursor."""
 
     echoes = False
     animates = True
@@ -85,9 +87,9 @@ class LiveScreen:
         self._tail: Sequence[Row] = ()
         self._pace = RedrawThrottle()
         self._later: asyncio.Handle | None = None
-        self._framed: list[Row] = []  # of the tail, as they are on the screen
+        self._framed: list[Row] = []  # the tail's rows on the screen
         self._rows: Sequence[Row] = ()
-        self._foot = ""
+        self._status = ""
         self._label = ""
         self._typed: asyncio.Queue[TypedInput | None] = asyncio.Queue()
         self._output = FrameOutput(sys.stdout, self._gone)
@@ -101,7 +103,7 @@ class LiveScreen:
 
     @property
     def on_interrupt(self) -> Callable[[], object]:
-        """What Ctrl-C does."""
+        """Sets what Ctrl-C does."""
         return self._entry.interrupt
 
     @on_interrupt.setter
@@ -115,7 +117,9 @@ class LiveScreen:
         touched: Callable[[], object],
         skills: Skills,
     ) -> None:
-        """What Esc on an empty input does, who is told that something is typed, and which skills are commands."""
+        """Sets the handler of Esc in an empty input, the handler of every change, and the source of
+        skills.
+        """
         self._entry.stop, self._entry.touched, self._entry.skills = (
             stop,
             touched,
@@ -123,17 +127,15 @@ class LiveScreen:
         )
 
     async def __aenter__(self) -> Self:
-        self._output.write_raw(
-            "\r"
-        )  # a prompt may stand here already; this one takes its place
+        self._output.write_raw("\r")  # replaces a prompt that `chat` printed
         self._running = asyncio.ensure_future(self._app.run_async(handle_sigint=False))
         self._running.add_done_callback(
             lambda _: self.leave()
-        )  # it also ends when the terminal is gone
+        )  # it also ends when the terminal goes away
         return self
 
     def recover(self) -> bool:
-        """Brings back what was typed and not sent before."""
+        """Restores unsent input of an earlier chat."""
         self._entry.say = self.line
         return self._entry.recover()
 
@@ -143,7 +145,7 @@ class LiveScreen:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.whole()
+        self.end_reply()
         self._entry.close()
         if self._app.is_running:
             self._app.exit()
@@ -164,15 +166,13 @@ class LiveScreen:
             )
         rows = self._markdown.feed(text, self.columns - 1)
         self._print(rows)
-        self._pace.ask(
-            now=bool(rows)
-        )  # what is printed for good must not be shown below as well
+        self._pace.ask(now=bool(rows))  # printed rows must not stay in the live area
         if (
             not rows and self._later is None
-        ):  # with the pieces that come at the same moment
+        ):  # together with other pieces of this moment
             self._later = asyncio.get_running_loop().call_soon(self._draw_piece)
 
-    def whole(self) -> None:
+    def end_reply(self) -> None:
         if self._markdown is None:
             return
         rows, self._markdown, self._tail = (
@@ -191,26 +191,26 @@ class LiveScreen:
             self._rows = rows
             self._app.invalidate()
 
-    def foot(self, text: str) -> None:
-        if text != self._foot:
-            self._foot = text
+    def status(self, text: str) -> None:
+        if text != self._status:
+            self._status = text
             self._app.invalidate()
 
-    def settle(self) -> None:
-        """The prompt is always there."""
+    def show_prompt(self) -> None:
+        """Does nothing: the prompt is always visible."""
 
     def ask(self, label: str, *, keys: str = "") -> None:
-        """What is being typed is put aside while there is a question, and comes back after it."""
-        self._entry.hot = keys
+        """Shows a question's label. The input being typed is set aside and comes back afterwards."""
+        self._entry.instant_keys = keys
         if label and not self._label:
-            self._entry.put_aside()
+            self._entry.set_aside()
         elif self._label and not label:
-            self._entry.bring_back()
+            self._entry.restore()
         self._label = label
         self._app.invalidate()
 
-    def offer(self, text: str) -> None:
-        self._entry.offer(text)
+    def suggest(self, text: str) -> None:
+        self._entry.suggest(text)
 
     async def read(self) -> TypedInput | None:
         return await self._typed.get()
@@ -222,7 +222,7 @@ class LiveScreen:
         self.on_gone()
 
     def _adapt(self, _: object) -> None:
-        """Before a frame. The window may have become narrower a moment ago, and nobody has been told yet."""
+        """Prepares a frame. The window may have become narrower without a signal so far."""
         if terminal_size().columns < self._output.columns:
             self._erase()
         if self._markdown is not None and self._pace.is_wanted and self._pace.wait <= 0:
@@ -230,8 +230,9 @@ class LiveScreen:
         self._framed = self._visible_tail()
 
     def _draw_piece(self) -> None:
-        """Shows what has been written since: only the rows that are another now, and no whole frame if that will do.
-        Less often when it takes long."""
+        """Draws new text: only the changed rows if possible, else a whole frame. Throttled when
+        drawing is slow.
+        """
         self._later = None
         if self._markdown is None or not self._pace.is_wanted:
             return
@@ -247,20 +248,20 @@ class LiveScreen:
             self._tail = markdown.rest(self.columns - 1, terminal_size().rows)
 
     def _draw_over(self, rows: list[Row]) -> bool:
-        """Draws the rows of the tail that differ from those on the screen; False when that takes a frame."""
+        """Redraws the changed rows of the tail. Returns False if a whole frame is needed."""
         screen = self._app.renderer.last_rendered_screen
         changed = [
             number
             for number, (old, new) in enumerate(zip(self._framed, rows, strict=False))
             if old != new
         ]
-        is_same_place = (
+        is_aligned = (
             screen is not None
             and terminal_size().columns == self._output.columns
             and not self._output.held
         )
         if (
-            not is_same_place
+            not is_aligned
             or len(rows) != len(self._framed)
             or len(changed) > _DIRECT_ROWS
             or screen is None
@@ -274,7 +275,7 @@ class LiveScreen:
                 cursor.y - number,
             )
             self._output.write_raw(f"\x1b[{up}A\r{text}\x1b[K\x1b[{up}B{back}")
-            # The next frame is compared with the last one: every cell of this row differs from it now.
+            # The next frame is compared with the last: mark every cell of this row as changed.
             cells = dict.fromkeys(range(width(plain(rows[number]))), _STALE)
             screen.data_buffer[number] = defaultdict(lambda: _BLANK, cells)
         self._framed = rows
@@ -289,7 +290,7 @@ class LiveScreen:
             self._emit([painted(row, enabled=self.style.enabled) for row in rows])
 
     def _emit(self, lines: Sequence[str]) -> None:
-        """Prints lines above the live area, which is drawn again below them, all in one go."""
+        """Prints lines above the live area and redraws the area, in one write."""
         if self._app.is_running:
             self._output.hold()
             self._erase()
@@ -298,7 +299,7 @@ class LiveScreen:
         self._app.invalidate()
 
     def _erase(self) -> None:
-        """Takes the live area away, also where the terminal has broken its rows to fit a narrower window."""
+        """Erases the live area, also where the terminal has rewrapped its rows for a narrower window."""
         screen = self._app.renderer.last_rendered_screen
         columns = terminal_size().columns
         if (
@@ -340,9 +341,9 @@ class LiveScreen:
                     self._menu, lambda: self._entry.buffer.complete_state is not None
                 ),
                 _shown(
-                    self._foot_text,
+                    self._status_text,
                     lambda: (
-                        bool(self._foot) and self._entry.buffer.complete_state is None
+                        bool(self._status) and self._entry.buffer.complete_state is None
                     ),
                 ),
             ]
@@ -356,7 +357,7 @@ class LiveScreen:
         )
         app.ttimeoutlen = 0.05
         app.timeoutlen = (
-            0.2  # after which Esc is a key of its own, and not the beginning of another
+            0.2  # after this, Esc is a key of its own and not the start of a sequence
         )
         return app
 
@@ -364,7 +365,7 @@ class LiveScreen:
         return self._fragments(self._framed)
 
     def _visible_tail(self) -> list[Row]:
-        """The end of what is being written, as much as there is room for."""
+        """Returns the end of the text being written, as many rows as fit."""
         room = (
             terminal_size().rows
             - len(self._rows)
@@ -411,8 +412,8 @@ class LiveScreen:
             )
         return lines
 
-    def _foot_text(self) -> AnyFormattedText:
-        return self._fragments([((cut(self._foot, self.columns - 1), DIM),)])
+    def _status_text(self) -> AnyFormattedText:
+        return self._fragments([((cut(self._status, self.columns - 1), DIM),)])
 
     def _prompt(self) -> AnyFormattedText:
         if self._label:
@@ -423,7 +424,7 @@ class LiveScreen:
 def _shown(
     text: Callable[[], AnyFormattedText], when: Callable[[], bool]
 ) -> ConditionalContainer:
-    """Rows that are there only when there is something to show."""
+    """Builds a container that is visible only while it has content."""
     window = Window(
         FormattedTextControl(text), wrap_lines=True, dont_extend_height=True
     )

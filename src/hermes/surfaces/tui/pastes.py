@@ -1,21 +1,34 @@
-"""What was pasted: long text is folded to a short mark in the input and sent whole, a path of a picture becomes it."""
+"""Pasted content: long text becomes a placeholder that is sent in full; the path of an image
+attaches it.
+"""
 
+import asyncio
 import re
 import shlex
+import time
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from hermes.app.attachments import images_of
+from hermes.children.helper_programs import find_program
 from hermes.errors import UsageError
+from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.messages import Image
+from hermes.settings.load import environment
 
 _FOLD_LINES = 8
 _FOLD_CHARS = 800
+_PASTE_TIMEOUT_S = 3.0
+_CLIPBOARD_COMMANDS = (
+    ("wl-paste", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-t", "image/png", "-o"),
+    ("pngpaste", "-"),
+)
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|webp)['\"]?\s*$", re.IGNORECASE)
 
 
 class Pastes:
-    """The folded parts of one input."""
+    """The pasted parts of one input, by placeholder."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -23,11 +36,11 @@ class Pastes:
 
     @property
     def marks(self) -> list[str]:
-        """The marks that stand for something."""
+        """All placeholders."""
         return [*self._texts, *self._images]
 
-    def take(self, text: str) -> str:
-        """What to put into the input for a pasted text."""
+    def insert(self, text: str) -> str:
+        """Returns what to insert into the input for a pasted text."""
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if (
             _PICTURE.search(text)
@@ -38,7 +51,7 @@ class Pastes:
         return self.fold(text)
 
     def fold(self, text: str) -> str:
-        """A mark for a long text; a short one as it is."""
+        """Returns a placeholder for a long text, and a short text as it is."""
         lines = text.rstrip("\n").count("\n") + 1
         if lines <= _FOLD_LINES and len(text) <= _FOLD_CHARS:
             return text
@@ -48,23 +61,23 @@ class Pastes:
         return mark
 
     def picture(self, image: Image) -> str:
-        """A mark for a picture."""
+        """Returns a placeholder for an image."""
         mark = self._free(f"picture {Path(image.source).name}")
         self._images[mark] = image
         return mark
 
-    def whole(self, text: str) -> str:
-        """The input with everything unfolded; pictures keep their marks."""
+    def expand(self, text: str) -> str:
+        """Replaces text placeholders by their text. Image placeholders stay."""
         for mark, pasted in self._texts.items():
             text = text.replace(mark, pasted)
         return text
 
     def pictures(self, text: str) -> tuple[Image, ...]:
-        """The pictures whose marks are still in the input."""
+        """Returns the images whose placeholders are still in the input."""
         return tuple(image for mark, image in self._images.items() if mark in text)
 
     def clear(self) -> None:
-        """The input was sent or thrown away."""
+        """Forgets all pastes, after the input was sent or cleared."""
         self._texts.clear()
         self._images.clear()
 
@@ -77,7 +90,7 @@ class Pastes:
 
 
 def _pictures(text: str) -> tuple[Image, ...]:
-    """The pictures that a pasted line names, as terminals write dropped files; none if it is anything else."""
+    """Returns the images a pasted line names, in the way terminals write dropped files; else nothing."""
     try:
         names = [_path(word) for word in shlex.split(text)]
         return (
@@ -91,3 +104,39 @@ def _pictures(text: str) -> tuple[Image, ...]:
 
 def _path(word: str) -> str:
     return unquote(urlparse(word).path) if word.startswith("file://") else word
+
+
+async def clipboard_image(folder: Path) -> Image | None:
+    """Saves the clipboard's image to a private file and returns it.
+
+    Returns None if the clipboard holds no image or no program can read it.
+    """
+    for name, *arguments in _CLIPBOARD_COMMANDS:
+        program = find_program(name, environment())
+        if program is None:
+            continue
+        data = await _output(program, *arguments)
+        if data.startswith(b"\x89PNG"):
+            return images_of([str(await asyncio.to_thread(_save, data, folder))])[0]
+    return None
+
+
+async def _output(*command: str) -> bytes:
+    pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=null, stdout=pipe, stderr=null
+    )
+    try:
+        data, _ = await asyncio.wait_for(process.communicate(), _PASTE_TIMEOUT_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return b""
+    return data
+
+
+def _save(data: bytes, folder: Path) -> Path:
+    path = make_private_folder(folder) / f"clipboard-{time.time_ns()}.png"
+    with create_private(path) as file:
+        file.write(data)
+    return path

@@ -1,4 +1,4 @@
-"""What a chat needs of a screen, and the plain one: lines out, lines in, for terminals that can do no more."""
+"""The screen interface of a chat, and the plain screen for terminals that only print lines."""
 
 import asyncio
 import signal
@@ -7,73 +7,89 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+import msgspec
+
+from hermes.schema.messages import Image
 from hermes.surfaces.terminal.line_input import LineReader
 from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import clean
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.styled_text import Row
-from hermes.surfaces.tui.typed_input import TypedInput
+
+
+class TypedInput(msgspec.Struct, frozen=True):
+    """One complete message or command."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    steers: bool = False
+    at: float | None = None
+    """When it was sent, in the event loop's time; None for lines from a pipe."""
 
 
 class ChatScreen(Protocol):
-    """Where a chat takes place."""
+    """What a chat needs from a screen."""
 
     style: Style
     marks: Marks
     echoes: bool
-    """Whether what is typed stays on the screen by itself."""
+    """Whether typed input stays visible without being printed again."""
     animates: bool
-    """Whether what goes on now can be drawn again and again."""
+    """Whether the live area can be redrawn."""
 
     @property
     def columns(self) -> int:
-        """How wide it is now."""
+        """The current width."""
         ...
 
     def write(self, text: str) -> None:
-        """Shows more of the reply that is being written, at once; it need not end with a line."""
+        """Shows more of the reply at once. The text need not end with a newline."""
         ...
 
-    def whole(self) -> None:
-        """The reply that was being written is complete."""
+    def end_reply(self) -> None:
+        """Marks the reply as complete."""
         ...
 
     def line(self, text: str = "") -> None:
-        """Shows whole lines of our own making."""
+        """Prints whole lines by Hermes."""
         ...
 
     def live(self, rows: Sequence[Row]) -> None:
-        """Shows what goes on now, in place of what it showed before."""
+        """Replaces the content of the live area."""
         ...
 
-    def foot(self, text: str) -> None:
-        """The status line."""
+    def status(self, text: str) -> None:
+        """Shows the status line."""
         ...
 
-    def settle(self) -> None:
-        """Nothing goes on any more: it is the person's turn."""
+    def show_prompt(self) -> None:
+        """Shows the prompt: nothing runs, and it is the person's turn."""
         ...
 
     def ask(self, label: str, *, keys: str = "") -> None:
-        """Asks for a line under this label; empty for the usual prompt. One of `keys` counts without Enter, where the
-        screen can do that."""
+        """Asks for input under a label; an empty one restores the usual prompt.
+
+        A key in `keys` is sent without Enter, if the screen supports that.
+        """
         ...
 
-    def offer(self, text: str) -> None:
-        """Puts words into the input, to be changed and sent again; nothing that is being typed is lost."""
+    def suggest(self, text: str) -> None:
+        """Puts a text into an empty input, to be edited and sent again."""
         ...
 
     async def read(self) -> TypedInput | None:
-        """The next thing that was typed; None when the person is gone."""
+        """Returns the next input, or None when the person is gone."""
         ...
 
     def leave(self) -> None:
-        """Lets `read` return None."""
+        """Makes `read` return None."""
         ...
 
 
 class PlainScreen:
-    """A terminal that only prints. It edits lines by itself, and shows the prompt when nothing is being written."""
+    """A terminal that only prints. It edits lines itself, and gets the prompt when nothing is being
+    written.
+    """
 
     echoes = True
     animates = False
@@ -111,8 +127,8 @@ class PlainScreen:
         sys.stdout.flush()
         self._at_start = text.endswith("\n")
 
-    def whole(self) -> None:
-        """What is printed stays where it is, in any case."""
+    def end_reply(self) -> None:
+        """Does nothing: printed text stays as it is."""
 
     def line(self, text: str = "") -> None:
         self._leave_prompt()
@@ -122,12 +138,12 @@ class PlainScreen:
         self._at_start = True
 
     def live(self, rows: Sequence[Row]) -> None:
-        """Nothing that would have to be taken back is printed."""
+        """Does nothing: printed rows could not be replaced."""
 
-    def foot(self, text: str) -> None:
-        """There is none; `/status` tells the same."""
+    def status(self, text: str) -> None:
+        """Does nothing: `/status` shows the same."""
 
-    def settle(self) -> None:
+    def show_prompt(self) -> None:
         if not self._label:
             self._prompt()
 
@@ -136,8 +152,8 @@ class PlainScreen:
         if label:
             self._prompt()
 
-    def offer(self, text: str) -> None:
-        """The terminal edits its lines itself."""
+    def suggest(self, text: str) -> None:
+        """Does nothing: the terminal edits its own lines."""
 
     async def read(self) -> TypedInput | None:
         line = await self._lines.read()

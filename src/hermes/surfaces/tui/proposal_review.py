@@ -1,4 +1,4 @@
-"""Deciding on what Hermes wants to keep: proposed changes one after the other, with their difference, a key each."""
+"""Reviews proposed changes one at a time: shows the diff and asks for a key."""
 
 import asyncio
 import time
@@ -12,9 +12,9 @@ from hermes.surfaces.terminal.text import ago, clean, count, cut, one_line, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, RED, YELLOW, Row, painted
 
-_MAX_DIFF_LINES = 30  # of a difference
+_MAX_DIFF_LINES = 30
 _LOOKS = {"+": GREEN, "-": RED}
-_KEYS = {"y": "keep", "n": "never", "s": "later", "v": "view all", "q": "stop"}
+_KEYS = {"y": "keep", "n": "never", "s": "later", "v": "show all", "q": "stop"}
 _WORDS = {
     "yes": "y",
     "keep": "y",
@@ -28,7 +28,7 @@ _WORDS = {
 
 
 class ProposalReview:
-    """One way through the proposals that wait. A line that is no answer ends it, and they wait on."""
+    """One pass over the pending proposals. A line that is no decision ends it; the rest stay pending."""
 
     def __init__(
         self,
@@ -43,21 +43,21 @@ class ProposalReview:
         self._proposals = proposals
         self._clock = clock
         self._at = -1
-        self._since = 0.0
+        self._shown_at = 0.0
         self._kept = self._rejected = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether there is nothing more to decide."""
+        """Whether the review has ended."""
         return self._at >= len(self._proposals)
 
     def begin(self) -> None:
-        """Shows the first one."""
+        """Shows the first proposal."""
         self._next()
 
     def ask(self) -> None:
-        """Asks for a key, unless none can be meant yet for what is on the screen."""
-        if not self.is_over and self._clock() >= self._since + KEY_GRACE_S:
+        """Asks for a key, unless a key pressed now may be meant for the previous proposal."""
+        if not self.is_over and self._clock() >= self._shown_at + KEY_GRACE_S:
             is_cut = len(self._diff()) > _MAX_DIFF_LINES
             keys = "".join(key for key in _KEYS if key != "v" or is_cut)
             full = f"Keep it? {', '.join(f'{key} ({_KEYS[key]})' for key in keys)}"
@@ -69,15 +69,17 @@ class ProposalReview:
             self._screen.ask(label, keys=keys)
 
     async def take(self, line: str, typed_at: float | None) -> bool:
-        """Uses a line as the word on the proposal that is shown. False when it is none: then this is over."""
+        """Applies a line to the proposal shown. Returns False, and ends the review, if it is no
+        decision.
+        """
         word = line.strip().lower()
         key = _WORDS.get(word, word)
         if (
             typed_at is not None
-            and typed_at < self._since + KEY_GRACE_S
+            and typed_at < self._shown_at + KEY_GRACE_S
             and (key in _KEYS or not key)
         ):
-            return True  # meant for the one before
+            return True  # meant for the previous proposal
         if key not in _KEYS:
             self._finish()
             return False
@@ -93,7 +95,7 @@ class ProposalReview:
     async def _decide(self, key: str) -> None:
         proposal = self._proposals[self._at]
         if key == "s":
-            self._say("It waits.", DIM)
+            self._say("Left for later.", DIM)
             return
         try:
             decided = await asyncio.to_thread(
@@ -108,7 +110,7 @@ class ProposalReview:
         )
         kept = f"Kept{f' as change {decided.hash[:10]}' if decided.hash else ''}."
         self._say(
-            kept if key == "y" else "Not kept; it will not be proposed again.",
+            kept if key == "y" else "Rejected. Hermes will not propose it again.",
             GREEN if key == "y" else DIM,
         )
 
@@ -118,7 +120,7 @@ class ProposalReview:
             self._finish()
             return
         self._show()
-        self._since = self._clock()
+        self._shown_at = self._clock()
         self._screen.ask("")
 
     def _finish(self) -> None:
@@ -127,8 +129,8 @@ class ProposalReview:
         left = len(self._proposals) - self._kept - self._rejected
         parts = [
             f"{self._kept} kept" if self._kept else "",
-            f"{self._rejected} put aside" if self._rejected else "",
-            f"{left} waiting: /learn" if left else "",
+            f"{self._rejected} rejected" if self._rejected else "",
+            f"{left} to review: /learn" if left else "",
         ]
         self._say(", ".join(part for part in parts if part) + ".", DIM)
 
@@ -163,11 +165,13 @@ class ProposalReview:
         for row in shown:
             self._row(row)
         if len(shown) < len(rows):
-            more = f"{screen.marks.runs} {count(len(rows) - len(shown), 'more line')}; v shows all of it"
+            more = f"{screen.marks.runs} {count(len(rows) - len(shown), 'more line')}; v shows all"
             self._row(((f"  {more}", DIM),))
 
     def _diff(self) -> list[Row]:
-        """The difference in rows that fit: files, what goes, what comes, and a mark where lines are left out."""
+        """Returns the diff in rows that fit: file names, removed and added lines, and marks for
+        omitted lines.
+        """
         marks = self._screen.marks
         rows: list[Row] = []
         begins = False

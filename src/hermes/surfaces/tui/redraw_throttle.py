@@ -1,15 +1,15 @@
-"""How often something is drawn that takes its time: so often that it takes a small part of the whole, and no less."""
+"""Limits how often something slow is redrawn, so that drawing takes only a small share of the time."""
 
 import time
 from collections.abc import Callable
 from types import TracebackType
 
-_PAUSE_FACTOR = 8.0  # times as long as the drawing took
-_MAX_PAUSE_S = 0.5  # seconds without a new picture
+_PAUSE_FACTOR = 8.0  # the pause, in multiples of the drawing's duration
+_MAX_PAUSE_S = 0.5
 
 
 class RedrawThrottle:
-    """Says when the next drawing is due. As a context manager it takes the time of one."""
+    """Tells when the next drawing is due. As a context manager, measures one drawing."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -20,17 +20,17 @@ class RedrawThrottle:
 
     @property
     def wait(self) -> float:
-        """Seconds until it may be drawn; nothing or less when that is now."""
+        """Seconds until the next drawing is due; zero or less if it is due now."""
         return self._next - self._clock()
 
     def ask(self, *, now: bool = False) -> None:
-        """There is something new; `now` when it must be in the next picture."""
+        """Requests a drawing; with `now`, without a pause."""
         self.is_wanted = True
         if now:
             self._next = float("-inf")
 
     def forget(self) -> None:
-        """There is nothing to draw any more."""
+        """Withdraws the request."""
         self.is_wanted = False
 
     def __enter__(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a session was when somebody comes back to it: its last words, and the turn that still runs or was cut off."""
+"""Shows where a resumed session stopped: its last messages, and a turn that still runs or was cut off."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from hermes.store.log_row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.session_view import ChatView, end_words
+from hermes.surfaces.tui.session_view import ChatView, end_sentence
 from hermes.surfaces.tui.styled_text import painted
 
-_ROWS_PER_READ = 200  # that are read at once
-_SHOWN_MESSAGES = 2  # that are shown
-_LINES_PER_MESSAGE = 6  # of each of the last messages
+_ROWS_PER_READ = 200
+_SHOWN_MESSAGES = 2
+_LINES_PER_MESSAGE = 6
 
 
 async def follow_elsewhere(app: App, session: str, last: int) -> None:
-    """Publishes what the process that runs the session writes after a row, until it is done with it or gone."""
+    """Publishes the rows that another process writes to the session, until that process is done or gone."""
     while True:
         runs = is_elsewhere(app, session)
         for row in await asyncio.to_thread(app.store.log.events, session, after=last):
@@ -40,13 +40,15 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
 
 
 def cursor_at_end(app: App, session: str) -> SessionCursor:
-    """A cursor behind the last row of a session."""
+    """Returns a cursor behind the last row of a session."""
     return SessionCursor(app, session, seq=app.store.sessions.find(session).head)
 
 
-def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
-    """Shows it. Returns whether something is unfinished: a turn without an end, or words that were not answered."""
-    settled, open_rows = _divided(_last_rows(app, view.session))
+def show_summary(app: App, view: ChatView, screen: ChatScreen) -> bool:
+    """Shows the summary. Returns whether something is unfinished: an open turn, or an unanswered
+    message.
+    """
+    settled, open_rows = _split_at_last_end(_last_rows(app, view.session))
     _show_last_words(settled, screen)
     used = [
         row.event.usage
@@ -54,22 +56,22 @@ def recall(app: App, view: ChatView, screen: ChatScreen) -> bool:
         if isinstance(row.event, AssistantMessage) and row.event.usage
     ]
     if used:
-        view.foot.context = used[-1].input_tokens + used[-1].output_tokens
+        view.status.context = used[-1].input_tokens + used[-1].output_tokens
     runs = is_elsewhere(app, view.session)
     for row in open_rows:
         if runs or not isinstance(
             row.event, ApprovalRequested | QuestionAsked
-        ):  # else it is asked again
-            view.see(app.envelope(row))
+        ):  # it is asked again
+            view.on_event(app.envelope(row))
     return bool(open_rows)
 
 
 def _last_rows(app: App, session: str) -> list[Row]:
-    """The last rows, without those of turns that were taken back: as many as the last words of both sides take."""
+    """Returns the last rows without undone turns: enough for the last messages of both sides."""
     end = app.store.sessions.find(session).head
     taken_back = UndoneRows()
     rows: list[Row] = []
-    while end > 0 and len(_spoken(rows)) < _SHOWN_MESSAGES:
+    while end > 0 and len(_messages(rows)) < _SHOWN_MESSAGES:
         start = max(0, end - _ROWS_PER_READ)
         page = app.store.log.events(session, after=start, limit=end - start)
         rows = [
@@ -81,8 +83,8 @@ def _last_rows(app: App, session: str) -> list[Row]:
     return rows
 
 
-def _spoken(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
-    """What the person and the model said; what Hermes tells the model is neither."""
+def _messages(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
+    """Returns the messages of the person and the model, without those Hermes sends to the model."""
     messages = [
         row.event
         for row in rows
@@ -95,8 +97,8 @@ def _spoken(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
     ]
 
 
-def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
-    """What is settled, and what came after the last end of a turn if it wants an answer."""
+def _split_at_last_end(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
+    """Splits rows into finished ones and those after the last turn's end that still need an answer."""
     ends = [index for index, row in enumerate(rows) if isinstance(row.event, TurnEnded)]
     start = ends[-1] + 1 if ends else 0
     wants = any(
@@ -106,7 +108,7 @@ def _divided(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
 
 
 def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
-    for message in _spoken(rows)[-_SHOWN_MESSAGES:]:
+    for message in _messages(rows)[-_SHOWN_MESSAGES:]:
         mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
         is_drawn = isinstance(message, AssistantMessage) and screen.animates
         plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)
@@ -122,14 +124,14 @@ def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
     ends = [row.event for row in rows if isinstance(row.event, TurnEnded)]
     if ends and ends[-1].reason != "done":
         for line in wrap(
-            clean(end_words(ends[-1].reason, ends[-1].detail)), screen.columns - 1
+            clean(end_sentence(ends[-1].reason, ends[-1].detail)), screen.columns - 1
         ):
             screen.line(screen.style.dim(line))
     screen.line()
 
 
 def _drawn(text: str, screen: ChatScreen) -> list[str]:
-    """An answer as it looked when it was written."""
+    """Renders a reply as it looked when it was written."""
     from hermes.surfaces.tui.markdown.render import Markdown
 
     markdown = Markdown(

@@ -1,4 +1,4 @@
-"""A chat from its first prompt to its goodbye: the screen, the agent, the signals, and what is done on the side."""
+"""Runs a chat from the first prompt to the goodbye: the screen, the agent, signals and background work."""
 
 import asyncio
 import signal
@@ -9,7 +9,7 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.primitives.tasks import running
 from hermes.settings.load import environment, load_secrets
-from hermes.surfaces.terminal.event_watcher import watched
+from hermes.surfaces.terminal.event_watcher import events_in_loop
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import listen_for_end
 from hermes.surfaces.terminal.text import count
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def converse(app: App, session: str, question: RunOptions, *, is_live: bool) -> int:
-    """The whole conversation. Returns the exit code."""
+    """Runs the whole conversation. Returns the exit code."""
     return asyncio.run(_converse(app, session, question, is_live=is_live))
 
 
@@ -42,9 +42,9 @@ async def _converse(
     screen.on_interrupt = chat.interrupt
     if live is not None:
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
-        live.on_keys(stop=chat.stop, touched=chat.presses.forget, skills=chat.skills)
+        live.on_keys(stop=chat.stop, touched=chat.ctrl_c.forget, skills=chat.skills)
     async with screen:
-        if is_live:  # a key there; this is for a signal that somebody sends
+        if is_live:  # Ctrl-C is a key there; this handles a signal from outside
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
         listen_for_end(chat.end)
         chat.agent.learner.start()
@@ -53,33 +53,38 @@ async def _converse(
         def say(text: str) -> None:
             loop.call_soon_threadsafe(chat.view.say, text)
 
-        with watched(chat.see), watched(chat.see, "session.*"), NOTICES.shown_by(say):
+        with (
+            events_in_loop(chat.on_event),
+            events_in_loop(chat.on_event, "session.*"),
+            NOTICES.shown_by(say),
+        ):
             if question.resume:
-                await chat.go_on()
+                await chat.resume()
             if live is not None and live.recover():
-                chat.view.say("What you typed last and did not send is back.")
-            screen.settle()
+                chat.view.say("Your last message is back in the input.")
+            screen.show_prompt()
             async with running(_warm(chat)):  # while the person types
-                await chat.talk()
+                await chat.run()
             await chat.agent.release()
-    chat.say_goodbye()
+    chat.print_goodbye()
     return chat.code
 
 
 async def _warm(chat: ChatConversation) -> None:
-    """What can wait until the prompt is there."""
+    """Loads what can wait until the prompt is visible."""
     chat.refresh()
     sandbox = await asyncio.to_thread(_sandbox)
-    chat.view.foot.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
+    chat.view.status.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
     if sandbox.kind == "none":
         chat.view.say(
-            f"No sandbox: {sandbox.why} Every command is asked about.", alarming=True
+            f"No sandbox: {sandbox.why} Hermes asks before every command.",
+            alarming=True,
         )
     chat.view.tick()
     waiting = await asyncio.to_thread(chat.agent.learner.learning.proposals.pending)
     if waiting:
         chat.view.say(
-            f"{count(len(waiting), 'proposed change')} to decide on: /learn or Alt-L"
+            f"{count(len(waiting), 'proposed change')} to review: /learn or Alt-L"
         )
     await chat.agent.model.warm()
 

@@ -1,4 +1,4 @@
-"""What happens in a session, as a chat shows it. Reads events; decides nothing."""
+"""Shows the events of a session as a chat."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,13 +8,13 @@ import msgspec
 from hermes.app.attachments import typed_part
 from hermes.core.ports import Clock, SystemClock
 from hermes.surfaces.terminal.approval import (
-    ASKED,
+    QUESTION_EVENTS,
     Questions,
     again,
     label_for,
-    lines_of,
+    question_lines,
 )
-from hermes.surfaces.terminal.notices import COMPACTION, compaction_words
+from hermes.surfaces.terminal.notices import COMPACTION, compaction_notice
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.plain_screen import ChatScreen
@@ -22,17 +22,17 @@ from hermes.surfaces.tui.status_line import StatusLine
 from hermes.surfaces.tui.styled_text import CYAN, DIM, Row, painted
 from hermes.surfaces.tui.tool_cards import ToolCards
 
-_MAX_ECHOED_LINES = 8  # lines of a message that are shown again
-_MAX_SHOWN_QUEUED = 3  # messages that wait and are shown
-_STALL_S = 1.0  # seconds without anything new
+_MAX_ECHOED_LINES = 8  # of one message
+_MAX_SHOWN_QUEUED = 3
+_STALL_S = 1.0  # without an event
 _ANSWERS = {
     "once": "Allowed once.",
-    "session": "Allowed for this session.",
-    "always": "Allowed from now on.",
+    "session": "Allowed until you quit.",
+    "always": "Always allowed.",
     "deny": "Not allowed.",
 }
 _ENDS = {
-    "interrupted": "Interrupted; what was written is kept.",
+    "interrupted": "Interrupted. The reply so far was saved.",
     "refused": "The model refused.",
     "budget": "Stopped by the budget.",
     "crashed": "Hermes stopped during this turn.",
@@ -51,61 +51,63 @@ _REMARKS = frozenset(
 )
 
 
-def end_words(reason: str, detail: str) -> str:
-    """How a turn ended that did not just end, in a sentence or two."""
-    if reason in {"budget", "failed"} and detail:  # it says by itself what happened
+def end_sentence(reason: str, detail: str) -> str:
+    """Returns a sentence on how a turn ended, for any end but a normal one."""
+    if reason in {"budget", "failed"} and detail:  # the detail is a whole sentence
         return detail[:1].upper() + detail[1:]
     return f"{_ENDS.get(reason, 'The turn failed.')} {detail}".strip()
 
 
 class _Waiting(msgspec.Struct, frozen=True):
-    """A message that waits."""
+    """A message that waits for a turn."""
 
     text: str
     steers: bool = False
 
     @property
     def kind(self) -> str:
-        """For the next turn, or for the next step of this one."""
+        """`queued` for the next turn, `steers` for the next step of this one."""
         return "steers" if self.steers else "queued"
 
 
 class ChatView:
-    """Follows one session on a screen."""
+    """Shows one session on a screen."""
 
     def __init__(
         self,
         screen: ChatScreen,
         session: str,
         *,
-        foot: StatusLine | None = None,
+        status: StatusLine | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._screen = screen
         self._clock = clock or SystemClock()
         self._cards = ToolCards(screen.marks)
         self._began = 0.0
-        self._streamed = False  # something of this reply came in pieces
-        self._writes = False  # ... and more of it is expected
+        self._streamed = False  # part of this reply was streamed
+        self._writes = False  # ... and more is expected
         self._below_call = False
-        self._answered_all = (
-            False  # the last reply asked for no calls: the turn is about to end
+        self._is_final_reply = (
+            False  # the last reply made no calls: the turn is about to end
         )
         self._thought = ""
         self._doing = ""
         self._waiting: dict[int, _Waiting] = {}
-        self._heard = self._clock.now()  # when something came last
-        self._early = ""  # of a reply, while the calls before it are not shown as done
+        self._last_event_at = self._clock.now()
+        self._early_text = (
+            ""  # start of a reply, until the calls before it are shown as done
+        )
         self.held = False
-        """Whether what waits is only sent when the person says so."""
-        self.foot = foot or StatusLine()
+        """Whether queued messages wait until the person sends them."""
+        self.status = status or StatusLine()
         self.session = session
         self.busy = False
-        self.questions = Questions(self._put, self._listen)
+        self.questions = Questions(self._show_question, self._ask_question)
 
     @property
     def queued(self) -> list[str]:
-        """The messages that wait for their turn, oldest first."""
+        """The queued messages, oldest first."""
         return (
             [one.text for one in self._waiting.values()]
             if self.busy or self.held
@@ -113,79 +115,82 @@ class ChatView:
         )
 
     @property
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether no turn runs and none is about to."""
         return not self.busy and not self._waiting
 
     @property
     def is_stuck(self) -> bool:
-        """Whether nothing goes on until a person answers."""
-        return self.questions.current is not None and self._cards.all_wait
+        """Whether nothing can continue until a person answers."""
+        return self.questions.current is not None and self._cards.all_waiting
 
-    def see(self, event: Mapping[str, Any]) -> None:
+    def on_event(self, event: Mapping[str, Any]) -> None:
         """Shows an event of the session."""
         if event.get("session_id") != self.session:
-            if event.get("root_session_id") == self.session and event["type"] in ASKED:
-                self.questions.see(event)  # a child agent wants to know something
+            if (
+                event.get("root_session_id") == self.session
+                and event["type"] in QUESTION_EVENTS
+            ):
+                self.questions.on_event(event)  # asked by a child agent
             return
-        self._heard = self._clock.now()
+        self._last_event_at = self._clock.now()
         if (
             event["type"] == "agent.message.delta"
-        ):  # first, because most are of this kind
+        ):  # first, because it is the most frequent
             self._write(event["text"])
             return
         if event["type"] == "agent.tool.finished":
-            for row in self._cards.done(event, self._screen.columns - 1):
+            for row in self._cards.finish(event, self._screen.columns - 1):
                 self._row(row)
             self._below_call = True
-        if self._early and event["type"] == "agent.message.assistant":
-            self._write_early()
-        self._answered_all = False
-        self._cards.see(event)
-        self.questions.see(event)
-        self.foot.see(event)
+        if self._early_text and event["type"] == "agent.message.assistant":
+            self._write_early_text()
+        self._is_final_reply = False
+        self._cards.on_event(event)
+        self.questions.on_event(event)
+        self.status.on_event(event)
         self._show(event)
-        if self._early and not self._cards.running:
-            self._write_early()
+        if self._early_text and not self._cards.running:
+            self._write_early_text()
         self.tick()
 
     def tick(self) -> None:
-        """Draws what goes on now: spinners turn, seconds pass."""
-        if self._early and self._clock.now() - self._heard >= _STALL_S:
-            self._write_early()
+        """Redraws the live area: spinners and elapsed times."""
+        if self._early_text and self._clock.now() - self._last_event_at >= _STALL_S:
+            self._write_early_text()
         self._screen.live(list(self._live()))
-        self._screen.foot(
-            self.foot.text(self._screen.columns - 1, self._screen.marks.bullet)
+        self._screen.status(
+            self.status.text(self._screen.columns - 1, self._screen.marks.bullet)
         )
 
     def say(self, text: str, *, alarming: bool = False) -> None:
-        """A remark of Hermes itself."""
+        """Shows a notice by Hermes."""
         style = self._screen.style
         for line in wrap(clean(text), self._screen.columns - 1):
             self._screen.line(style.red(line) if alarming else style.dim(line))
 
     def hold(self) -> None:
-        """What waits is not sent by itself any more."""
+        """Holds queued messages until the person sends them."""
         self.held = True
 
-    def cut_off(self) -> None:
-        """The turn was ended by force; the next one settles what it left."""
-        self._cards.see({"type": "agent.turn.ended"})
+    def show_forced_end(self) -> None:
+        """Shows that the turn was ended by force; the next turn repairs its rows."""
+        self._cards.on_event({"type": "agent.turn.ended"})
         self._end({"reason": "interrupted", "ts": self._clock.now()})
         self.tick()
 
     def ask_again(self) -> None:
-        """The last line was no answer."""
+        """Asks again after a line that was no answer."""
         request = self.questions.current
         if request is not None:
             self.say(again(request))
             self._screen.ask(label_for(request, self._screen.columns))
 
     def show_all(self) -> None:
-        """Shows the question again, with nothing of what will happen left out."""
+        """Shows the question again in full."""
         request = self.questions.current
         if request is not None:
-            for line in lines_of(
+            for line in question_lines(
                 request, self._screen.style, self._screen.columns - 1, whole=True
             ):
                 self._screen.line(line)
@@ -203,10 +208,10 @@ class ChatView:
             case "agent.reasoning.delta":
                 self._thought = (self._thought + event["text"])[-400:]
             case "agent.tool.generating":
-                self._screen.whole()
+                self._screen.end_reply()
                 self._writes, self._doing = (
                     False,
-                    f"writing a call of {one_line(event['name'])}",
+                    f"preparing {one_line(event['name'])}",
                 )
             case "agent.approval.answered" | "agent.question.answered":
                 self._answered(event)
@@ -222,7 +227,7 @@ class ChatView:
                 pass
 
     def _queue(self, event: Mapping[str, Any]) -> None:
-        """A person's message waits until a turn takes it in."""
+        """Queues a person's message until a turn reads it."""
         if event.get("origin", "user") == "user":
             text = typed_part(event["text"])
             self._waiting[event["seq"]] = _Waiting(
@@ -234,21 +239,21 @@ class ChatView:
             self._begin_reply()
             self._screen.write(event["text"])
         self._finish_reply()
-        self._answered_all = not event.get("tool_calls")
+        self._is_final_reply = not event.get("tool_calls")
 
     def _compacted(self, event: Mapping[str, Any]) -> None:
-        """Tells of a compaction that nobody asked for; the command tells of the others."""
+        """Reports an automatic compaction; the command reports the others."""
         if self.busy:
             self._finish_reply()
             self.say(
-                compaction_words(event),
+                compaction_notice(event),
                 alarming=event["type"] == "session.compaction_failed",
             )
 
     def _answered(self, event: Mapping[str, Any]) -> None:
-        """What a person said to a question, here or elsewhere."""
+        """Shows a person's answer to a question, given here or elsewhere."""
         if event.get("by") == "expired":
-            self.say("Nobody answered in time; that counts as no.", alarming=True)
+            self.say("Nobody answered in time. Hermes took that as no.", alarming=True)
         elif event.get("by") in {"remembered", "nobody", "policy"}:
             return
         elif event["type"] == "agent.approval.answered":
@@ -260,29 +265,33 @@ class ChatView:
             self.say(f"You: {event['text']}")
 
     def _remark(self, event: Mapping[str, Any]) -> None:
-        """Something that a person would wonder about."""
+        """Shows an event that a person would wonder about."""
         match event["type"]:
             case "agent.model.preparing":
                 self._doing = preparing(event)
             case "agent.model.retried":
                 self._finish_reply()
                 self.say(
-                    f"Trying again in {duration(event.get('delay', 0))}: {_reason(event)}"
+                    f"Retrying in {duration(event.get('delay', 0))}: {_reason(event)}"
                 )
             case "agent.picture.reduced" | "agent.picture.withheld":
                 self._finish_reply()
                 self.say(event["detail"], alarming=True)
             case "agent.learning.reviewed":
                 if event.get("summary"):
-                    how = " Decide: /learn or Alt-L" if event.get("proposals") else ""
+                    how = " Review: /learn or Alt-L" if event.get("proposals") else ""
                     self.say(one_line(event["summary"]) + how)
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
 
     def _write(self, text: str) -> None:
-        """Shows more of a reply. Results are on disk before they are shown, and a quick reply may be ahead of them."""
+        """Shows more of a reply.
+
+        Results are shown only once they are on disk, so a quick reply may arrive first; it waits
+        for them.
+        """
         if not self._writes and self._cards.running:
-            self._early += text
+            self._early_text += text
             return
         if not self._writes:
             self._begin_reply()
@@ -295,31 +304,31 @@ class ChatView:
             self.tick()
         self._screen.write(text)
 
-    def _write_early(self) -> None:
-        text, self._early = self._early, ""
+    def _write_early_text(self) -> None:
+        text, self._early_text = self._early_text, ""
         self._begin_reply()
         self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
         self._screen.write(text)
 
     def _begin_reply(self) -> None:
-        """Words stand apart from the calls above them."""
+        """Separates the reply from the calls above it."""
         if self._below_call:
             self._below_call = False
             self._screen.line()
 
     def _finish_reply(self) -> None:
         self._streamed, self._writes, self._thought, self._doing = False, False, "", ""
-        self._screen.whole()
+        self._screen.end_reply()
 
     def _live(self) -> Iterator[Row]:
-        """The calls that run or what else goes on, and the messages that wait for their turn."""
+        """Yields the rows of the live area: running calls or the current activity, then queued messages."""
         columns, marks = self._screen.columns - 1, self._screen.marks
         now = self._clock.now()
         spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
         if self.busy and self._cards.running:
             yield from self._cards.rows(now, spinner, columns)
-        elif doing := self._goes_on(is_stalled=now - self._heard >= _STALL_S):
-            since = self._began if self.busy and self._began else self._heard
+        elif doing := self._activity(is_stalled=now - self._last_event_at >= _STALL_S):
+            since = self._began if self.busy and self._began else self._last_event_at
             passed = f" {duration(now - since)}" if now - since >= 1 else ""
             yield (
                 (f"{spinner} ", CYAN),
@@ -340,22 +349,22 @@ class ChatView:
         if len(waiting) > _MAX_SHOWN_QUEUED:
             yield ((f"  and {len(waiting) - _MAX_SHOWN_QUEUED} more", DIM),)
 
-    def _goes_on(self, *, is_stalled: bool) -> str:
-        """What the model or Hermes is at, in a word; nothing while words come, or at rest."""
+    def _activity(self, *, is_stalled: bool) -> str:
+        """Returns the current activity in a word; nothing while text streams, or at rest."""
         if not self.busy:
             return "starting" if is_stalled and self._waiting and not self.held else ""
-        if self._answered_all:
+        if self._is_final_reply:
             return "finishing" if is_stalled else ""
         if self._writes:
             return "writing" if is_stalled else ""
         return self._doing or "thinking"
 
     def _echo(self, inputs: Sequence[int]) -> None:
-        """Shows the messages that are being answered now."""
+        """Shows the messages that this turn answers."""
         for seq in inputs:
             waited = self._waiting.pop(seq, None)
             if waited is not None and not self._screen.echoes:
-                self._screen.whole()
+                self._screen.end_reply()
                 lines = list(wrap(clean(waited.text), self._screen.columns - 3))
                 shown = (
                     lines
@@ -374,7 +383,7 @@ class ChatView:
         reason = event["reason"]
         if reason != "done":
             self.say(
-                end_words(reason, str(event.get("detail", ""))),
+                end_sentence(reason, str(event.get("detail", ""))),
                 alarming=reason != "interrupted",
             )
         usage = event.get("usage") or {}
@@ -389,22 +398,24 @@ class ChatView:
         if self.held and self._waiting:
             number = len(self._waiting)
             self.say(
-                f"{count(number, 'message')} not sent yet. Enter sends {'it' if number == 1 else 'them'}."
+                f"{count(number, 'message')} not sent yet. Press Enter to send {'it' if number == 1 else 'them'}."
             )
         self._screen.line()
-        self._screen.settle()
+        self._screen.show_prompt()
 
-    def _put(self, request: Mapping[str, Any] | None) -> None:
-        """Shows a question, or that it is settled."""
+    def _show_question(self, request: Mapping[str, Any] | None) -> None:
+        """Shows a question, or removes one that has been answered."""
         if request is None:
             self._screen.ask("")
             self.tick()
             return
-        self._screen.whole()
-        for line in lines_of(request, self._screen.style, self._screen.columns - 1):
+        self._screen.end_reply()
+        for line in question_lines(
+            request, self._screen.style, self._screen.columns - 1
+        ):
             self._screen.line(line)
 
-    def _listen(self, request: Mapping[str, Any]) -> None:
+    def _ask_question(self, request: Mapping[str, Any]) -> None:
         self._screen.ask(label_for(request, self._screen.columns))
 
     def _row(self, row: Row) -> None:

@@ -1,4 +1,4 @@
-"""The status line below the input: which model, how full its window is, what the session cost, what is allowed."""
+"""The status line below the input: model, context use, cost, approval mode and sandbox."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class StatusLine(msgspec.Struct):
-    """What the line says. The first parts are kept when there is no room for all."""
+    """The values of the line. The first parts win when there is no room for all."""
 
     model: str = ""
     window: int = 0
-    """Tokens that fit; 0 when that is not known."""
+    """The size of the context window in tokens; 0 if unknown."""
     context: int = 0
-    """Tokens of the last request and its reply."""
+    """The tokens of the last request and its reply."""
     cost: float = 0.0
     mode: str = ""
     sandbox: str = ""
 
-    def see(self, event: Mapping[str, Any]) -> None:
-        """Takes notice of what a reply used."""
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """Updates the line from an event."""
         if event["type"] == "agent.message.assistant":
             usage = event.get("usage") or {}
             self.context = (
@@ -33,7 +33,7 @@ class StatusLine(msgspec.Struct):
             )
             self.cost += usage.get("cost_usd") or 0.0
             name = event.get("model")
-            if name:  # a service may choose, or another may stand in
+            if name:  # the provider may choose it, or a fallback may have answered
                 self.model = (
                     f"codex {name}" if event.get("provider") == "codex" else name
                 )
@@ -41,7 +41,7 @@ class StatusLine(msgspec.Struct):
             self.cost += (event.get("usage") or {}).get("cost_usd") or 0.0
 
     def text(self, columns: int, bullet: str) -> str:
-        """The line, in at most that many cells."""
+        """Returns the line in at most `columns` cells."""
         parts = [self.model, self.filled(), money(self.cost), self.mode, self.sandbox]
         between = f" {bullet} "
         line = ""
@@ -53,7 +53,7 @@ class StatusLine(msgspec.Struct):
         return line or cut(self.model, columns)
 
     def filled(self) -> str:
-        """How full the window is; empty before the first reply."""
+        """Returns how full the context window is; empty before the first reply."""
         if not self.context:
             return ""
         if not self.window:
@@ -65,7 +65,7 @@ class StatusLine(msgspec.Struct):
 
 
 def short(number: int) -> str:
-    """`950`, `12k`, `1.0M`."""
+    """Formats a number as `950`, `12k` or `1.0M`."""
     if number < 1_000:
         return str(number)
     return (
@@ -73,8 +73,8 @@ def short(number: int) -> str:
     )
 
 
-def foot_of(chat: "ChatConversation", before: StatusLine) -> StatusLine:
-    """The status line of the session and model of now."""
+def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:
+    """Returns the status line for the chat's current session and model."""
     from hermes.providers.catalogue import UNKNOWN, facts_of
 
     settings = chat.app.settings

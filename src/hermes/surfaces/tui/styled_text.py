@@ -1,4 +1,4 @@
-"""Rows of a terminal as text in runs that look alike, and breaking such text into rows."""
+"""Styled terminal rows, and wrapping of styled text."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import TypeAlias
 from hermes.surfaces.terminal.text import cells, width
 
 Run: TypeAlias = tuple[str, str]
-"""Text and how it looks: the numbers of an SGR sequence, empty for plain text."""
+"""Text and its style: the parameters of an SGR sequence, empty for plain text."""
 Row: TypeAlias = tuple[Run, ...]
 
 BOLD, DIM, ITALIC, UNDERLINE, STRIKE = "1", "2", "3", "4", "9"
@@ -15,23 +15,23 @@ RED, GREEN, YELLOW, MAGENTA, CYAN = "31", "32", "33", "35", "36"
 
 
 def plain(runs: Iterable[Run]) -> str:
-    """Only the text."""
+    """Returns the text without styles."""
     return "".join(text for text, _ in runs)
 
 
 def painted(row: Iterable[Run], *, enabled: bool) -> str:
-    """A row with the codes that colour it; without colour only its text."""
+    """Returns a row with its escape codes, or only its text without colour."""
     if not enabled:
         return plain(row)
     return "".join(f"\x1b[{look}m{text}\x1b[0m" if look else text for text, look in row)
 
 
 def flow(runs: Sequence[Run], columns: int) -> Iterator[Row]:
-    """Rows of at most that many cells, broken between words; a word that is too long is broken anywhere."""
+    """Wraps runs into rows of at most `columns` cells, between words; longer words are split anywhere."""
     room = max(columns, 1)
     row: list[Run] = []
     used = 0
-    pending = ""  # the blank between two words, and how it looks
+    pending = ""  # the space between two words, with its style
     look_of_pending = ""
     for word in _words(runs):
         if word[0][0] == " ":
@@ -54,7 +54,7 @@ def flow(runs: Sequence[Run], columns: int) -> Iterator[Row]:
 
 
 def _words(runs: Sequence[Run]) -> Iterator[list[Run]]:
-    """Words of one or more runs, each blank between them as one of its own; wide characters stand alone."""
+    """Splits runs into words and the spaces between them. Wide characters stand alone."""
     word: list[Run] = []
     for text, look in runs:
         for piece in re.findall(r" +|[^ ]+", text):
@@ -79,7 +79,7 @@ def _words(runs: Sequence[Run]) -> Iterator[list[Run]]:
 
 
 def _fitted(word: list[Run], room: int) -> Iterator[list[Run]]:
-    """A word in parts that fit a row."""
+    """Splits a word into parts that fit a row."""
     if sum(width(text) for text, _ in word) <= room:
         yield word
         return
@@ -97,7 +97,7 @@ def _fitted(word: list[Run], room: int) -> Iterator[list[Run]]:
 
 
 def _joined(row: Sequence[Run]) -> Row:
-    """Neighbours that look the same become one."""
+    """Joins neighbouring runs of the same style."""
     found: list[Run] = []
     for text, look in row:
         if found and found[-1][1] == look:

@@ -1,13 +1,16 @@
-"""Tool calls as cards: at work with what they print last, done with their mark, how long they took, and a diff."""
+"""Tool calls as cards: running ones with their last output, finished ones with result, duration and
+diff.
+"""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from hermes.surfaces.terminal.text import clean, cut, one_line, width
+from hermes.surfaces.terminal.text import clean, count, cut, one_line, width
 from hermes.surfaces.terminal.tool_line import (
-    SHOWS,
+    COMMAND_TOOLS,
     Marks,
     duration,
     label_of,
@@ -17,12 +20,13 @@ from hermes.surfaces.terminal.tool_line import (
 )
 from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Row
 
-_RUNNING_LINES = 3  # lines of output while it runs
-_RESULT_LINES = 3  # lines of output when it is done
+_RUNNING_LINES = 3  # of output, while it runs
+_RESULT_LINES = 3  # ... when it is done
 _FAILED_LINES = 5  # ... when it failed
-_MAX_PLAN_STEPS = 20  # steps
-_MAX_DIFF_LINES = 24  # lines of a diff
-_MAX_OUTPUT_CHARS = 2_000  # characters of output that are remembered
+_MAX_PLAN_STEPS = 20
+_MAX_DIFF_LINES = 24
+_DIFF_MARKS = frozenset("@+- \\.")
+_MAX_OUTPUT_CHARS = 2_000  # of output, per call
 
 _SANDBOX = {
     "\n[The sandbox may have stopped this:": "Probably stopped by the sandbox.",
@@ -31,19 +35,19 @@ _SANDBOX = {
 
 
 class ToolCard(msgspec.Struct):
-    """One call at work."""
+    """One running call."""
 
     label: str
     since: float | None
-    """When it began; None if nobody saw that."""
-    waits: bool = False
-    seen: bool = False
+    """When it started; None if unknown."""
+    is_waiting: bool = False
+    diff_shown: bool = False
     """Whether its diff was shown with the question."""
     output: str = ""
 
 
 class ToolCards:
-    """The calls of one session that run."""
+    """The running calls of one session."""
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
@@ -51,16 +55,16 @@ class ToolCards:
 
     @property
     def running(self) -> str:
-        """The call that began last and still runs."""
+        """The label of the running call that started last."""
         return next((card.label for card in reversed(self._open.values())), "")
 
     @property
-    def all_wait(self) -> bool:
+    def all_waiting(self) -> bool:
         """Whether every call waits for a person."""
-        return all(card.waits for card in self._open.values())
+        return all(card.is_waiting for card in self._open.values())
 
-    def see(self, event: Mapping[str, Any]) -> None:
-        """Takes notice of a call's beginning, its output, and of a question that holds it up."""
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """Updates the cards from an event."""
         call_id = event.get("call_id", "")
         match event["type"]:
             case "agent.tool.started":
@@ -73,12 +77,12 @@ class ToolCards:
             case "agent.approval.requested" | "agent.question.asked" if (
                 call_id in self._open
             ):
-                self._open[call_id].waits = True
-                self._open[call_id].seen = "@@ " in event.get("summary", "")
+                self._open[call_id].is_waiting = True
+                self._open[call_id].diff_shown = "@@ " in event.get("summary", "")
             case "agent.approval.answered" | "agent.question.answered" if (
                 call_id in self._open
             ):
-                self._open[call_id].waits = False
+                self._open[call_id].is_waiting = False
                 self._open[call_id].since = event["ts"]
             case "agent.turn.ended":
                 self._open.clear()
@@ -86,67 +90,105 @@ class ToolCards:
                 pass
 
     def rows(self, now: float, spinner: str, columns: int) -> Iterator[Row]:
-        """The cards of what runs now."""
+        """Yields the rows of the running calls."""
         for card in self._open.values():
-            seconds = 0.0 if card.since is None else now - card.since
-            tail = (
-                "waits for you"
-                if card.waits
-                else duration(seconds)
-                if seconds >= 1
-                else ""
-            )
+            tail = _elapsed(card, now)
             head = cut(card.label, columns - 3 - width(tail))
             yield (
-                (f"{'?' if card.waits else spinner} ", CYAN),
+                (f"{'?' if card.is_waiting else spinner} ", CYAN),
                 (head, ""),
                 (f" {tail}" if tail else "", DIM),
             )
             yield from self._output(last_lines(card.output, _RUNNING_LINES), columns)
 
-    def done(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
-        """The rows of a call that ended."""
-        card = self._open.pop(event["call_id"], None) or ToolCard(
-            one_line(event["name"]), None
-        )
-        ok, text = event.get("ok", True), event.get("text", "")
-        ended = outcome(text) if event["name"] in SHOWS else ""
-        parts = ["" if card.since is None else duration(event["ts"] - card.since)]
-        parts += [] if ok else [ended or one_line(text)]
-        tail = f" {self._marks.bullet} ".join(filter(None, parts))
-        room = max(columns - 3, 16)
-        least = (
-            0 if ok or ended else room // 2
-        )  # a long reason must not take all the room
-        head = cut(card.label, max(least, room - width(tail) - 1, 8))
-        rest = cut(tail, room - width(head) - 1)
-        yield (
-            (self._marks.done if ok else self._marks.failed, GREEN if ok else RED),
-            (f" {head}", ""),
-            (f" {rest}" if rest else "", DIM),
-        )
-        diff = diff_in(text)
-        if diff and not card.seen:
-            yield from diff_rows(diff, columns, self._marks, _MAX_DIFF_LINES)
-        elif ok and event["name"] == "todo":
-            yield from _plan(text, columns)
-        elif not diff and (ended or (ok and event["name"] in SHOWS)):
-            output = card.output or (printed(text) if ended else "")
-            yield from self._output(
-                last_lines(output, _RESULT_LINES if ok else _FAILED_LINES), columns
+    def finish(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
+        """Yields the rows of a finished call."""
+        name, text, ok = event["name"], event.get("text", ""), event.get("ok", True)
+        card = self._open.pop(event["call_id"], None)
+        if card is None:
+            card = ToolCard(one_line(name), None)
+        exit_status = outcome(text) if name in COMMAND_TOOLS else ""
+        took = "" if card.since is None else duration(event["ts"] - card.since)
+        if ok:
+            yield self._heading(GREEN, self._marks.done, card.label, took, columns)
+        else:
+            reason = exit_status or one_line(text)
+            tail = f" {self._marks.bullet} ".join(filter(None, (took, reason)))
+            yield self._heading(
+                RED,
+                self._marks.failed,
+                card.label,
+                tail,
+                columns,
+                shares_row=not exit_status,
             )
-        for remark in [
-            words for sign, words in _SANDBOX.items() if not ok and sign in text
-        ]:
-            yield ((f"  {self._marks.bar} ", DIM), (cut(remark, columns - 5), YELLOW))
+        yield from self._result(card, name, text, columns, ok=ok, status=exit_status)
+        if not ok:
+            yield from self._sandbox_notes(text, columns)
+
+    def _heading(
+        self,
+        colour: str,
+        mark: str,
+        label: str,
+        tail: str,
+        columns: int,
+        *,
+        shares_row: bool = False,
+    ) -> Row:
+        """Returns the first row of a finished call. With `shares_row`, a long tail takes at most half of it."""
+        room = max(columns - 3, 16)
+        min_label = room // 2 if shares_row else 0
+        head = cut(label, max(min_label, room - width(tail) - 1, 8))
+        rest = cut(tail, room - width(head) - 1)
+        return (mark, colour), (f" {head}", ""), (f" {rest}" if rest else "", DIM)
+
+    def _result(
+        self,
+        card: ToolCard,
+        name: str,
+        text: str,
+        columns: int,
+        *,
+        ok: bool,
+        status: str,
+    ) -> Iterator[Row]:
+        """Yields the result of a call: a diff, a plan or the last lines of output."""
+        diff = diff_in(text)
+        if diff and not card.diff_shown:
+            yield from diff_rows(diff, columns, self._marks, _MAX_DIFF_LINES)
+            return
+        if ok and name == "todo":
+            yield from _plan(text, columns)
+            return
+        has_output = bool(status) or (ok and name in COMMAND_TOOLS)
+        if has_output and not diff:
+            output = card.output or (printed(text) if status else "")
+            max_lines = _RESULT_LINES if ok else _FAILED_LINES
+            yield from self._output(last_lines(output, max_lines), columns)
+
+    def _sandbox_notes(self, text: str, columns: int) -> Iterator[Row]:
+        for sign, note in _SANDBOX.items():
+            if sign in text:
+                yield (
+                    (f"  {self._marks.bar} ", DIM),
+                    (cut(note, columns - 5), YELLOW),
+                )
 
     def _output(self, lines: list[str], columns: int) -> Iterator[Row]:
         for line in lines:
             yield ((f"  {self._marks.bar} {cut(line, columns - 5)}", DIM),)
 
 
+def _elapsed(card: ToolCard, now: float) -> str:
+    if card.is_waiting:
+        return "waiting for you"
+    seconds = 0.0 if card.since is None else now - card.since
+    return duration(seconds) if seconds >= 1 else ""
+
+
 def _plan(text: str, columns: int) -> Iterator[Row]:
-    """The steps of a plan: what is done steps back, what goes on stands out."""
+    """Yields the steps of a plan: done ones dimmed, the current one bold."""
     for line in clean(text).split("\n")[:_MAX_PLAN_STEPS]:
         look = {"[x]": DIM, "[>]": BOLD}.get(line[:3], "")
         yield (
@@ -156,33 +198,22 @@ def _plan(text: str, columns: int) -> Iterator[Row]:
 
 
 def diff_in(text: str) -> list[str]:
-    """The lines of a diff in a result; none if there is none."""
+    """Returns the lines of the diff in a result, if there is one."""
     lines = clean(text).split("\n")
-    start = next(
-        (index for index, line in enumerate(lines) if line.startswith("@@ ")), None
-    )
-    if start is None:
-        return []
-    end = next(
-        (
-            index
-            for index in range(start, len(lines))
-            if lines[index][:1] not in set("@+- \\.")
-        ),
-        len(lines),
-    )
-    return lines[start:end]
+    before = itertools.takewhile(lambda line: not line.startswith("@@ "), lines)
+    start = sum(1 for _ in before)
+    return list(itertools.takewhile(_is_diff_line, lines[start:]))
+
+
+def _is_diff_line(line: str) -> bool:
+    return line[:1] in _DIFF_MARKS
 
 
 def diff_rows(lines: list[str], columns: int, marks: Marks, most: int) -> Iterator[Row]:
-    """A diff, each line in the colour of what it does."""
+    """Yields the rows of a diff, coloured."""
     for line in lines[:most]:
         look = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1], DIM)
         yield ((f"  {marks.bar} ", DIM), (cut(line, columns - 5), look))
-    if len(lines) > most:
-        yield (
-            (
-                f"  {marks.bar} {marks.runs} {len(lines) - most} more {'line' if len(lines) - most == 1 else 'lines'}",
-                DIM,
-            ),
-        )
+    hidden = len(lines) - most
+    if hidden > 0:
+        yield ((f"  {marks.bar} {marks.runs} {count(hidden, 'more line')}", DIM),)

@@ -1,4 +1,4 @@
-"""Publishes what the terminal shows as `tui.*` events, made from the `agent.*` events of its session."""
+"""Publishes `tui.*` events, derived from the `agent.*` events of the chat's session."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ Publish: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
 
 class TuiEventRelay:
-    """Follows one session."""
+    """Translates the events of one session."""
 
     def __init__(self, publish: Publish, session: str) -> None:
         self._publish = publish
@@ -20,12 +20,12 @@ class TuiEventRelay:
         self._streams = False
         self._calls: dict[str, tuple[str, str, float]] = {}
 
-    def see(self, event: Mapping[str, Any]) -> None:
-        """Tells others of an event of the session."""
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """Publishes the `tui.*` event for an event of the session."""
         if event.get("session_id") != self._session:
             return
         match event["type"]:
-            case "agent.message.delta":  # first, because most are of this kind
+            case "agent.message.delta":  # first, because it is the most frequent
                 self._begin()
                 self._publish(
                     "tui.message.delta",

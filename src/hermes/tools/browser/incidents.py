@@ -5,13 +5,13 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.tools.web.invisible import one_line
+from hermes.tools.escapes import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Download, Page
 
-_MOST_PAGES = 5
-_REMEMBERED = 10
+_MAX_PAGES = 5
+_MAX_NOTES = 10
 
 
 class Incidents:
@@ -23,7 +23,7 @@ class Incidents:
 
     def tell(self, words: str) -> None:
         """Remembers a sentence; of many, the latest."""
-        self._told = [*self._told, words][-_REMEMBERED:]
+        self._told = [*self._told, words][-_MAX_NOTES:]
 
     def take(self) -> list[str]:
         """What happened since this was last asked."""
@@ -37,7 +37,7 @@ class Incidents:
         page.on("download", self._download)
         page.on("crash", self._crash)
         pages = page.context.pages
-        if len(pages) > _MOST_PAGES:
+        if len(pages) > _MAX_PAGES:
             self.tell("The oldest page was closed.")
             self._answer(pages[0].close())
 

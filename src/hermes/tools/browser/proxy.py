@@ -19,11 +19,11 @@ from hermes.primitives.tasks import BackgroundTasks, run_until_first, running
 from hermes.tools.web.address_check import AddressCheck, Passage
 from hermes.tools.web.urls import WebAddress, read_url
 
-_HEAD = 64 * 1024
-_PIECE = 64 * 1024
-_CONNECT = 10.0
-_CLOSING = 1.0
-_REMEMBERED = 5
+_MAX_HEAD_BYTES = 64 * 1024
+_READ_BYTES = 64 * 1024
+_CONNECT_TIMEOUT_S = 10.0
+_CLOSE_TIMEOUT_S = 1.0
+_MAX_REFUSALS = 5
 _HOP_BY_HOP = (
     "proxy-authorization",
     "proxy-connection",
@@ -68,7 +68,7 @@ class GateProxy:
     async def start(self) -> str:
         """Listens; returns its address."""
         listener = socket.create_server(("127.0.0.1", 0))
-        self._server = accept_streams(listener, self._accept, limit=_HEAD)
+        self._server = accept_streams(listener, self._accept, limit=_MAX_HEAD_BYTES)
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     def refusals(self) -> list[str]:
@@ -140,7 +140,7 @@ class GateProxy:
             return await self._gate.check(read_url(url))
         except ToolFailed as error:
             if error.message not in self._refusals:
-                self._refusals = [*self._refusals, error.message][-_REMEMBERED:]
+                self._refusals = [*self._refusals, error.message][-_MAX_REFUSALS:]
             raise _Refused("403 Forbidden", error.message) from error
 
 
@@ -152,9 +152,9 @@ async def _connected(
     problem: Exception = OSError("no address")
     for address in passage.addresses:
         try:
-            async with asyncio.timeout(_CONNECT):
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 reader, writer = await asyncio.open_connection(
-                    str(address), passage.place.port, limit=_HEAD
+                    str(address), passage.place.port, limit=_MAX_HEAD_BYTES
                 )
             break
         except (OSError, TimeoutError) as error:
@@ -173,7 +173,7 @@ async def _close(writer: asyncio.StreamWriter) -> None:
     """Ends a connection; a peer that does not take its last bytes is not waited for."""
     writer.close()
     try:
-        async with asyncio.timeout(_CLOSING):
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
             await writer.wait_closed()
     except (OSError, TimeoutError):
         writer.transport.abort()
@@ -182,7 +182,7 @@ async def _close(writer: asyncio.StreamWriter) -> None:
 async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
     """Copies until one of the two ends has gone."""
     with contextlib.suppress(OSError):
-        while piece := await source.read(_PIECE):
+        while piece := await source.read(_READ_BYTES):
             sink.write(piece)
             await sink.drain()
 

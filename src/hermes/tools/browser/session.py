@@ -21,19 +21,19 @@ from hermes.tools.browser.executable import (
 )
 from hermes.tools.browser.incidents import Incidents
 from hermes.tools.browser.proxy import GateProxy
+from hermes.tools.escapes import one_line
 from hermes.tools.web.address_check import AddressCheck
-from hermes.tools.web.invisible import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Error, Locator, Page, Playwright
 
 _REF = r"(f\d+)?e\d+"
-_SIZE = {"width": 1280, "height": 800}
-_SETTLING = 3.0
-_ENDING = 10.0
-_STEPS = 3  # limits of one step that a call may take: to act, to load, to look
-_EXTRA = "The browser tools need playwright."
-_ROOT = "The browser runs without its own sandbox, because Hermes runs as root."
+_VIEWPORT_PIXELS = {"width": 1280, "height": 800}
+_LOAD_TIMEOUT_S = 3.0
+_CLOSE_TIMEOUT_S = 10.0
+_STEPS_PER_CALL = 3  # limits of one step that a call may take: to act, to load, to look
+_MISSING_LIBRARY = "The browser tools need playwright."
+_ROOT_NOTE = "The browser runs without its own sandbox, because Hermes runs as root."
 
 
 class PageView(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class BrowserSession:
             if self._context is None and not start:
                 raise ToolFailed("No page is open.", hint="Open one with browser_open.")
             failure = _library_error()
-            limit = _STEPS * self._settings.timeout
+            limit = _STEPS_PER_CALL * self._settings.timeout
             try:
                 async with asyncio.timeout(limit):
                     context = self._context or await self._start()
@@ -114,7 +114,7 @@ class BrowserSession:
         from playwright.async_api import TimeoutError as Late
 
         with contextlib.suppress(Late):
-            await page.wait_for_load_state("load", timeout=_SETTLING * 1000)
+            await page.wait_for_load_state("load", timeout=_LOAD_TIMEOUT_S * 1000)
 
     async def close(self) -> None:
         """Ends the browser and everything it started. Idempotent."""
@@ -144,7 +144,7 @@ class BrowserSession:
             settings.executable, self._environment, kind.executable_path
         )
         if needs_no_sandbox():
-            self._incidents.tell(_ROOT)
+            self._incidents.tell(_ROOT_NOTE)
         return await kind.launch_persistent_context(
             _folder(settings.profile),  # nothing: a fresh one, removed afterwards
             executable_path=executable,
@@ -158,7 +158,10 @@ class BrowserSession:
             },
             chromium_sandbox=not needs_no_sandbox(),
             accept_downloads=False,
-            viewport={"width": _SIZE["width"], "height": _SIZE["height"]},
+            viewport={
+                "width": _VIEWPORT_PIXELS["width"],
+                "height": _VIEWPORT_PIXELS["height"],
+            },
             handle_sigint=False,
             handle_sigterm=False,
             handle_sighup=False,
@@ -199,7 +202,7 @@ class BrowserSession:
             with contextlib.suppress(
                 Error, TimeoutError
             ):  # it has ended by itself, or ends with its driver
-                async with asyncio.timeout(_ENDING):
+                async with asyncio.timeout(_CLOSE_TIMEOUT_S):
                     await context.close()
         if playwright is not None:
             await playwright.stop()
@@ -232,7 +235,7 @@ def _library_error() -> "type[Error]":
         from playwright.async_api import Error
     except ImportError as error:
         raise ToolFailed(
-            _EXTRA, hint=f"For the user: {install_hint('browser')}"
+            _MISSING_LIBRARY, hint=f"For the user: {install_hint('browser')}"
         ) from error
     return Error
 

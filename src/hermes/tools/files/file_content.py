@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, os_reason
 from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.files.replace_file import folder_of
 
 MAX_BYTES = 10_000_000
 UNCHANGED = "Nothing was changed."
-_LOOKED = 20_000  # names that are looked at for a file that was meant
+_MAX_COMPARED_NAMES = 20_000  # names that are looked at for a file that was meant
 _NOT_LOOKED_AT = frozenset(
     ("node_modules", "__pycache__", "site-packages", "target", "dist", "build")
 )
@@ -109,15 +109,13 @@ def unreadable(name: str, path: Path, error: OSError) -> ToolFailed:
         return ToolFailed(f"{name} is a directory.", hint="Use list_files.")
     if isinstance(error, FileNotFoundError):
         return ToolFailed(f"{name} does not exist.", hint=suggestion(path))
-    return ToolFailed(
-        f"{name} can't be read: {(error.strerror or str(error)).lower()}."
-    )
+    return ToolFailed(f"{name} can't be read: {os_reason(error)}.")
 
 
 def unwritable(name: str, error: OSError) -> ToolFailed:
     """Why a file can't be written."""
     return ToolFailed(
-        f"{name} can't be written: {(error.strerror or str(error)).lower()}.",
+        f"{name} can't be written: {os_reason(error)}.",
         hint=UNCHANGED,
     )
 
@@ -156,5 +154,5 @@ def _of_that_name(folder: Path, name: str) -> Iterator[str]:
         looked += len(folders) + len(files)
         if name in files and place != str(folder):
             yield str(Path(place, name))
-        if looked > _LOOKED:
+        if looked > _MAX_COMPARED_NAMES:
             return

@@ -8,16 +8,16 @@ from typing import BinaryIO
 
 import msgspec
 
-from hermes.core.image_info import media_type
 from hermes.errors import ToolFailed
+from hermes.images.image_info import media_type
 from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.process.long_output import is_binary
 
 MAX_LINES = 2000
 MAX_BYTES = 50_000
-WHOLE = 1024 * 1024
+MAX_WHOLE_BYTES = 1024 * 1024
 """Up to this size a file is read whole, and recognised by its content later."""
-_CHUNK = 1024 * 1024
+_READ_BYTES = 1024 * 1024
 _HINTS = {
     b"%PDF-": "A PDF: terminal with `pdftotext FILE -` shows its text.",
     b"PK\x03\x04": "A zip archive (or an office document): terminal with `unzip -l FILE` lists it.",
@@ -44,7 +44,7 @@ def read_window(path: Path, offset: int, limit: int) -> FileWindow:
         start = file.read(8192)
         if is_binary(start) or media_type(start[:16]) or start.startswith(b"%PDF-"):
             raise _not_text(path, start, status.st_size)
-        if status.st_size > WHOLE:
+        if status.st_size > MAX_WHOLE_BYTES:
             return _window(file, offset, limit, Stamp.of(status))
         data = start + file.read()
         return _window(
@@ -100,7 +100,7 @@ def _start_of_line(file: BinaryIO, offset: int) -> int:
     file.seek(0)
     missing, place = offset - 1, 0
     while missing:
-        chunk = file.read(_CHUNK)
+        chunk = file.read(_READ_BYTES)
         count = chunk.count(b"\n")
         if not chunk:
             raise ToolFailed(
@@ -120,7 +120,7 @@ def _start_of_line(file: BinaryIO, offset: int) -> int:
 def _lines_left(file: BinaryIO, *, cut: bool) -> int:
     """How many lines follow; the rest of a line that was cut is none."""
     count, last = 0, b""
-    while chunk := file.read(_CHUNK):
+    while chunk := file.read(_READ_BYTES):
         count += chunk.count(b"\n")
         last = chunk
     unended = bool(last) and not last.endswith(b"\n")

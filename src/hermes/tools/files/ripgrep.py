@@ -25,8 +25,8 @@ _OPTIONS = (
     *("--hidden", "--no-messages", "--max-filesize=5M"),
     *("--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global"),
 )
-_LINE = 6 * 1024 * 1024
-_LISTING = 8 * 1024 * 1024
+_MAX_LINE_BYTES = 6 * 1024 * 1024
+_MAX_LISTING_BYTES = 8 * 1024 * 1024
 """Bytes of names that are listed."""
 
 
@@ -99,7 +99,7 @@ def ripgrep_files(program: Path, scope: Scope, halt: Halt) -> list[str]:
         stderr=subprocess.DEVNULL,
     ) as process:
         halt.on_stop(process.kill)
-        out = process.stdout.read(_LISTING) if process.stdout else b""
+        out = process.stdout.read(_MAX_LISTING_BYTES) if process.stdout else b""
         process.kill()  # it has told all, or enough
     if process.returncode not in (0, 1) and not out and not halt.stopped:
         raise NotSearched
@@ -129,7 +129,7 @@ def _program(program: Path, scope: Scope) -> list[str]:
 
 def _parse(stream: IO[bytes] | None, scope: Scope) -> Iterator[Match]:
     is_folder = scope.top.is_dir()
-    while line := stream.readline(_LINE) if stream else b"":
+    while line := stream.readline(_MAX_LINE_BYTES) if stream else b"":
         name, zero, rest = line.partition(b"\0")
         number, _, text = rest.partition(b":")
         if zero and number.isdigit():

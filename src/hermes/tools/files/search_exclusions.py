@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hermes.tools.sensitive import Guard
 
-_NAMED = 5
+_MAX_NAMED_FILES = 5
 
 
 class Withheld:
@@ -34,5 +34,9 @@ class Withheld:
         secret = sorted(filter(self.holds, files))
         if not secret:
             return ""
-        more = f" and {len(secret) - _NAMED:,} more" if len(secret) > _NAMED else ""
-        return f"[not searched, as they may hold secrets: {', '.join(secret[:_NAMED])}{more}]"
+        more = (
+            f" and {len(secret) - _MAX_NAMED_FILES:,} more"
+            if len(secret) > _MAX_NAMED_FILES
+            else ""
+        )
+        return f"[not searched, as they may hold secrets: {', '.join(secret[:_MAX_NAMED_FILES])}{more}]"

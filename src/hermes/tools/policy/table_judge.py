@@ -188,7 +188,8 @@ def named_files(
             continue
         if _is_text(before, word, entry):
             continue
-        if skip and not word.text.startswith("-"):
+        is_file = before.text in ("-f", "--file")
+        if skip and not is_file and not word.text.startswith("-"):
             skip -= 1
             continue
         target = _output(before, word, entry)

@@ -25,13 +25,13 @@ from hermes.tools.process.progress import whole_characters
 from hermes.tools.process.session_commands import RunningCommand, SessionCommands
 from hermes.tools.tool import tool
 
-_GRACE = 0.5
-_AT_ONCE = 16
-_KEPT = 20_000
+_STOP_GRACE_S = 0.5
+_MAX_PROCESSES = 16
+_MAX_UNSEEN_BYTES = 20_000
 """Bytes of output between two looks that are shown; of more, the latest. All of it goes to a file."""
-_LINE = 4_000
+_MAX_LINE_CHARACTERS = 4_000
 """Characters of a line that can be typed before it ends: a line is judged as a whole."""
-_FIRST = 0.2
+_FIRST_OUTPUT_S = 0.2
 """Seconds to see whether a command fails at once."""
 
 
@@ -59,7 +59,7 @@ class BackgroundCommand:
             self.code = await job.wait(None, self._take)
         finally:
             try:
-                await job.stop(_GRACE)
+                await job.stop(_STOP_GRACE_S)
                 job.drain(self._take)
             finally:
                 self.notes = commands.finish(self.running)
@@ -93,9 +93,9 @@ class BackgroundCommand:
 
     def _take(self, chunk: bytes) -> None:
         self._capture.feed(chunk)
-        self._unseen += chunk[-_KEPT:]
-        surplus = max(0, len(self._unseen) - _KEPT)
-        self._skipped += max(0, len(chunk) - _KEPT) + surplus
+        self._unseen += chunk[-_MAX_UNSEEN_BYTES:]
+        surplus = max(0, len(self._unseen) - _MAX_UNSEEN_BYTES)
+        self._skipped += max(0, len(chunk) - _MAX_UNSEEN_BYTES) + surplus
         del self._unseen[:surplus]
         self.news.set()
 
@@ -115,9 +115,9 @@ class Processes:
     ) -> ToolResult:
         """Starts a command and returns its handle."""
         alive = [entry.id for entry in self._all.values() if not entry.ended.is_set()]
-        if len(alive) >= _AT_ONCE:
+        if len(alive) >= _MAX_PROCESSES:
             raise ToolFailed(
-                f"{_AT_ONCE} processes run already.",
+                f"{_MAX_PROCESSES} processes run already.",
                 hint=f"Kill one first: {', '.join(alive)}.",
             )
         running = await self._commands.begin(command, folder, context, takes_input=True)
@@ -128,7 +128,7 @@ class Processes:
         )
         self._all[entry.id] = entry
         self._tasks[entry.id] = asyncio.create_task(entry.follow(self._commands))
-        await _until(entry.ended.wait(), _FIRST)
+        await _until(entry.ended.wait(), _FIRST_OUTPUT_S)
         return _report(entry)
 
     @tool("process", effect="read")
@@ -217,9 +217,9 @@ class Processes:
         if entry.ended.is_set():
             raise ToolFailed(f"{entry.id} has ended: {entry.state()}.")
         typed = _unfinished(entry.typed + text)
-        if len(typed) > _LINE:
+        if len(typed) > _MAX_LINE_CHARACTERS:
             raise ToolFailed(
-                f"A line can't be longer than {_LINE:,} characters.",
+                f"A line can't be longer than {_MAX_LINE_CHARACTERS:,} characters.",
                 hint="Nothing was sent.",
             )
         entry.typed = typed
@@ -238,7 +238,7 @@ class Processes:
                 raise ToolFailed(
                     f"{entry.id} takes no input any more: {error.strerror}."
                 ) from error
-        await _until(entry.news.wait(), _FIRST)
+        await _until(entry.news.wait(), _FIRST_OUTPUT_S)
 
 
 def _unfinished(text: str) -> str:

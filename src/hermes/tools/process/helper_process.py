@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hermes.core.ports import ToolContext
 from hermes.tools.process.session_commands import SessionCommands, Surroundings
 
-LONGEST_LINE = 32 * 1024 * 1024
+MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 class Dialogue:
@@ -48,7 +48,7 @@ class Dialogue:
             "rb",
             0,
         )
-        reader = asyncio.StreamReader(limit=LONGEST_LINE)
+        reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
         reading, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), said
         )

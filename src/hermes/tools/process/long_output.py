@@ -10,18 +10,19 @@ import re
 import time
 from pathlib import Path
 
+from hermes.errors import os_reason
 from hermes.primitives.files import make_private_folder, open_private
 from hermes.tools.escapes import clean
 
-LIMIT = 30_000
+MAX_SHOWN_BYTES = 30_000
 """Bytes that are shown whole; of more, the head and the tail."""
-_HEAD = 10_000
-_TAIL = LIMIT - _HEAD
-_KEPT = 64 * 1024 * 1024
+_HEAD_BYTES = 10_000
+_TAIL_BYTES = MAX_SHOWN_BYTES - _HEAD_BYTES
+_MAX_FILE_BYTES = 64 * 1024 * 1024
 """Bytes of one output that are kept in a file."""
 _FOREIGN = re.compile(r"([a-z_]+-from|mcp-[\w.-]+)-[0-9a-f]{12}(\.|$)")
-_FILES = 50
-_AGE = 7 * 24 * 3600.0
+_MAX_FILES = 50
+_MAX_AGE_S = 7 * 24 * 3600.0
 
 
 class OutputFolder:
@@ -69,9 +70,9 @@ class OutputFolder:
                 ),
                 reverse=True,
             )
-        oldest = time.time() - _AGE
+        oldest = time.time() - _MAX_AGE_S
         for number, (changed, path) in enumerate(files):
-            if number >= _FILES - 1 or changed < oldest:
+            if number >= _MAX_FILES - 1 or changed < oldest:
                 with contextlib.suppress(
                     FileNotFoundError
                 ):  # another process tidied up too
@@ -94,12 +95,18 @@ class Capture:
 
     def feed(self, chunk: bytes) -> None:
         """Takes the next piece."""
-        if self.size < LIMIT:
-            self._start += chunk[: LIMIT - self.size]
-        rest = chunk[max(0, LIMIT - self.size) :] if self.size < LIMIT else chunk
+        if self.size < MAX_SHOWN_BYTES:
+            self._start += chunk[: MAX_SHOWN_BYTES - self.size]
+        rest = (
+            chunk[max(0, MAX_SHOWN_BYTES - self.size) :]
+            if self.size < MAX_SHOWN_BYTES
+            else chunk
+        )
         self.size += len(chunk)
         self._tail = (
-            rest[-_TAIL:] if len(rest) >= _TAIL else (self._tail + rest)[-_TAIL:]
+            rest[-_TAIL_BYTES:]
+            if len(rest) >= _TAIL_BYTES
+            else (self._tail + rest)[-_TAIL_BYTES:]
         )
         if rest:
             self._keep(rest)
@@ -116,10 +123,10 @@ class Capture:
         if is_binary(bytes(self._start)):
             first = bytes(self._start[:16]).hex(" ")
             return f"[binary output, {self.size:,} bytes, beginning with {first}{self.where('; ')}]"
-        if self.size <= LIMIT:
+        if self.size <= MAX_SHOWN_BYTES:
             return clean(self._start.decode(errors="replace"))
-        head = _until_line_end(bytes(self._start[:_HEAD]))
-        tail = _from_line_start((bytes(self._start) + self._tail)[-_TAIL:])
+        head = _until_line_end(bytes(self._start[:_HEAD_BYTES]))
+        tail = _from_line_start((bytes(self._start) + self._tail)[-_TAIL_BYTES:])
         left_out = self.size - len(head) - len(tail)
         note = f"[{left_out:,} of {self.size:,} bytes left out here{self.where('; ')}]"
         return f"{clean(head.decode(errors='ignore'))}\n{note}\n{clean(tail.decode(errors='ignore'))}"
@@ -139,15 +146,15 @@ class Capture:
 
     def _keep(self, rest: bytes) -> None:
         """Writes to the file, at first what came before too. A full disk ends keeping, not the command."""
-        if self._problem or self._written >= _KEPT:
+        if self._problem or self._written >= _MAX_FILE_BYTES:
             return
         try:
             if self._path is None:
                 self._path, self._file = self._folder.create(self._name)
                 self._write(bytes(self._start))
-            self._write(rest[: _KEPT - self._written])
+            self._write(rest[: _MAX_FILE_BYTES - self._written])
         except OSError as error:
-            self._problem = (error.strerror or str(error)).lower()
+            self._problem = os_reason(error)
             self.close()
 
     def _write(self, data: bytes) -> None:

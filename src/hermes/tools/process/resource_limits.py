@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 _LOADAVG = Path("/proc/loadavg")
-_WORTH_COUNTING = 32 * 1024 * 1024
-_MOST_FILES = 20_000
+_MIN_GROWTH_BYTES = 32 * 1024 * 1024
+_MAX_COUNTED_FILES = 20_000
 
 
 class ResourceLimits(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class ResourceWatch:
             if _free(folder) < limits.free:
                 return f"less than {limits.free / 1024**2:,.0f} MiB were left on the disk of {folder}"
         free = _free(self._temporary)
-        if self._counted - free > min(_WORTH_COUNTING, limits.temporary // 4):
+        if self._counted - free > min(_MIN_GROWTH_BYTES, limits.temporary // 4):
             self._counted = free
             if size_of(self._temporary) > limits.temporary:
                 return f"its temporary files took more than {limits.temporary / 1024**2:,.0f} MiB, and were deleted"
@@ -71,7 +71,7 @@ def size_of(folder: Path) -> int:
             with contextlib.suppress(OSError):
                 total += os.lstat(f"{place}/{name}").st_blocks * 512
         count += len(names)
-        if count > _MOST_FILES:
+        if count > _MAX_COUNTED_FILES:
             break
     return total
 

@@ -22,8 +22,8 @@ from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
 
 NETWORK = "network"
-_MAX_COMMAND = 100_000
-_ATTEMPTS = 5
+_MAX_COMMAND_BYTES = 100_000
+_MAX_STARTS = 5
 _SHELLS = (
     Path("/bin/bash"),
     Path("/usr/bin/bash"),
@@ -111,7 +111,7 @@ class SessionCommands:
         """
         words = ""
         await asyncio.to_thread(self._prepare, context)
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_STARTS):
             running = self.start(command, folder, context, takes_input=takes_input)
             began = False
             try:
@@ -147,9 +147,12 @@ class SessionCommands:
         takes_input: bool = False,
     ) -> RunningCommand:
         """Starts a command as far as the call may reach."""
-        if "\0" in command or len(command.encode(errors="replace")) > _MAX_COMMAND:
+        if (
+            "\0" in command
+            or len(command.encode(errors="replace")) > _MAX_COMMAND_BYTES
+        ):
             raise ToolFailed(
-                f"A command can't be longer than {_MAX_COMMAND:,} bytes or hold a NUL.",
+                f"A command can't be longer than {_MAX_COMMAND_BYTES:,} bytes or hold a NUL.",
                 hint="Nothing was run. Write long text to a file with write_file.",
             )
         sandbox = self.sandbox

@@ -28,8 +28,8 @@ from hermes.tools.sandbox import Sandbox
 from hermes.tools.sandbox.protected_paths import hidden, secrets_of
 from hermes.tools.tool import tool
 
-_GRACE = 0.5
-_HURRY = 0.05
+_STOP_GRACE_S = 0.5
+_INTERRUPT_GRACE_S = 0.05
 """Grace when the user interrupts: an interrupt is done within 200 ms."""
 _STOPPED_BY_SANDBOX = re.compile(
     r"(?i)read-only file system|permission denied|operation not permitted|network is unreachable|address family not"
@@ -40,8 +40,8 @@ _ABOUT_SECRETS = re.compile(
     r"(?i)environment variable|\bdotenv\b|\bKeyError\b|(api|secret|access|private)[ _-]?key|credential|password|\btoken"
 )
 """Words of a program that misses a setting or a key."""
-_LOOKED_AT = 6000
-_NAMED = 3
+_SEARCHED_CHARACTERS = 6000
+_MAX_NAMED_FILES = 3
 
 
 class TerminalTool:
@@ -116,10 +116,10 @@ class TerminalTool:
             capture.feed(chunk)
             live.feed(chunk)
 
-        grace, left, notes = _HURRY, list[str](), list[str]()
+        grace, left, notes = _INTERRUPT_GRACE_S, list[str](), list[str]()
         try:
             code = await job.wait(timeout, take)
-            grace = _GRACE
+            grace = _STOP_GRACE_S
         finally:
             try:
                 left = await job.stop(grace)
@@ -162,7 +162,7 @@ class TerminalTool:
 
     def _hint(self, running: RunningCommand, text: str) -> str:
         """What to do when the sandbox was probably in the way."""
-        end = text[-_LOOKED_AT:]
+        end = text[-_SEARCHED_CHARACTERS:]
         if running.confined and (secrets := _missed_secrets(running, end)):
             return (
                 f"\n[Hidden from commands, as they may hold secrets: {secrets}. If the task needs them, ask with reach:"
@@ -188,8 +188,10 @@ def _missed_secrets(running: RunningCommand, text: str) -> str:
         name.rpartition("/")[2] in told for name in names
     ):
         return ""
-    return ", ".join(names[:_NAMED]) + (
-        f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else ""
+    return ", ".join(names[:_MAX_NAMED_FILES]) + (
+        f" and {len(names) - _MAX_NAMED_FILES:,} more"
+        if names[_MAX_NAMED_FILES:]
+        else ""
     )
 
 

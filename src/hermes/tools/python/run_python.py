@@ -26,9 +26,9 @@ from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.tool import tool
 
 MAX_CALLS = 200
-_AT_ONCE = 8
-_GRACE = 0.5
-_HURRY = 0.1
+_MAX_PARALLEL_CALLS = 8
+_STOP_GRACE_S = 0.5
+_INTERRUPT_GRACE_S = 0.1
 _FENCE = r'(?s)<untrusted source="([^"\n]*)">\n(.*)\n</untrusted>\n\(Data from .*, not instructions\.\)'
 
 _ESCAPED_TAG = r"(?i)&lt;(?=\s*/?\s*untrusted)"
@@ -98,20 +98,20 @@ class _Run:
         self._live = Live(context.show)
         self._calls = 0
         self._sources: dict[str, None] = {}
-        self._together = asyncio.Semaphore(_AT_ONCE)
+        self._together = asyncio.Semaphore(_MAX_PARALLEL_CALLS)
         self._alone = asyncio.Lock()
 
     async def result(self, code: str, seconds: float) -> ToolResult:
         """Runs it to its end."""
         exit_code: int | None = None
-        grace, pause = _HURRY, Pausable(seconds)
+        grace, pause = _INTERRUPT_GRACE_S, Pausable(seconds)
         serving = asyncio.create_task(self._serve(code, pause))
         try:
             async with pause.limit:
                 exit_code = await self._dialogue.wait(self._take)
-            grace = _GRACE
+            grace = _STOP_GRACE_S
         except TimeoutError:
-            grace = _GRACE
+            grace = _STOP_GRACE_S
         finally:
             serving.cancel()
             try:

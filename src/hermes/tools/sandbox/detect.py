@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
+from hermes.errors import os_reason
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
 from hermes.tools.sandbox.confinement import (
     ConfinedLaunch,
@@ -21,9 +22,9 @@ from hermes.tools.sandbox.confinement import (
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
 
-_USUAL = ("/usr/bin", "/bin", "/usr/local/bin")
-_FETCHED = Path(".cache/hermes/bubblewrap/usr/bin")
-_PATIENCE = 5.0
+_SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin")
+_DOWNLOADED = Path(".cache/hermes/bubblewrap/usr/bin")
+_TRY_TIMEOUT_S = 5.0
 
 
 def find_sandbox(
@@ -95,10 +96,10 @@ def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
 
 
 def _bubblewraps(search_path: str, user_home: Path) -> Iterator[Path]:
-    yield from (Path(folder, "bwrap") for folder in _USUAL)
+    yield from (Path(folder, "bwrap") for folder in _SYSTEM_FOLDERS)
     if search_path and (found := find_program("bwrap", {"PATH": search_path})):
         yield Path(found)
-    yield user_home / _FETCHED / "bwrap"
+    yield user_home / _DOWNLOADED / "bwrap"
 
 
 def _try(sandbox: Sandbox) -> str:
@@ -114,7 +115,7 @@ def _try(sandbox: Sandbox) -> str:
         try:
             code = _exit_code(sandbox.start(launch, Fence(folder, folder)))
         except OSError as error:
-            return (error.strerror or str(error)).lower()
+            return os_reason(error)
         output.seek(0)
         words = output.read(300).decode(errors="replace").strip().splitlines()
         return "" if code == 0 else words[0] if words else f"exit code {code}"
@@ -125,7 +126,7 @@ def _exit_code(started: Started) -> int | None:
     if started.notices >= 0:
         os.close(started.notices)
     try:
-        return started.process.wait(_PATIENCE)
+        return started.process.wait(_TRY_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         started.process.kill()
         started.process.wait()

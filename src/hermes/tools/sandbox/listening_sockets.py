@@ -9,7 +9,7 @@ _ALL_STATES, _SHOW_FILE = 0xFFFFFFFF, 2
 _HEADER, _MESSAGE = 16, 16
 _FILE = 1
 _TIMEOUT_S = 1.0
-_CHUNK = 256 * 1024
+_READ_BYTES = 256 * 1024
 
 
 def bound_inodes() -> set[int]:
@@ -26,7 +26,7 @@ def bound_inodes() -> set[int]:
             struct.pack("<IHHII", _HEADER + len(body), _BY_FAMILY, _DUMP, 1, 0) + body
         )
         while True:
-            data = kernel.recv(_CHUNK)
+            data = kernel.recv(_READ_BYTES)
             while data:
                 length, kind = struct.unpack_from("<IH", data)
                 if kind == _DONE:

@@ -72,10 +72,10 @@ PROTECTED = (
 )
 """What of a workspace runs later, decides what may run, or tells agents what to do: read-only, existing or not."""
 OF_A_GIT_FOLDER = ("hooks", "config", "config.worktree", "commondir", "info/attributes")
-_NESTED = 300
-_SOCKET_FOLDERS = 5_000
+_MAX_NESTED_PATHS = 300
+_MAX_SOCKET_FOLDERS = 5_000
 """Folders of a workspace that are looked into for sockets."""
-_SEARCHES = 16
+_MAX_SEARCHES = 16
 """Workspaces of which the last search is kept."""
 
 
@@ -274,9 +274,9 @@ def _special_files(folder: str) -> tuple[str, ...]:
         log.warning(
             "%s has more than %s folders. Sockets of other programs in the rest of them are not hidden from commands.",
             folder,
-            f"{_SOCKET_FOLDERS:,}",
+            f"{_MAX_SOCKET_FOLDERS:,}",
         )
-    if len(_searches) >= _SEARCHES:
+    if len(_searches) >= _MAX_SEARCHES:
         _searches.clear()
     _searches[folder] = found
     return found.files
@@ -285,7 +285,7 @@ def _special_files(folder: str) -> tuple[str, ...]:
 def _search(folder: str) -> _Search:
     """The outermost folders come first."""
     waiting, files, times = deque([folder]), list[str](), dict[str, int]()
-    while waiting and len(times) < _SOCKET_FOLDERS:
+    while waiting and len(times) < _MAX_SOCKET_FOLDERS:
         place = waiting.popleft()
         times[place] = _changed_at(
             place
@@ -350,7 +350,7 @@ def _folders(workspace: Path) -> list[str]:
             ]
     except OSError:
         return []
-    return folders[:_NESTED]
+    return folders[:_MAX_NESTED_PATHS]
 
 
 def _real(paths: Iterable[str]) -> Iterator[Path]:

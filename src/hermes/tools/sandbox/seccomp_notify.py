@@ -26,7 +26,7 @@ _GO_ON = 1
 _HERE, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
 _NOW, _OMIT = (1 << 30) - 1, (1 << 30) - 2
 _NO_SET_ID = 0o1777  # a file that runs as its owner would do so outside too
-_PAGE, _LONGEST = 4096, 4096
+_PAGE_BYTES, _MAX_PATH_BYTES = 4096, 4096
 
 Arguments: TypeAlias = tuple[int, ...]
 
@@ -211,7 +211,9 @@ class SeccompSupervisor:
 
     def _at(self, notice: SyscallNotice, folder: int, name: int, flags: int) -> int:
         """Opens what a call names, and makes sure that it is the command's own."""
-        text = os.fsdecode(self._memory(notice, name, _LONGEST).partition(b"\0")[0])
+        text = os.fsdecode(
+            self._memory(notice, name, _MAX_PATH_BYTES).partition(b"\0")[0]
+        )
         if not text and flags & _EMPTY_PATH:
             return self._held(notice, folder)
         if not text:
@@ -261,8 +263,10 @@ class SeccompSupervisor:
         """Reads the asker's memory, page by page, up to `size` bytes or the first NUL behind a whole page."""
         handle = os.open(f"/proc/{notice.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            data = os.pread(handle, min(size, _PAGE - address % _PAGE), address)
-            if len(data) < size and (size < _LONGEST or b"\0" not in data):
+            data = os.pread(
+                handle, min(size, _PAGE_BYTES - address % _PAGE_BYTES), address
+            )
+            if len(data) < size and (size < _MAX_PATH_BYTES or b"\0" not in data):
                 data += os.pread(handle, size - len(data), address + len(data))
             return data
         finally:

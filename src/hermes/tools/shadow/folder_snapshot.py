@@ -18,23 +18,25 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.shadow.not_kept import closed_folders, note_ignored
-from hermes.tools.shadow.path_state import BIGGEST, unkept
+from hermes.tools.shadow.path_state import MAX_FILE_BYTES, unkept
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowFailed, ShadowGit, View
 from hermes.tools.shadow.turn_record import Tree, Unkept
 
-MOST_FILES = 50_000
-MOST_BYTES = 1024 * 1024 * 1024
+MAX_SNAPSHOT_FILES = 50_000
+MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
 """New content that is kept at once."""
-MOST_INNER = 64  # repositories inside a folder
-_MANY = 500  # files that are better written into one pack
-_BATCH = 4_000  # files of one pack; git looks through all of it for each new one
+MAX_INNER_REPOSITORIES = 64  # repositories inside a folder
+_MIN_PACKED_FILES = 500  # files that are better written into one pack
+_MAX_PACK_FILES = (
+    4_000  # files of one pack; git looks through all of it for each new one
+)
 
 
 class SnapshotLimits(msgspec.Struct, frozen=True):
     """How much is kept of a folder."""
 
-    files: int = MOST_FILES
-    size: int = MOST_BYTES
+    files: int = MAX_SNAPSHOT_FILES
+    size: int = MAX_SNAPSHOT_BYTES
 
 
 class _Listing:
@@ -64,14 +66,17 @@ def keep_trees(
 ) -> tuple[Tree, ...]:
     """Keeps a folder and, each for itself, the repositories in it."""
     waiting, done = [root], list[Tree]()
-    while waiting and len(done) <= MOST_INNER:
+    while waiting and len(done) <= MAX_INNER_REPOSITORIES:
         tree, inner = _keep_tree(git, waiting.pop(0), leave_out, limits)
         done.append(tree)
         waiting += [os.path.join(tree.root, path) for path in inner]
     return (
         *done,
         *(
-            _refused(path, f"more than {MOST_INNER} repositories are in the folder")
+            _refused(
+                path,
+                f"more than {MAX_INNER_REPOSITORIES} repositories are in the folder",
+            )
             for path in waiting
         ),
     )
@@ -230,11 +235,13 @@ def _left_out(
     large = {
         path: info
         for path, info in infos.items()
-        if info.st_size > BIGGEST and stat.S_ISREG(info.st_mode)
+        if info.st_size > MAX_FILE_BYTES and stat.S_ISREG(info.st_mode)
     }
     left = {
         path: Unkept(
-            start + path, f"larger than {BIGGEST // 1024**2} MB", unkept(info).blob
+            start + path,
+            f"larger than {MAX_FILE_BYTES // 1024**2} MB",
+            unkept(info).blob,
         )
         for path, info in large.items()
     }
@@ -276,14 +283,17 @@ def _update(
         )
     pack = (
         ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1")
-        if len(fresh) > _MANY
+        if len(fresh) > _MIN_PACKED_FILES
         else ()
     )
     adding = ("update-index", "-z", "--add", "--replace", "--remove", "--stdin")
     ordered = sorted(fresh)
-    for start in range(0, len(ordered), _BATCH):
+    for start in range(0, len(ordered), _MAX_PACK_FILES):
         git.run(
-            *pack, *adding, given=_listed(ordered[start : start + _BATCH]), view=view
+            *pack,
+            *adding,
+            given=_listed(ordered[start : start + _MAX_PACK_FILES]),
+            view=view,
         )
 
 

@@ -15,7 +15,7 @@ import msgspec
 from hermes.primitives.files import create_private
 from hermes.tools.shadow.repository import blob_id
 
-BIGGEST = 10 * 1024 * 1024
+MAX_FILE_BYTES = 10 * 1024 * 1024
 """Bytes of a file that is still kept."""
 
 Kind: TypeAlias = Literal["absent", "file", "link", "folder", "unkept"]
@@ -50,7 +50,7 @@ def _read(path: bytes, info: os.stat_result, keep: Callable[[bytes], str]) -> Pa
         return PathState("link", keep(os.readlink(path)))
     if stat.S_ISDIR(info.st_mode):
         return FOLDER
-    if not stat.S_ISREG(info.st_mode) or info.st_size > BIGGEST:
+    if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE_BYTES:
         return unkept(info)
     with open(path, "rb") as file:
         return PathState("file", keep(file.read()), stat.S_IMODE(info.st_mode))

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from hermes.children.git_folder import find_git
 from hermes.children.helper_programs import add_workspace
-from hermes.core.gitfolder import find_git
 from hermes.core.ports import Clock
 from hermes.tools.shadow.folder_snapshot import SnapshotLimits, keep_trees
 from hermes.tools.shadow.path_state import ABSENT, FOLDER, drop_draft, read_state

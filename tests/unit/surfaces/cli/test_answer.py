@@ -15,7 +15,7 @@ def event(kind: str, **fields: Any) -> dict[str, Any]:
 def seen(*events: dict[str, Any]) -> Answer:
     answer = Answer("s")
     for one in events:
-        answer.see(one)
+        answer.on_event(one)
     return answer
 
 

@@ -25,7 +25,7 @@ def shown(
     monkeypatch.setattr(sys, "stderr", err)
     screen = AskScreen(cast("Agent", None), "s")
     for event in events:
-        screen.see({"session_id": "s", "ts": 1.0, **event})
+        screen.on_event({"session_id": "s", "ts": 1.0, **event})
     screen.finish()
     return screen.streams, out.getvalue()
 

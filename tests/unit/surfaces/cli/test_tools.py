@@ -19,7 +19,7 @@ WIDE, NARROW = (
 )
 
 
-def lines_of(
+def question_lines(
     rows: tuple[ListedTool, ...], unknown: Sequence[str], screen: TextScreen
 ) -> list[str]:
     listing = ToolListing(tools=rows, unknown=tuple(unknown))
@@ -27,7 +27,7 @@ def lines_of(
 
 
 def test_tools_are_listed_by_set_with_what_they_may_do() -> None:
-    lines = lines_of(listed(TOOLS, ToolChoice("gateway")), (), WIDE)
+    lines = question_lines(listed(TOOLS, ToolChoice("gateway")), (), WIDE)
     assert lines[0] == "terminal: run commands"
     assert lines[1].split()[:4] == ["terminal", "off", "Runs", "a"]
     assert any(
@@ -39,7 +39,7 @@ def test_tools_are_listed_by_set_with_what_they_may_do() -> None:
 
 
 def test_a_narrow_screen_gets_short_lines() -> None:
-    lines = lines_of(
+    lines = question_lines(
         listed(TOOLS, ToolChoice(disabled=("terminal",))), ("x" * 3,), NARROW
     )
     assert lines[1:4] == ["  terminal", "    off", "  process"]

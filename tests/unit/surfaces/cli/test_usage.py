@@ -18,12 +18,12 @@ WIDE, NARROW = (
 )
 
 
-def lines_of(rows: list[UsageRow], screen: TextScreen) -> list[str]:
+def question_lines(rows: list[UsageRow], screen: TextScreen) -> list[str]:
     return list(draw(UsageReport(days=tuple(rows)), screen, 0.0))
 
 
 def test_the_table_has_a_total() -> None:
-    head, first, second, total, *rest = lines_of([PRICED, UNPRICED], WIDE)
+    head, first, second, total, *rest = question_lines([PRICED, UNPRICED], WIDE)
     assert head.split()[-1] == "COST"
     assert first.split() == [
         "2026-11-14",
@@ -41,7 +41,7 @@ def test_the_table_has_a_total() -> None:
 
 
 def test_a_narrow_screen_gets_short_lines() -> None:
-    assert max(len(line) for line in lines_of([PRICED], NARROW)) <= 40
+    assert max(len(line) for line in question_lines([PRICED], NARROW)) <= 40
 
 
 def test_the_document_sums_everything() -> None:

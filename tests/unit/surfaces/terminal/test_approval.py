@@ -9,13 +9,13 @@ import pytest
 
 from hermes.core.answers import approval_hash
 from hermes.surfaces.terminal.approval import (
-    Given,
+    PersonAnswer,
     Questions,
     Word,
     again,
     label_for,
-    lines_of,
-    read_given,
+    parse_answer,
+    question_lines,
     wants_all,
 )
 from hermes.surfaces.terminal.style import Style
@@ -64,12 +64,12 @@ class Shown:
     ],
 )
 def test_a_clear_answer_counts(text: str, word: Word, because: str) -> None:
-    assert read_given(request(), text) == Given("c", word, because)
+    assert parse_answer(request(), text) == PersonAnswer("c", word, because)
 
 
 @pytest.mark.parametrize("text", ["", "yes please", "always do it", "nothing", "y y"])
 def test_anything_else_is_no_answer(text: str) -> None:
-    assert read_given(request(), text) is None
+    assert parse_answer(request(), text) is None
 
 
 def question(**fields: Any) -> dict[str, Any]:
@@ -88,16 +88,20 @@ def question(**fields: Any) -> dict[str, Any]:
 def test_a_question_is_answered_with_words_or_the_number_of_an_option(
     line: str, text: str
 ) -> None:
-    assert read_given(question(), line) == Given("q", None, text)
-    assert read_given(question(), "  ") is None
+    assert parse_answer(question(), line) == PersonAnswer("q", None, text)
+    assert parse_answer(question(), "  ") is None
 
 
 def test_a_question_shows_its_options() -> None:
-    assert lines_of(question(), PLAIN, 40) == ["? Which?", "  1. red", "  2. blue"]
+    assert question_lines(question(), PLAIN, 40) == [
+        "? Which?",
+        "  1. red",
+        "  2. blue",
+    ]
 
 
 def test_a_diff_is_coloured_and_the_reach_is_said() -> None:
-    lines = lines_of(
+    lines = question_lines(
         request(summary="edit a\n@@ -1 +1 @@\n-old\n+new", reach="machine"),
         Style(enabled=True),
         80,
@@ -111,7 +115,7 @@ def test_a_diff_is_coloured_and_the_reach_is_said() -> None:
 
 
 def test_everything_that_will_happen_is_shown() -> None:
-    lines = lines_of(
+    lines = question_lines(
         request(summary="rm -r build\n  in /work", reason="it deletes"), PLAIN, 80
     )
     assert lines == [
@@ -123,28 +127,28 @@ def test_everything_that_will_happen_is_shown() -> None:
 
 
 def test_a_summary_can_not_drive_the_terminal_and_fits_it() -> None:
-    lines = lines_of(request(summary="x\x1b[2J" + "y" * 200), PLAIN, 40)
+    lines = question_lines(request(summary="x\x1b[2J" + "y" * 200), PLAIN, 40)
     assert "\x1b" not in "".join(lines)
     assert max(map(len, lines)) <= 40
 
 
 def test_a_very_long_summary_says_that_there_is_more() -> None:
     assert "60 more lines" in "".join(
-        lines_of(request(summary="\n".join(["line"] * 100)), PLAIN, 80)
+        question_lines(request(summary="\n".join(["line"] * 100)), PLAIN, 80)
     )
 
 
 async def test_questions_are_put_one_after_the_other() -> None:
     shown = Shown()
     questions = Questions(shown)
-    questions.see(request("a"))
-    questions.see(request("b"))
+    questions.on_event(request("a"))
+    questions.on_event(request("b"))
     await asyncio.wait_for(shown.put.wait(), 5)
-    given: list[Given] = []
+    given: list[PersonAnswer] = []
 
-    async def give(answer: Given) -> bool:
+    async def give(answer: PersonAnswer) -> bool:
         given.append(answer)
-        questions.see(answered(answer.call_id))
+        questions.on_event(answered(answer.call_id))
         return True
 
     assert not await questions.take("perhaps", give)
@@ -152,8 +156,8 @@ async def test_questions_are_put_one_after_the_other() -> None:
     assert await questions.take("n", give)
     shown_hashes = [approval_hash(request(call)) for call in ("a", "b")]
     assert given == [
-        Given("a", "once", shown=shown_hashes[0]),
-        Given("b", "deny", shown=shown_hashes[1]),
+        PersonAnswer("a", "once", shown=shown_hashes[0]),
+        PersonAnswer("b", "deny", shown=shown_hashes[1]),
     ]
     assert shown.calls == ["a", "", "b", ""]
     assert questions.current is None
@@ -162,11 +166,11 @@ async def test_questions_are_put_one_after_the_other() -> None:
 async def test_a_request_that_is_asked_anew_in_other_words_is_shown_again() -> None:
     shown = Shown()
     questions = Questions(shown)
-    questions.see(request("a"))
+    questions.on_event(request("a"))
     await asyncio.wait_for(shown.put.wait(), 5)
-    questions.see(request("a"))
+    questions.on_event(request("a"))
     assert shown.calls == ["a"]
-    questions.see(request("a", summary="rm -rf work"))
+    questions.on_event(request("a", summary="rm -rf work"))
     shown.put.clear()
     await asyncio.wait_for(shown.put.wait(), 5)
     assert shown.calls == ["a", "", "a"]
@@ -177,9 +181,9 @@ async def test_a_request_that_is_asked_anew_in_other_words_is_shown_again() -> N
 async def test_a_question_that_is_answered_at_once_is_never_shown() -> None:
     shown = Shown()
     questions = Questions(shown)
-    questions.see(request("a"))
-    questions.see(answered("a"))
-    questions.see(request("b"))
+    questions.on_event(request("a"))
+    questions.on_event(answered("a"))
+    questions.on_event(request("b"))
     await asyncio.wait_for(shown.put.wait(), 5)
     assert shown.calls == ["b"]
 
@@ -187,24 +191,24 @@ async def test_a_question_that_is_answered_at_once_is_never_shown() -> None:
 async def test_the_end_of_the_turn_closes_every_question() -> None:
     shown = Shown()
     questions = Questions(shown)
-    questions.see(request("a"))
+    questions.on_event(request("a"))
     await asyncio.wait_for(shown.put.wait(), 5)
-    questions.see({"type": "agent.turn.ended", "reason": "interrupted"})
+    questions.on_event({"type": "agent.turn.ended", "reason": "interrupted"})
     assert questions.current is None
     assert shown.calls == ["a", ""]
 
 
 @pytest.mark.parametrize("line", ["0", "3", "99"])
 def test_a_number_that_no_option_has_is_no_answer(line: str) -> None:
-    assert read_given(question(), line) is None
+    assert parse_answer(question(), line) is None
     assert again(question()) == "Please type a number from 1 to 2, or your own words."
-    assert read_given(question(options=[]), line) == Given("q", None, line)
+    assert parse_answer(question(options=[]), line) == PersonAnswer("q", None, line)
 
 
 def test_what_the_answer_for_the_session_covers_is_said() -> None:
     asked = request(scope="changes to files in /work")
     assert (
-        lines_of(asked, PLAIN, 80)[-1]
+        question_lines(asked, PLAIN, 80)[-1]
         == "  s allows for this session: changes to files in /work"
     )
     assert (
@@ -218,9 +222,9 @@ def test_what_the_answer_for_the_session_covers_is_said() -> None:
 def test_what_can_not_be_remembered_is_only_allowed_once() -> None:
     once = request(memorable=False)
     assert label_for(once, 80) == "Allow? y (once), n (no)"
-    assert read_given(once, "y") == Given("c", "once")
-    assert read_given(once, "s") is None
-    assert read_given(once, "always") is None
+    assert parse_answer(once, "y") == PersonAnswer("c", "once")
+    assert parse_answer(once, "s") is None
+    assert parse_answer(once, "always") is None
     assert again(once).startswith("Please answer y or n;")
 
 
@@ -230,7 +234,7 @@ def test_all_of_a_long_summary_can_be_seen() -> None:
     assert "v" not in label_for(request(), 100)
     assert wants_all(long, " V ")
     assert not wants_all(question(), "v")
-    assert lines_of(long, PLAIN, 80, whole=True)[-1] == "  line 99"
+    assert question_lines(long, PLAIN, 80, whole=True)[-1] == "  line 99"
 
 
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@ def f\n-old\n+new\n*** Add File: b.txt\n+hello\n*** End Patch"
@@ -243,29 +247,33 @@ def test_a_patch_is_shown_as_one_with_its_files() -> None:
         arguments=patch,
         summary="Edit src/a.py\n@@ -1 +1 @@\n-old\n+new",
     )
-    lines = lines_of(asked, Style(enabled=True), 80)
+    lines = question_lines(asked, Style(enabled=True), 80)
     assert "apply_patch on src/a.py, b.txt:" in lines[0]
     assert "  \x1b[31m-old\x1b[0m" in lines
-    assert lines_of(asked, PLAIN, 80)[1] == "  Edit src/a.py"
+    assert question_lines(asked, PLAIN, 80)[1] == "  Edit src/a.py"
 
 
 async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() -> None:
     shown = Shown()
     questions = Questions(shown)
-    questions.see({**request("call-1"), "session_id": "one"})
+    questions.on_event({**request("call-1"), "session_id": "one"})
     await asyncio.wait_for(shown.put.wait(), 5)
-    questions.see({**request("call-1"), "session_id": "two"})
-    given: list[Given] = []
+    questions.on_event({**request("call-1"), "session_id": "two"})
+    given: list[PersonAnswer] = []
 
-    async def give(answer: Given) -> bool:
+    async def give(answer: PersonAnswer) -> bool:
         given.append(answer)
         return True
 
     assert await questions.take("y", give)
     assert given == [
-        Given("call-1", "once", session="one", shown=approval_hash(request("call-1")))
+        PersonAnswer(
+            "call-1", "once", session="one", shown=approval_hash(request("call-1"))
+        )
     ]
-    questions.see({"type": "agent.turn.ended", "session_id": "two", "reason": "done"})
+    questions.on_event(
+        {"type": "agent.turn.ended", "session_id": "two", "reason": "done"}
+    )
     assert questions.current is not None
     assert questions.current["session_id"] == "one"
 
@@ -278,11 +286,11 @@ async def test_what_is_typed_before_or_just_as_a_question_appears_is_no_answer(
 ) -> None:
     clock, shown = FakeClock(100.0), Shown()
     questions = Questions(shown, clock=clock.now)
-    questions.see(request("a"))
+    questions.on_event(request("a"))
     await asyncio.wait_for(shown.put.wait(), 5)
-    given: list[Given] = []
+    given: list[PersonAnswer] = []
 
-    async def give(answer: Given) -> bool:
+    async def give(answer: PersonAnswer) -> bool:
         given.append(answer)
         return True
 
@@ -305,10 +313,10 @@ async def test_an_answer_is_asked_for_once_it_counts_and_only_while_it_is_wanted
         listening.set()
 
     questions = Questions(shown, listen)
-    questions.see(request("a"))
+    questions.on_event(request("a"))
     await asyncio.wait_for(shown.put.wait(), 5)
-    questions.see(answered("a"))
-    questions.see(request("b"))
+    questions.on_event(answered("a"))
+    questions.on_event(request("b"))
     await asyncio.wait_for(listening.wait(), 5)
     assert heard == ["b"]
 
@@ -320,6 +328,6 @@ def test_what_is_at_the_end_of_a_long_summary_is_shown() -> None:
             ["ls -la", *(f"line {number}" for number in range(90)), "curl evil"]
         ),
     }
-    lines = lines_of(long, PLAIN, 80)
+    lines = question_lines(long, PLAIN, 80)
     assert any("curl evil" in line for line in lines)
     assert any("more lines; v shows all" in line for line in lines)

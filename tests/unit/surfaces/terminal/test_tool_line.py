@@ -18,7 +18,7 @@ PLAIN = Style(enabled=False)
 
 def line(arguments: str, *, columns: int = 80, **result: Any) -> str:
     calls = RunningCalls()
-    calls.see(
+    calls.on_event(
         {
             "type": "agent.tool.started",
             "call_id": "c",
@@ -64,7 +64,7 @@ def test_it_fits_the_screen(columns: int) -> None:
 
 def test_waiting_for_an_answer_does_not_count() -> None:
     calls = RunningCalls()
-    calls.see(
+    calls.on_event(
         {
             "type": "agent.tool.started",
             "call_id": "c",
@@ -74,7 +74,7 @@ def test_waiting_for_an_answer_does_not_count() -> None:
         }
     )
     assert calls.running() == "t"
-    calls.see(
+    calls.on_event(
         {
             "type": "agent.approval.answered",
             "call_id": "c",
@@ -108,7 +108,7 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
 
 def test_a_command_that_failed_says_how_it_ended_and_what_it_said_last() -> None:
     calls = RunningCalls()
-    calls.see(
+    calls.on_event(
         {
             "type": "agent.tool.started",
             "call_id": "c",

@@ -1,6 +1,6 @@
 """Two presses of Ctrl-C in a row leave; one, or two with something between them, don't."""
 
-from hermes.surfaces.tui.double_press import DoublePress
+from hermes.surfaces.tui.conversation import DoublePress
 from hermes.testing.clock import FakeClock
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hermes.settings.home import Home
 from hermes.surfaces.tui.input_box import InputBox
-from hermes.surfaces.tui.typed_input import TypedInput
+from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.testing.clock import FakeClock
 
 
@@ -34,10 +34,10 @@ async def test_what_is_being_typed_comes_back_after_a_question() -> None:
     desk = Desk()
     desk.type("half a thought")
     desk.clock.advance(10)
-    desk.entry.put_aside()
+    desk.entry.set_aside()
     desk.type("y")
     desk.enter()
-    desk.entry.bring_back()
+    desk.entry.restore()
     assert [typed.text for typed in desk.sent] == ["y"]
     assert desk.entry.buffer.text == "half a thought"
 
@@ -48,7 +48,7 @@ async def test_the_end_of_a_sentence_is_no_answer_to_a_question_that_came_meanwh
     desk = Desk()
     desk.type("give it an ")
     desk.clock.advance(0.2)
-    desk.entry.put_aside()
+    desk.entry.set_aside()
     desk.type("a")
     desk.clock.advance(0.3)
     desk.enter()
@@ -62,7 +62,7 @@ async def test_the_end_of_a_sentence_is_no_answer_to_a_question_that_came_meanwh
 @pytest.mark.parametrize("pause", [0.0, 2.0])
 async def test_who_was_not_typing_is_answered_at_once(pause: float) -> None:
     desk = Desk()
-    desk.entry.put_aside()
+    desk.entry.set_aside()
     desk.clock.advance(pause)
     desk.type("y")
     desk.enter()
@@ -84,14 +84,14 @@ async def test_enter_on_an_empty_input_is_told() -> None:
 
 async def test_a_command_takes_the_place_of_words_that_were_only_offered() -> None:
     desk = Desk()
-    desk.entry.offer("edit it")
+    desk.entry.suggest("edit it")
     desk.entry._slash()
     assert desk.entry.buffer.text == "/"
 
 
 async def test_words_that_were_offered_and_changed_stay() -> None:
     desk = Desk()
-    desk.entry.offer("edit it")
+    desk.entry.suggest("edit it")
     desk.type(" in a")
     desk.entry._slash()
     assert desk.entry.buffer.text == "edit it in a/"
@@ -99,16 +99,16 @@ async def test_words_that_were_offered_and_changed_stay() -> None:
 
 async def test_a_key_that_is_an_answer_by_itself_needs_no_enter() -> None:
     desk = Desk()
-    desk.entry.hot = "yn"
+    desk.entry.instant_keys = "yn"
     desk.type("y")
     assert desk.sent == []
     desk.entry.buffer.reset()
-    desk.entry.put_aside()
+    desk.entry.set_aside()
     desk.type("x")
     desk.entry.buffer.reset()
     desk.type("y")
     assert [typed.text for typed in desk.sent] == ["y"]
-    desk.entry.hot = ""
+    desk.entry.instant_keys = ""
     desk.type("y")
     assert len(desk.sent) == 1
 
@@ -116,8 +116,8 @@ async def test_a_key_that_is_an_answer_by_itself_needs_no_enter() -> None:
 async def test_no_key_decides_for_who_was_typing() -> None:
     desk = Desk()
     desk.type("any")
-    desk.entry.hot = "y"
-    desk.entry.put_aside()
+    desk.entry.instant_keys = "y"
+    desk.entry.set_aside()
     desk.type("y")
     assert desk.sent == []
     assert desk.said

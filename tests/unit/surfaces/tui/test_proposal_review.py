@@ -77,7 +77,7 @@ async def test_one_after_the_other() -> None:
         assert await table.press(key)
     assert table.learner.words == [("p1", True), ("p2", False)]
     assert table.deciding.is_over
-    assert table.screen.text.endswith("1 kept, 1 put aside, 1 waiting: /learn.\n")
+    assert table.screen.text.endswith("1 kept, 1 rejected, 1 to review: /learn.\n")
 
 
 async def test_a_key_that_was_meant_for_the_one_before_decides_nothing() -> None:
@@ -110,19 +110,19 @@ async def test_anything_else_ends_it_and_is_not_taken() -> None:
 async def test_stopping_leaves_the_rest_waiting() -> None:
     table = Table(2)
     assert await table.press("q")
-    assert table.screen.text.endswith("2 waiting: /learn.\n")
+    assert table.screen.text.endswith("2 to review: /learn.\n")
 
 
 async def test_a_change_that_does_not_fit_any_more_is_said_and_waits() -> None:
     table = Table(1, refuses=True)
     assert await table.press("y")
     assert "It does not fit any more." in table.screen.text
-    assert "1 waiting" in table.screen.text
+    assert "1 to review" in table.screen.text
 
 
 async def test_a_long_difference_is_cut_and_can_be_seen_whole() -> None:
     table = Table(1, lines=50)
-    assert "22 more lines; v shows all of it" in table.screen.text
+    assert "22 more lines; v shows all" in table.screen.text
     before = table.screen.text.count("likes tea")
     assert await table.press("v")
     assert table.screen.text.count("likes tea") == before + 50

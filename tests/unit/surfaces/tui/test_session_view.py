@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from hermes.core.answers import approval_hash
-from hermes.surfaces.terminal.approval import Given
+from hermes.surfaces.terminal.approval import PersonAnswer
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.tool_line import Marks
+from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.styled_text import Row, plain
-from hermes.surfaces.tui.typed_input import TypedInput
 from hermes.testing.clock import FakeClock
 
 
@@ -37,7 +37,7 @@ class FakeScreen:
         self.is_whole = False
         self.text += text
 
-    def whole(self) -> None:
+    def end_reply(self) -> None:
         self.is_whole = True
 
     def line(self, text: str = "") -> None:
@@ -48,17 +48,17 @@ class FakeScreen:
     def live(self, rows: Sequence[Row]) -> None:
         self.now = [plain(row) for row in rows]
 
-    def foot(self, text: str) -> None:
+    def status(self, text: str) -> None:
         self.below = text
 
-    def settle(self) -> None:
+    def show_prompt(self) -> None:
         self.settled += 1
 
     def ask(self, label: str, *, keys: str = "") -> None:
         self.label = label
         self.asked.set()
 
-    def offer(self, text: str) -> None:
+    def suggest(self, text: str) -> None:
         self.label = text
 
     async def read(self) -> TypedInput | None:
@@ -76,7 +76,7 @@ def viewed(*events: dict[str, Any], screen: FakeScreen | None = None) -> FakeScr
     screen = screen or FakeScreen()
     view = ChatView(screen, "s", clock=FakeClock(14.0))
     for one in events:
-        view.see(one)
+        view.on_event(one)
     return screen
 
 
@@ -120,7 +120,7 @@ def test_a_whole_turn() -> None:
     assert screen.settled == 1
 
 
-def test_what_goes_on_is_shown_and_for_how_long() -> None:
+def test_what_is_text_is_shown_and_for_how_long() -> None:
     assert viewed(SAID, STARTED).now == ["… thinking 4.0 s"]
     started = event(
         "tool.started",
@@ -195,7 +195,7 @@ async def test_a_call_that_waits_says_so() -> None:
     asked = event(
         "approval.requested", call_id="c", name="edit_file", arguments="{}", summary="x"
     )
-    assert viewed(STARTED, EDIT, asked).now == ["? edit_file a.py waits for you"]
+    assert viewed(STARTED, EDIT, asked).now == ["? edit_file a.py waiting for you"]
 
 
 def test_a_long_message_is_echoed_in_short() -> None:
@@ -260,7 +260,7 @@ def test_troubles_are_said() -> None:
         ),
         event("turn.ended", reason="failed", detail="gave up", ts=12.0),
     )
-    assert "Trying again in 2.0 s: 500 from the service" in screen.text
+    assert "Retrying in 2.0 s: 500 from the service" in screen.text
     assert "The reply could not be used: the model answered with nothing" in screen.text
     assert "\nGave up\n" in screen.text
 
@@ -309,8 +309,8 @@ async def test_a_question_of_a_child_agent_is_put_and_answered_there() -> None:
         )
         | child
     )
-    view.see(asked)
-    view.see(
+    view.on_event(asked)
+    view.on_event(
         event(
             "approval.requested",
             call_id="d",
@@ -321,15 +321,15 @@ async def test_a_question_of_a_child_agent_is_put_and_answered_there() -> None:
         | {"session_id": "t"}
     )
     await asyncio.wait_for(screen.asked.wait(), 5)
-    given: list[Given] = []
+    given: list[PersonAnswer] = []
 
-    async def give(answer: Given) -> bool:
+    async def give(answer: PersonAnswer) -> bool:
         given.append(answer)
-        view.see(event("approval.answered", call_id="c", answer="once") | child)
+        view.on_event(event("approval.answered", call_id="c", answer="once") | child)
         return True
 
     assert await view.questions.take("y", give)
-    assert given == [Given("c", "once", "", "child", approval_hash(asked))]
+    assert given == [PersonAnswer("c", "once", "", "child", approval_hash(asked))]
     assert view.questions.current is None
 
 
@@ -392,11 +392,11 @@ def test_a_stream_that_stalls_looks_busy() -> None:
     clock, screen = FakeClock(14.0), FakeScreen()
     view = ChatView(screen, "s", clock=clock)
     for one in (SAID, STARTED, DELTA):
-        view.see(one)
+        view.on_event(one)
     clock.advance(1.5)
     view.tick()
     assert screen.now == ["… writing 5.5 s"]
-    view.see(event("message.delta", text="rd"))
+    view.on_event(event("message.delta", text="rd"))
     view.tick()
     assert screen.now == []
 
@@ -405,12 +405,12 @@ def test_messages_that_are_held_stay_on_the_screen_and_say_how_they_go_on() -> N
     screen = FakeScreen()
     view = ChatView(screen, "s", clock=FakeClock(14.0))
     for one in (SAID, STARTED, event("message.user", text="more", seq=5)):
-        view.see(one)
+        view.on_event(one)
     view.hold()
-    view.see(event("turn.ended", reason="interrupted", ts=12.0))
-    assert "1 message not sent yet. Enter sends it." in screen.text
+    view.on_event(event("turn.ended", reason="interrupted", ts=12.0))
+    assert "1 message not sent yet. Press Enter to send it." in screen.text
     assert screen.now == ["  held › more"]
-    view.see(event("turn.started", inputs=[5]))
+    view.on_event(event("turn.started", inputs=[5]))
     assert not view.held
 
 

@@ -25,11 +25,11 @@ def test_the_last_parts_go_first() -> None:
 
 def test_a_reply_of_codex_names_the_engine() -> None:
     foot = StatusLine(model="codex")
-    foot.see(
+    foot.on_event(
         {"type": "agent.message.assistant", "provider": "codex", "model": "gpt-5.5"}
     )
     assert foot.text(80, "-") == "codex gpt-5.5"
-    foot.see(
+    foot.on_event(
         {"type": "agent.message.assistant", "provider": "openai", "model": "gpt-5"}
     )
     assert foot.text(80, "-") == "gpt-5"

@@ -17,7 +17,7 @@ def relayed(*events: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
     relay = TuiEventRelay(publish, "s")
     for event in events:
-        relay.see({"session_id": "s", "ts": 10.0, **event})
+        relay.on_event({"session_id": "s", "ts": 10.0, **event})
     return told
 
 

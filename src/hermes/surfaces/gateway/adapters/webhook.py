@@ -20,13 +20,14 @@ from typing import Annotated, Any
 import httpx2
 import msgspec
 from msgspec import Meta
+from starlette.responses import Response
 
 from hermes.settings.gateway import GatewayWebhookSettings
 from hermes.surfaces.gateway.adapter import (
+    AdapterDeps,
     Chat,
     ChatAdapter,
     DeliveryRefused,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -36,15 +37,17 @@ from hermes.surfaces.gateway.adapter import (
     Unreachable,
     override,
 )
-from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
+from hermes.surfaces.gateway.listener import HttpListener
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.errors import json_response
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
 _PATH = "/webhook"
-_BODY = 1_000_000  # bytes
-_PATIENCE = 30.0  # seconds for a callback
+_MAX_BODY_BYTES = 1_000_000
+_CALLBACK_TIMEOUT_S = 30.0
 _SECRET = "GATEWAY_WEBHOOK_SECRET"  # noqa: S105 - its name
-_SHORTEST = 16  # characters of a secret
-_JSON = "application/json"
+_MIN_SECRET_CHARACTERS = 16
+_WRONG_SIGNATURE = "the signature or its time is wrong"
 
 
 class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,15 +67,15 @@ class _Waiting(msgspec.Struct):
     text: str = ""
 
 
-def build(house: House) -> "WebhookAdapter":
+def build(deps: AdapterDeps) -> "WebhookAdapter":
     """From the settings."""
-    secret = house.secrets.require(_SECRET)
-    if len(secret) < _SHORTEST:
+    secret = deps.secrets.require(_SECRET)
+    if len(secret) < _MIN_SECRET_CHARACTERS:
         raise DeliveryRefused(
             f"{_SECRET} is too short to be a secret.",
             hint="Make one with: openssl rand -hex 32",
         )
-    return WebhookAdapter(secret, house.app.settings.gateway.webhook, house.listener)
+    return WebhookAdapter(secret, deps.app.settings.gateway.webhook, deps.listener)
 
 
 def sign(secret: str, timestamp: str, body: bytes) -> str:
@@ -100,13 +103,22 @@ class WebhookAdapter(ChatAdapter):
         self._settings = settings
         self._listener = listener
         self._waiting: dict[str, _Waiting] = {}
-        self._client = httpx2.AsyncClient(timeout=_PATIENCE)
+        self._client = httpx2.AsyncClient(timeout=_CALLBACK_TIMEOUT_S)
         self._inlet: Inlet | None = None
 
     @override
     async def run(self, inlet: Inlet) -> None:
         self._inlet = inlet
-        address = await self._listener.add(_PATH, self._serve)
+        endpoint = Endpoint(
+            "POST",
+            _PATH,
+            "open",
+            self._serve,
+            body=bytes,
+            answer=None,
+            max_body_bytes=_MAX_BODY_BYTES,
+        )
+        address = await self._listener.add(endpoint)
         try:
             await inlet.connected(address)
             await asyncio.Event().wait()
@@ -141,7 +153,7 @@ class WebhookAdapter(ChatAdapter):
         body = msgspec.json.encode({"id": out.key, "chat": chat.id, "text": out.text})
         timestamp = str(int(time.time()))
         headers = {
-            "content-type": _JSON,
+            "content-type": "application/json",
             "x-hermes-timestamp": timestamp,
             "x-hermes-signature": sign(self._secret, timestamp, body),
         }
@@ -158,30 +170,19 @@ class WebhookAdapter(ChatAdapter):
         if answered.status_code >= 400:
             raise DeliveryRefused(f"the callback refused ({answered.status_code})")
 
-    async def _serve(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """The boundary of a request. What is wrong with one is told only to whoever has signed it."""
-        headers = {
-            name.decode("latin-1").lower(): value.decode("latin-1")
-            for name, value in scope["headers"]
-        }
-        body = await read_body(receive, _BODY) if scope["method"] == "POST" else b""
-        if scope["method"] != "POST" or body is None:
-            await answer(send, 405 if body is not None else 413, b"")
-            return
-        if not self._is_ours(headers, body):
-            await answer(
-                send, 401, b'{"error": "the signature or its time is wrong"}', _JSON
-            )
-            return
+    async def _serve(self, call: EndpointCall) -> Response:
+        """Answers a request. Only whoever has signed it learns what is wrong with it."""
+        headers = call.request.headers
+        if not self._is_signed(headers, call.body):
+            return json_response({"error": _WRONG_SIGNATURE}, status=401)
         try:
-            said = read_json(body, WebhookMessage)
+            message = read_json(call.body, WebhookMessage)
         except InvalidRequest as error:
-            await answer(send, 400, msgspec.json.encode({"error": str(error)}), _JSON)
-            return
-        status, told = await self._take(said, headers["x-hermes-signature"])
-        await answer(send, status, msgspec.json.encode(told), _JSON)
+            return json_response({"error": str(error)}, status=400)
+        status, body = await self._take(message, headers["x-hermes-signature"])
+        return json_response(body, status=status)
 
-    def _is_ours(self, headers: Mapping[str, str], body: bytes) -> bool:
+    def _is_signed(self, headers: Mapping[str, str], body: bytes) -> bool:
         timestamp = headers.get("x-hermes-timestamp", "")
         wanted = sign(self._secret, timestamp, body)
         fits = hmac.compare_digest(

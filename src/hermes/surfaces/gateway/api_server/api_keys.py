@@ -119,7 +119,7 @@ class ApiKeys:
         atomic.replace(target, msgspec.json.encode(_File(keys)).decode(), mode=0o600)
 
 
-def of_environment(secrets_: Secrets, text: str) -> ApiKey | None:
+def environment_key(secrets_: Secrets, text: str) -> ApiKey | None:
     """The key that GATEWAY_API_KEY holds, if this is it."""
     wanted = secrets_.get(SECRET) or ""
     if not wanted or not hmac.compare_digest(

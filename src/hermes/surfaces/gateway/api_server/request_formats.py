@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.schema.messages import Image
 from hermes.settings import Home
-from hermes.surfaces.gateway.api_server.authentication import ApiError
+from hermes.surfaces.web.errors import Refusal
 
 DEFAULT_MODEL = "hermes"
 """The model of the settings, whatever that is."""
@@ -33,7 +33,7 @@ class ClientMessage(msgspec.Struct, frozen=True):
     """Addresses: https or data."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request, whichever format it came in."""
 
     model: str
@@ -112,19 +112,19 @@ class ChatBody(msgspec.Struct):
     user: str | None = ""
     metadata: dict[str, str] | None = None
 
-    def asked(self, header: str, *, by_user: bool = False) -> Asked:
+    def asked(self, header: str, *, by_user: bool = False) -> ApiRequest:
         """In our words. Who tells the whole conversation needs no name for it, whatever `user` says."""
         _refuse_tools(self.tools or self.functions)
         _refuse_format(self.response_format, "response_format")
         if self.n not in (None, 1):
-            raise ApiError(
+            raise Refusal(
                 400, "Hermes gives one answer.", code="unsupported_value", param="n"
             )
         metadata = self.metadata or {}
         messages = _messages(self.messages)
         told = any(one.role == "assistant" for one in messages)
         user = self.user or "" if by_user and not told else ""
-        return Asked(
+        return ApiRequest(
             model=self.model,
             messages=messages,
             stream=bool(self.stream),
@@ -154,12 +154,12 @@ class ResponseBody(msgspec.Struct):
     user: str | None = ""
     metadata: dict[str, str] | None = None
 
-    def asked(self, header: str) -> Asked:
+    def asked(self, header: str) -> ApiRequest:
         """In our words."""
         _refuse_tools(self.tools)
         _refuse_format(self.text.format if self.text else None, "text.format")
         if self.background:
-            raise ApiError(
+            raise Refusal(
                 400,
                 "There are no background responses.",
                 code="unsupported_value",
@@ -172,7 +172,7 @@ class ResponseBody(msgspec.Struct):
             else self.conversation or ""
         )
         if named and self.previous_response_id:
-            raise ApiError(
+            raise Refusal(
                 400,
                 "Name a conversation or a previous response, not both.",
                 param="conversation",
@@ -182,7 +182,7 @@ class ResponseBody(msgspec.Struct):
             if isinstance(self.input, str)
             else self.input
         )
-        return Asked(
+        return ApiRequest(
             model=self.model,
             messages=_messages(words),
             stream=bool(self.stream),
@@ -204,14 +204,14 @@ def _messages(given: list[_Message]) -> tuple[ClientMessage, ...]:
         or found[-1].role == "assistant"
         or not any(one.role == "user" for one in found)
     ):
-        raise ApiError(
+        raise Refusal(
             400,
             "The last message has to be the user's.",
             code="invalid_value",
             param="messages",
         )
     if not (found[-1].text.strip() or found[-1].pictures):
-        raise ApiError(
+        raise Refusal(
             400, "The last message is empty.", code="invalid_value", param="messages"
         )
     return found
@@ -221,7 +221,7 @@ def _said(message: _Message, number: int) -> ClientMessage:
     role = {"developer": "system"}.get(message.role, message.role)
     if message.type != "message" or role not in ("system", "user", "assistant"):
         what = message.type if message.type != "message" else message.role
-        raise ApiError(
+        raise Refusal(
             400,
             f"{what!r} is not taken: tools are run by Hermes itself.",
             param=f"messages[{number}]",
@@ -241,7 +241,7 @@ def _said(message: _Message, number: int) -> ClientMessage:
                 pictures.append(url)
             case _:
                 what = part.get("type")
-                raise ApiError(
+                raise Refusal(
                     400,
                     f"Content of type {what!r} is not taken.",
                     param=f"messages[{number}].content",
@@ -252,14 +252,14 @@ def _said(message: _Message, number: int) -> ClientMessage:
 def _refuse_tools(tools: list[Any] | None) -> None:
     if tools:
         text = "Tools of the client are not taken: Hermes has tools of its own, and runs them. See `hermes tools`."
-        raise ApiError(400, text, code="unsupported_parameter", param="tools")
+        raise Refusal(400, text, code="unsupported_parameter", param="tools")
 
 
 def _refuse_format(wanted: _Format | None, param: str) -> None:
     """A client that asked for JSON would fail on anything else, and nobody could promise it."""
     if wanted is not None and wanted.type != "text":
         text = f"Answers of the format {wanted.type!r} can't be promised. Ask for it in words, and check what comes."
-        raise ApiError(400, text, code="unsupported_parameter", param=param)
+        raise Refusal(400, text, code="unsupported_parameter", param=param)
 
 
 def pictures_of(said: tuple[ClientMessage, ...], home: Home) -> tuple[Image, ...]:
@@ -277,7 +277,7 @@ def _picture(url: str, home: Home) -> Image:
         or kind not in _KINDS
         or not head.endswith(";base64")
     ):
-        raise ApiError(
+        raise Refusal(
             400,
             "A picture is an https address, or data:image/png;base64,...",
             param="image_url",
@@ -285,11 +285,11 @@ def _picture(url: str, home: Home) -> Image:
     try:
         content = base64.b64decode(data, validate=True)
     except ValueError as error:
-        raise ApiError(
+        raise Refusal(
             400, "The picture is not valid base64.", param="image_url"
         ) from error
     if len(content) > _MOST_PICTURE:
-        raise ApiError(400, "The picture is too large.", param="image_url")
+        raise Refusal(400, "The picture is too large.", param="image_url")
     folder = home.cache / "api"
     home.ensure(home.cache, folder)
     path = folder / f"{hashlib.sha256(content).hexdigest()[:32]}.{_KINDS[kind]}"

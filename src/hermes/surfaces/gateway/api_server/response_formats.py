@@ -6,26 +6,27 @@ from typing import Any
 import msgspec
 
 from hermes.schema.messages import Usage
-from hermes.surfaces.gateway.api_server.authentication import ApiError
-from hermes.surfaces.gateway.api_server.request_formats import Asked
+from hermes.surfaces.gateway.api_server.access_control import error_body
+from hermes.surfaces.gateway.api_server.request_formats import ApiRequest
 from hermes.surfaces.gateway.api_server.turn_stream import End
+from hermes.surfaces.web.errors import Refusal
 
 DONE = b"data: [DONE]\n\n"
-ALIVE = b": still working\n\n"
+STILL_WORKING = b": still working\n\n"
 _FINISH = {"done": "stop", "interrupted": "stop", "refused": "content_filter"}
 
 
-def failure(end: End) -> ApiError | None:
+def failure(end: End) -> Refusal | None:
     """What went wrong, as the client is told; None when nothing did."""
     if end.reason in _FINISH:
         return None
     if end.reason == "budget":
-        return ApiError(
+        return Refusal(
             429,
             end.detail or "A cap of the budget is reached.",
             code="insufficient_quota",
         )
-    return ApiError(
+    return Refusal(
         502, end.detail or f"The turn ended: {end.reason}.", code=f"turn_{end.reason}"
     )
 
@@ -43,7 +44,7 @@ def event(data: Any, name: str = "") -> bytes:
 class ChatAnswer:
     """`chat.completion` and its chunks."""
 
-    def __init__(self, asked: Asked, name: str, created: float) -> None:
+    def __init__(self, asked: ApiRequest, name: str, created: float) -> None:
         self._asked = asked
         self._base = {
             "id": f"chatcmpl-{name}",
@@ -86,8 +87,8 @@ class ChatAnswer:
             )
         yield DONE
 
-    def failed(self, error: ApiError) -> Iterator[bytes]:
-        yield event(error.body)
+    def failed(self, error: Refusal) -> Iterator[bytes]:
+        yield event(error_body(error))
         yield DONE
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
@@ -106,7 +107,7 @@ class ChatAnswer:
 class ResponseAnswer:
     """`response` and its events."""
 
-    def __init__(self, asked: Asked, name: str, created: float) -> None:
+    def __init__(self, asked: ApiRequest, name: str, created: float) -> None:
         self._asked = asked
         self._name = name
         self._created = created
@@ -150,8 +151,8 @@ class ResponseAnswer:
         )
         yield self._event(f"response.{status}", response=self.whole(text, end))
 
-    def failed(self, error: ApiError) -> Iterator[bytes]:
-        told = {"code": error.code or "server_error", "message": error.message}
+    def failed(self, error: Refusal) -> Iterator[bytes]:
+        told = {"code": error.code or "server_error", "message": error.error}
         response = self._response("failed", [], None) | {"error": told}
         yield self._event("response.failed", response=response)
 
@@ -159,9 +160,9 @@ class ResponseAnswer:
         """A response whose turn still runs."""
         return self._response("in_progress", [], None)
 
-    def broken(self, error: ApiError) -> dict[str, Any]:
+    def broken(self, error: Refusal) -> dict[str, Any]:
         """A response whose turn failed."""
-        told = {"code": error.code or "server_error", "message": error.message}
+        told = {"code": error.code or "server_error", "message": error.error}
         return self._response("failed", [], None) | {"error": told}
 
     def _event(self, kind: str, **more: Any) -> bytes:

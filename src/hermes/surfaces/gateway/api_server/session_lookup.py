@@ -18,8 +18,8 @@ from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
-from hermes.surfaces.gateway.api_server.authentication import ApiError
-from hermes.surfaces.gateway.api_server.request_formats import Asked, ClientMessage
+from hermes.surfaces.gateway.api_server.request_formats import ApiRequest, ClientMessage
+from hermes.surfaces.web.errors import Refusal
 
 SURFACE = "api"
 _REMEMBERED = 2_000  # answers after which a conversation can go on without a name
@@ -35,7 +35,7 @@ class RequestSession(msgspec.Struct, frozen=True):
     system: str = ""
 
 
-class Conversations:
+class ApiSessions:
     """The sessions of the API."""
 
     def __init__(self, app: App, folder: Path) -> None:
@@ -46,12 +46,12 @@ class Conversations:
             asyncio.Lock()
         )  # two requests that name the same new conversation begin it once
 
-    async def find(self, key: ApiKey, asked: Asked) -> RequestSession:
+    async def find(self, key: ApiKey, asked: ApiRequest) -> RequestSession:
         """The session of a request; a new one has in it what was said before."""
         async with self._choosing:
             return await asyncio.to_thread(self._find, key, asked)
 
-    def _find(self, key: ApiKey, asked: Asked) -> RequestSession:
+    def _find(self, key: ApiKey, asked: ApiRequest) -> RequestSession:
         if asked.previous:
             return RequestSession(
                 self._after(key, asked.previous), fresh=False, lasting=True
@@ -75,7 +75,9 @@ class Conversations:
         self._begin(session, asked.before)
         return RequestSession(session, fresh=True, lasting=False)
 
-    def remember(self, key: ApiKey, asked: Asked, answer: str, session: str) -> None:
+    def remember(
+        self, key: ApiKey, asked: ApiRequest, answer: str, session: str
+    ) -> None:
         """The client may go on by repeating all of this."""
         self._answers[
             _print(key, (*asked.messages, ClientMessage("assistant", answer)))
@@ -84,7 +86,7 @@ class Conversations:
             asked.system,
         )
 
-    def response(self, key: ApiKey, name: str) -> tuple[str, int]:
+    def find_response(self, key: ApiKey, name: str) -> tuple[str, int]:
         """The session of a response and the row of the words it answers."""
         session, _, seq = name.removeprefix(_RESPONSE).rpartition("_")
         if (
@@ -92,18 +94,18 @@ class Conversations:
             or not seq.isdecimal()
             or not self._may(key, session)
         ):
-            raise ApiError(
+            raise Refusal(
                 404, f"There is no response {name!r}.", code="response_not_found"
             )
         if not self._exists(session):
-            raise ApiError(
+            raise Refusal(
                 404, f"There is no response {name!r}.", code="response_not_found"
             )
         return session, int(seq)
 
     def _after(self, key: ApiKey, previous: str) -> str:
         """The session of a response; if more was said there since, a branch that ends with that response."""
-        session, seq = self.response(key, previous)
+        session, seq = self.find_response(key, previous)
         turn, end = "", 0
         for row in self._app.store.log.every_event(session):
             if isinstance(row.event, TurnStarted) and seq in row.event.inputs:

@@ -36,7 +36,7 @@ class End(msgspec.Struct, frozen=True):
     """The model ran out of room before it was done."""
 
 
-class Listening:
+class TurnStream:
     """Follows the turn that answers one message."""
 
     def __init__(

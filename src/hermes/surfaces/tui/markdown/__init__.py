@@ -1,1 +1,1 @@
-"""Markdown as a terminal shows it while it is being written: cut into blocks, each drawn once it has ended."""
+"""Streams Markdown to a terminal: split into blocks, each drawn once when it is complete."""

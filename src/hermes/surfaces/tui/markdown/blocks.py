@@ -1,6 +1,6 @@
-"""Cuts Markdown into blocks while it streams in. A block that has ended never changes again.
+"""Splits streaming Markdown into blocks. A finished block never changes.
 
-Only whole lines decide anything, so the same text gives the same blocks however it was cut on its way.
+Only whole lines decide, so the same text gives the same blocks however it was split into pieces.
 """
 
 import re
@@ -24,10 +24,10 @@ Kind: TypeAlias = Literal[
     "blank",
 ]
 
-_MAX_TABLE_HEAD_CHARS = (
-    24  # characters of a table's head within which its first bar comes
+_MAX_TABLE_HEAD_CHARS = 24  # in which the first bar of a table header must come
+_MAX_PARAGRAPH_CHARS = (
+    8_000  # of one paragraph or line; longer ones are split to keep drawing fast
 )
-_MAX_PARAGRAPH_CHARS = 8_000  # characters of one paragraph or line; a longer one is cut, so that no text can hold up the screen
 
 _FENCE = re.compile(r"( *)(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
@@ -42,11 +42,13 @@ _TEXT = re.compile(
     r"""[ ]* (?: [^\W\d_] | \*\*?[^\W_] | __?[^\W_] | `[^`] | \d+(?:[^\d.)]|[.)]\S) | ["'(\[<$@&!?…“‘„«] )""",
     re.VERBOSE,
 )
-"""How a line begins that can become no heading, item, rule, quote, fence or table any more."""
+"""Matches the start of a line that can only be text: no heading, item, rule, quote, fence or table."""
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A piece that is drawn as a whole: `head` is a heading's level, an item's mark or a code block's language."""
+    """A block that is drawn as a whole. `head` is a heading's level, an item's marker or a code
+    block's language.
+    """
 
     kind: Kind
     lines: tuple[str, ...] = ()
@@ -55,7 +57,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Blocks:
-    """The text so far: hands out what has ended, and can tell what the rest would be if it ended now."""
+    """The text so far. Returns finished blocks, and what the rest would be if the text ended now."""
 
     def __init__(self) -> None:
         self._partial = ""
@@ -64,9 +66,9 @@ class Blocks:
         self._indent = 0
 
     def feed(self, text: str) -> list[Block]:
-        """Takes more text; the blocks that ended with it."""
+        """Adds text. Returns the blocks that it finished."""
         *whole, self._partial = (self._partial + text).split("\n")
-        done = [block for line in whole for block in self._long(line)]
+        done = [block for line in whole for block in self._split_long(line)]
         while len(self._partial) > _MAX_PARAGRAPH_CHARS:
             at = self._partial.rfind(" ", 1, _MAX_PARAGRAPH_CHARS)
             at = _MAX_PARAGRAPH_CHARS if at < 0 else at
@@ -79,37 +81,37 @@ class Blocks:
             self._open is not None
             and self._open.kind != "table"
             and not self._fence
-            and self._item(self._so_far())
+            and self._item(self._partial_line())
         ):
-            done += self._finish()  # the item that begins here ends it
+            done += self._finish()  # ended by the item that starts here
         return done
 
-    def begun(self) -> Block | None:
-        """The paragraph or item that is being written, when whatever follows can only make it longer."""
-        line = self._so_far()
+    def open_block(self) -> Block | None:
+        """Returns the open paragraph or item, if following text can only extend it."""
+        line = self._partial_line()
         block = self._open
         if self._fence or (
             block is not None
-            and (block.kind not in {"text", "item"} or _heads_table(block.lines[0]))
+            and (block.kind not in {"text", "item"} or _may_head_table(block.lines[0]))
         ):
             return None
         if block is None:
             return self._item(line) or (
-                Block("text", (line.strip(),)) if _begins_text(line) else None
+                Block("text", (line.strip(),)) if _starts_text(line) else None
             )
         return (
             msgspec.structs.replace(block, lines=(*block.lines, line.strip()))
-            if _goes_on(line)
+            if _is_text(line)
             else block
         )
 
-    def _so_far(self) -> str:
+    def _partial_line(self) -> str:
         return clean(self._partial.removesuffix("\r").expandtabs(4))
 
     def _item(self, line: str) -> Block | None:
-        """The item that a line which is not whole yet begins, if that is certain."""
+        """Returns the item that an unfinished line starts, if that is certain."""
         found = _ITEM.fullmatch(line)
-        sure = found is not None and _goes_on(found[3] or "")
+        sure = found is not None and _is_text(found[3] or "")
         return (
             Block("item", (found[3],), head=found[2], indent=len(found[1]))
             if found and sure
@@ -117,20 +119,20 @@ class Blocks:
         )
 
     def rest(self) -> list[Block]:
-        """What is not finished yet, as if it ended here."""
+        """Returns the unfinished blocks as if the text ended here."""
         ahead = copy(self)
         return ahead.end()
 
     def end(self) -> list[Block]:
-        """The text is over: everything that is left."""
+        """Ends the text. Returns everything left."""
         done = self.feed("\n") if self._partial else []
         if self._fence:
             self._fence = ""
             done.append(Block("close"))
         return [*done, *self._finish()]
 
-    def _long(self, line: str) -> list[Block]:
-        """A line in parts that are no longer than the limit, cut where a partial one would have been."""
+    def _split_long(self, line: str) -> list[Block]:
+        """Splits a line into parts within the limit, at the same points as a partial line."""
         done: list[Block] = []
         while len(line) > _MAX_PARAGRAPH_CHARS:
             at = line.rfind(" ", 1, _MAX_PARAGRAPH_CHARS)
@@ -162,7 +164,7 @@ class Blocks:
         return Block("code", (line[min(lead, self._indent) :],))
 
     def _begin(self, line: str) -> list[Block]:
-        """The first line of a block; headings and rules end with it."""
+        """Starts a block with its first line. Headings and rules end with it."""
         if found := _HEADING.fullmatch(line):
             return [Block("heading", (found[2] or "",), head=found[1])]
         if _RULE.fullmatch(line):
@@ -178,7 +180,7 @@ class Blocks:
         return []
 
     def _extends(self, block: Block, line: str) -> bool:
-        """Adds the line to the open block, if it belongs there."""
+        """Adds the line to the open block if it belongs there. Returns whether it did."""
         kind, text = block.kind, line.strip()
         if kind == "quote":
             found = _QUOTE.fullmatch(line)
@@ -191,7 +193,7 @@ class Blocks:
         elif (
             kind == "text"
             and len(block.lines) == 1
-            and _heads_table(block.lines[0])
+            and _may_head_table(block.lines[0])
             and _DELIMITER.fullmatch(line)
         ):
             kind = "table"
@@ -219,19 +221,23 @@ class Blocks:
         return [] if block is None else [block]
 
 
-def _goes_on(line: str) -> bool:
-    """Whether a line that is not whole yet can be nothing but text."""
+def _is_text(line: str) -> bool:
+    """Returns whether an unfinished line can only be text."""
     return _TEXT.match(line) is not None
 
 
-def _begins_text(line: str) -> bool:
-    """The same for the first line of a block, which might still become a table's head."""
+def _starts_text(line: str) -> bool:
+    """Returns whether the unfinished first line of a block can only be text, and no table header."""
     text = line.strip()
     return (
-        _goes_on(text) and len(text) > _MAX_TABLE_HEAD_CHARS and not _heads_table(text)
+        _is_text(text)
+        and len(text) > _MAX_TABLE_HEAD_CHARS
+        and not _may_head_table(text)
     )
 
 
-def _heads_table(line: str) -> bool:
-    """Whether a table may follow: its first bar comes early, so that long text need not wait for the line's end."""
+def _may_head_table(line: str) -> bool:
+    """Returns whether a table may follow. The first bar must come early, so that long text need not
+    wait.
+    """
     return "|" in line[:_MAX_TABLE_HEAD_CHARS]

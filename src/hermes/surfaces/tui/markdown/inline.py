@@ -13,7 +13,7 @@ from hermes.surfaces.tui.styled_text import (
     flow,
 )
 
-# Emphasis closes within 2,000 characters, so that no text takes long to read.
+# Emphasis must close within 2,000 characters, which bounds the time to parse.
 _PATTERNS = (
     r"\\(?P<escaped>[!-/:-@\[-`{-~])",
     r"(?P<ticks>`+)(?P<code>(?:(?!(?P=ticks)).){1,2000}?)(?P=ticks)(?!`)",
@@ -37,7 +37,7 @@ _EMPHASIS = {
 
 
 def parse(text: str, look: str = "", *, marked: bool = False) -> list[Run]:
-    """The runs of one line. `marked` leaves marks of code in place, for a screen without colours."""
+    """Parses one line into styled runs. `marked` keeps backquotes, for a screen without colours."""
     runs: list[Run] = []
     at = 0
     for found in _INLINE.finditer(text):
@@ -47,11 +47,11 @@ def parse(text: str, look: str = "", *, marked: bool = False) -> list[Run]:
     return [run for run in (*runs, (text[at:], look)) if run[0]]
 
 
-def settled(text: str) -> str:
-    """The beginning of `text` that looks the same whatever follows."""
+def stable_prefix(text: str) -> str:
+    """Returns the start of `text` that looks the same whatever follows."""
     at = 0
     for found in _INLINE.finditer(text):
-        if found.end() == len(text):  # one more character may undo it
+        if found.end() == len(text):  # one more character may change it
             break
         opener = _OPENER.search(text, at, found.start())
         if opener:
@@ -62,8 +62,11 @@ def settled(text: str) -> str:
 
 
 def row_offsets(text: str, room: int, *, marked: bool = False) -> list[int | None]:
-    """Where each row of a text begins in it, when it is laid out in so many cells; None where the text from there on
-    would not read the same by itself, because a mark is open or the sign before matters."""
+    """Returns where each row of a wrapped text starts in it.
+
+    An offset is None where the text from there on would parse differently, because a mark is open
+    or the character before matters.
+    """
     runs: list[Run] = []
     at = 0
     for found in _INLINE.finditer(text):
@@ -72,9 +75,7 @@ def row_offsets(text: str, room: int, *, marked: bool = False) -> list[int | Non
         at = found.end()
     runs += [(text[at:], f"@{at}")] if at < len(text) else []
     offsets: list[int | None] = []
-    passed: dict[
-        str, int
-    ] = {}  # characters of a run, without blanks, that stand in rows before
+    passed: dict[str, int] = {}  # non-blank characters of the run in earlier rows
     for row in flow(runs, room):
         offset = (
             _nth(text, int(row[0][1][1:]), passed.get(row[0][1], 0))
@@ -92,7 +93,7 @@ def row_offsets(text: str, room: int, *, marked: bool = False) -> list[int | Non
 
 
 def _nth(text: str, start: int, number: int) -> int:
-    """Where that many characters that are no blanks, from `start` on, have passed and the next one stands."""
+    """Returns the position of the first non-blank character after `count` others, from `start` on."""
     for at in range(start, len(text)):
         if text[at] != " ":
             if not number:

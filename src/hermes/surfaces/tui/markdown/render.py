@@ -1,4 +1,6 @@
-"""Draws Markdown as rows of a terminal: what has ended for good, what is still being written for now."""
+"""Renders streaming Markdown as terminal rows: final rows for finished text, temporary ones for the
+rest.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,28 +8,28 @@ import msgspec
 
 from hermes.surfaces.terminal.text import wrap
 from hermes.surfaces.tui.markdown.blocks import Block, Blocks
-from hermes.surfaces.tui.markdown.inline import parse, row_offsets, settled
+from hermes.surfaces.tui.markdown.inline import parse, row_offsets, stable_prefix
 from hermes.surfaces.tui.markdown.syntax import Highlighter
 from hermes.surfaces.tui.markdown.table import Table
 from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, UNDERLINE, Row, Run, flow
 
-_MAX_INDENT_CELLS = 12  # cells of indentation of an item, at most
+_MAX_INDENT_CELLS = 12  # of an item
 
 
 class _Anchor(msgspec.Struct, frozen=True):
-    """Where the layout of a long block can go on from: everything before has its rows on the screen for good."""
+    """A point in a long block from which layout can continue; all rows before it are final."""
 
     columns: int
     parts: tuple[str, ...]
-    """Parts of the block that are wholly before it."""
+    """Parts of the block before the anchor."""
     text: str
-    """The beginning of the next part."""
+    """The start of the next part."""
     rows: int
-    """How many rows all of that takes."""
+    """The number of rows before the anchor."""
 
 
 class Markdown:
-    """One text on its way to the screen."""
+    """One text being rendered."""
 
     def __init__(self, *, colours: bool, ascii_only: bool) -> None:
         self._marked = not colours
@@ -35,91 +37,102 @@ class Markdown:
         self._blocks = Blocks()
         self._code = Highlighter("")
         self._drawn = False
-        self._gap = False  # a blank row belongs before the next block
-        self._looked = 0  # characters of the block that is being written when it was last looked at for such rows
-        self._most = 0  # rows of what is not finished that are wanted; 0 for all
+        self._gap = False  # the next block needs a blank row before it
+        self._laid_out_chars = 0  # length of the open block at its last layout
+        self._most = 0  # limit of unfinished rows; 0 for all
         self._table: Table | None = None
-        self._tabled: tuple[str, ...] = ()
-        """The table that is being written, without its last line, and which lines that are."""
-        self._given: list[tuple[int, int]] = []
-        """Of the block that is being written: how many rows are on the screen for good, and how wide they are."""
+        self._table_lines: tuple[str, ...] = ()
+        """The open table without its last line, and the lines it was read from."""
+        self._final_rows: list[tuple[int, int]] = []
+        """The number of final rows of the open block, and their width."""
         self._anchor: _Anchor | None = None
 
     def feed(self, text: str, columns: int) -> list[Row]:
-        """Takes more text; the rows that will never change again."""
+        """Adds text. Returns the rows that are final."""
         rows = [
             row
             for block in self._blocks.feed(text)
             for row in self._draw(block, columns)
         ]
-        begun = self._blocks.begun()
+        begun = self._blocks.open_block()
         fixed = (
-            self._settled(begun, columns)
+            self._new_final_rows(begun, columns)
             if begun and self._has_grown(begun, columns)
             else []
         )
         if fixed:
-            rows += [()] * (self._gap and not self._given) + fixed
-            if not self._given or self._given[-1][0] != columns:
-                self._given.append((columns, 0))
-            self._given[-1] = (columns, self._given[-1][1] + len(fixed))
+            rows += [()] * (self._gap and not self._final_rows) + fixed
+            if not self._final_rows or self._final_rows[-1][0] != columns:
+                self._final_rows.append((columns, 0))
+            self._final_rows[-1] = (columns, self._final_rows[-1][1] + len(fixed))
             self._drawn = True
             self._anchor = self._next_anchor(begun, columns) if begun else None
         return rows
 
     def rest(self, columns: int, most: int = 0) -> list[Row]:
-        """The rows of what is not finished yet; of a long table only as many as `most` asks for, from its end."""
+        """Returns the rows of unfinished text; of a long table only the last `most`."""
         self._most = most
         before = (
             self._drawn,
             self._gap,
             self._code,
-            self._given,
-            self._looked,
+            self._final_rows,
+            self._laid_out_chars,
             self._anchor,
         )
         blocks = [block for block in self._blocks.rest() if block.kind != "close"]
-        rows = [row for block in blocks for row in self._plainly(block, columns)]
-        self._drawn, self._gap, self._code, self._given, self._looked, self._anchor = (
-            before
-        )
+        rows = [
+            row for block in blocks for row in self._draw_unfinished(block, columns)
+        ]
+        (
+            self._drawn,
+            self._gap,
+            self._code,
+            self._final_rows,
+            self._laid_out_chars,
+            self._anchor,
+        ) = before
         self._most = 0
         return rows
 
     def end(self, columns: int) -> list[Row]:
-        """The text is over: everything that is left."""
+        """Ends the text. Returns all rows left."""
         return [
             row for block in self._blocks.end() for row in self._draw(block, columns)
         ]
 
-    def _plainly(self, block: Block, columns: int) -> Iterator[Row]:
-        """A line of code is coloured once, when it is whole."""
+    def _draw_unfinished(self, block: Block, columns: int) -> Iterator[Row]:
+        """Returns an unfinished line of code without colours; it is coloured once it is whole."""
         if block.kind == "code":
             yield from (((part, ""),) for part in wrap(block.lines[0], columns))
         else:
             yield from self._draw(block, columns)
 
     def _draw(self, block: Block, columns: int) -> Iterator[Row]:
-        """A block's rows, but for those that were given away while it was being written."""
+        """Renders a block, without the rows already returned while it was open."""
         if block.kind == "blank":
             self._gap = self._drawn
             return
-        if self._gap and not self._given:
+        if self._gap and not self._final_rows:
             yield ()
-        yield from self._left(block, columns)
+        yield from self._remaining_rows(block, columns)
         self._drawn, self._gap = True, False
-        self._given, self._looked, self._anchor = list[tuple[int, int]](), 0, None
+        self._final_rows, self._laid_out_chars, self._anchor = (
+            list[tuple[int, int]](),
+            0,
+            None,
+        )
 
     def _has_grown(self, block: Block, columns: int) -> bool:
-        """Whether there is so much more of a block that it is worth a look; not with every token."""
+        """Returns whether the block has grown enough to lay it out again."""
         length = sum(map(len, block.lines))
-        if length - self._looked < columns // 2:
+        if length - self._laid_out_chars < columns // 2:
             return False
-        self._looked = length
+        self._laid_out_chars = length
         return True
 
-    def _settled(self, block: Block, columns: int) -> list[Row]:
-        """More rows of a block that is being written which can't change: all but the last, up to an open mark."""
+    def _new_final_rows(self, block: Block, columns: int) -> list[Row]:
+        """Returns new final rows of the open block: all but the last, up to an open mark."""
         *before, last = _parts(block)
         is_here = self._anchor is not None and len(self._anchor.parts) == len(before)
         known = (
@@ -127,14 +140,23 @@ class Markdown:
             if self._anchor and is_here and self._is_anchored([*before, last], columns)
             else ""
         )
-        lines = (*(f"{part}  " for part in before), known + settled(last[len(known) :]))
-        return self._left(msgspec.structs.replace(block, lines=lines), columns)[:-1]
+        lines = (
+            *(f"{part}  " for part in before),
+            known + stable_prefix(last[len(known) :]),
+        )
+        return self._remaining_rows(
+            msgspec.structs.replace(block, lines=lines), columns
+        )[:-1]
 
     def _next_anchor(self, block: Block, columns: int) -> _Anchor | None:
-        """As far into the block as its rows are on the screen, at the beginning of a row without marks of its own."""
-        if len(self._given) != 1 or self._given[0][0] != columns or _is_box(block):
+        """Returns an anchor as far into the block as rows are final, at the start of an unstyled row."""
+        if (
+            len(self._final_rows) != 1
+            or self._final_rows[0][0] != columns
+            or _is_box(block)
+        ):
             return None
-        parts, given = tuple(_parts(block)), self._given[0][1]
+        parts, given = tuple(_parts(block)), self._final_rows[0][1]
         found = self._anchor if self._is_anchored(parts, columns) else None
         at, text, rows = (
             (len(found.parts), found.text, found.rows) if found else (0, "", 0)
@@ -159,7 +181,7 @@ class Markdown:
         return found
 
     def _is_anchored(self, parts: Sequence[str], columns: int) -> bool:
-        """Whether the anchor belongs to this block, as wide as it is drawn now."""
+        """Returns whether the anchor belongs to this block and width."""
         anchor = self._anchor
         if (
             anchor is None
@@ -172,18 +194,18 @@ class Markdown:
         ].startswith(anchor.text)
 
     def _lead_width(self, block: Block) -> int:
-        """Cells before each row of a paragraph or an item."""
+        """Returns the width before each row of a paragraph or an item."""
         if block.kind != "item":
             return 0
         pad, mark, _ = self._item_lead(block)
         return len(pad) + len(mark) + 1
 
-    def _left(self, block: Block, columns: int) -> list[Row]:
-        """The rows that were not given away; where the window's width has changed since, they follow it."""
-        given = self._given or [(columns, 0)]
+    def _remaining_rows(self, block: Block, columns: int) -> list[Row]:
+        """Returns the rows not yet returned, also after the window's width has changed."""
+        given = self._final_rows or [(columns, 0)]
         anchor = self._anchor
         if anchor is not None and self._is_anchored(tuple(_parts(block)), given[0][0]):
-            rows = list(self._anchored(block, anchor))[given[0][1] - anchor.rows :]
+            rows = list(self._rows_from(block, anchor))[given[0][1] - anchor.rows :]
         else:
             rows = list(self._rows(block, given[0][0]))[given[0][1] :]
         for width, count in [
@@ -194,8 +216,8 @@ class Markdown:
             rows = list(flow(runs, width))[count:] if runs else []
         return rows
 
-    def _anchored(self, block: Block, anchor: _Anchor) -> Iterator[Row]:
-        """The rows from the anchor on; the first row of the block is not among them."""
+    def _rows_from(self, block: Block, anchor: _Anchor) -> Iterator[Row]:
+        """Renders the rows from the anchor on, which never include the block's first row."""
         pad = " " * self._lead_width(block)
         first, *more = list(_parts(block))[len(anchor.parts) :]
         for part in (first[len(anchor.text) :], *more):
@@ -234,17 +256,17 @@ class Markdown:
             case "quote":
                 lines = block.lines[-self._most :] if self._most else block.lines
                 shown = msgspec.structs.replace(block, lines=lines)
-                yield from self._led(
+                yield from self._with_marker(
                     shown, [("| " if self._ascii else "▏ ", DIM)], [], columns
                 )
             case _:
-                yield from self._led(block, [], [], columns)
+                yield from self._with_marker(block, [], [], columns)
 
     def _read_table(self, lines: tuple[str, ...]) -> Table:
-        """The table of these lines. What was read before is not read again: only the last line can still change."""
+        """Returns the table of these lines. Reuses earlier lines: only the last one can still change."""
         if len(lines) == 2:
             return Table(lines, marked=self._marked, ascii_only=self._ascii)
-        table, known = self._table, self._tabled
+        table, known = self._table, self._table_lines
         if table is None or len(known) >= len(lines) or lines[: len(known)] != known:
             table, known = (
                 Table(lines[:2], marked=self._marked, ascii_only=self._ascii),
@@ -252,14 +274,14 @@ class Markdown:
             )
         for line in lines[len(known) : -1]:
             table.add(line)
-        self._table, self._tabled = table, lines[:-1]
+        self._table, self._table_lines = table, lines[:-1]
         return table.ahead(lines[-1])
 
     def _item(self, block: Block, columns: int) -> Iterator[Row]:
         pad, mark, text = self._item_lead(block)
         lines = (text, *block.lines[1:])
         first = [(pad, ""), (f"{mark} ", CYAN)]
-        yield from self._led(
+        yield from self._with_marker(
             Block("item", lines),
             first,
             [(" " * (len(pad) + len(mark) + 1), "")],
@@ -267,7 +289,7 @@ class Markdown:
         )
 
     def _item_lead(self, block: Block) -> tuple[str, str, str]:
-        """The indentation and the mark of an item, and its first line without it."""
+        """Returns the indentation and the marker of an item, and its first line without them."""
         mark, text = block.head, block.lines[0]
         if not mark[0].isdigit():
             mark = "-" if self._ascii else "•"
@@ -276,10 +298,10 @@ class Markdown:
             mark, text = box.strip(), text[4:]
         return " " * min(block.indent, _MAX_INDENT_CELLS), mark, text
 
-    def _led(
+    def _with_marker(
         self, block: Block, first: list[Run], later: list[Run], columns: int
     ) -> Iterator[Row]:
-        """Rows behind a mark; a line that ends with two blanks ends its row."""
+        """Renders rows behind a marker. A line that ends with two spaces ends its row."""
         lead = first
         room = max(columns - sum(len(text) for text, _ in first), 8)
         for part in _parts(block):
@@ -296,17 +318,17 @@ class Markdown:
 
 
 def _is_box(block: Block) -> bool:
-    """Whether an item begins with a box to tick: its text is another one on the screen."""
+    """Returns whether an item starts with a checkbox, whose text is drawn as a symbol."""
     return block.kind == "item" and block.lines[0][:4] in {"[ ] ", "[x] ", "[X] "}
 
 
 def _parts(block: Block) -> Iterator[str]:
-    """The lines of a block, joined; quotes keep their own, and a hard break stays one."""
-    begun: list[str] = []
+    """Joins the lines of a block. Quotes keep their lines, and hard breaks stay."""
+    joined: list[str] = []
     for line in block.lines:
-        begun.append(line.rstrip())
+        joined.append(line.rstrip())
         if line.endswith("  ") or block.kind == "quote":
-            yield " ".join(begun)
-            begun = []
-    if begun:
-        yield " ".join(begun)
+            yield " ".join(joined)
+            joined = []
+    if joined:
+        yield " ".join(joined)

@@ -1,4 +1,6 @@
-"""Colours for code, line by line while it streams in. Pygments is loaded with the first block of a known language."""
+"""Highlights code line by line while it streams in. Pygments is loaded with the first block in a
+known language.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +19,16 @@ from hermes.surfaces.tui.styled_text import (
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-_RESTART_UNINDENTED_LINES = 20  # lines after which the lexer may start afresh behind a line that is not indented
-_RESTART_PLAIN_LINES = 40  # ... behind any line that ends in no text or comment
-_RESTART_ALWAYS_LINES = 200  # ... in any case
-_MAX_COLOURED_CHARS = 2_000  # characters of a line that is worth colours
+_RESTART_UNINDENTED_LINES = (
+    20  # after these, the lexer may restart behind an unindented line
+)
+_RESTART_PLAIN_LINES = (
+    40  # ... behind any line that does not end inside a string or comment
+)
+_RESTART_ALWAYS_LINES = 200  # ... always
+_MAX_COLOURED_CHARS = 2_000  # longer lines stay plain
 
-# The 16 colours of the terminal's own palette are readable on light and dark; the first that fits counts.
+# The terminal's own 16 colours are readable on light and dark. The first match counts.
 _LOOKS = (
     ("Comment", DIM),
     ("Keyword.Constant", YELLOW),
@@ -45,14 +51,14 @@ _LOOKS = (
 
 
 class Highlighter:
-    """One block of code in one language; an unknown one stays plain."""
+    """Highlights one block of code. An unknown language stays plain."""
 
     def __init__(self, language: str) -> None:
         self._lexer = _find(language)
         self._before: list[str] = []
 
     def line(self, text: str) -> Row:
-        """The next line, coloured by what came before it."""
+        """Highlights the next line, with the lines before it as context."""
         if self._lexer is None or len(text) > _MAX_COLOURED_CHARS:
             return ((text, ""),) if text else ()
         code = "\n".join([*self._before, text]) + "\n"

@@ -1,4 +1,4 @@
-"""Tables: aligned when they fit, cells broken when they nearly do, a list of records when the screen is too narrow."""
+"""Tables: aligned if they fit, with wrapped cells if they nearly fit, else as a list of records."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,32 +10,35 @@ from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.markdown.inline import parse
 from hermes.surfaces.tui.styled_text import BOLD, DIM, Row, Run, flow, plain
 
-_MIN_COLUMN_CELLS = 8  # cells of a column before the table becomes a list of records
+_MIN_COLUMN_CELLS = 8  # narrower columns make the table a list of records
 _CELL = re.compile(r"(?:\\.|`[^`]*`|[^|\\`]|[\\`])*")
 
 
 class _Drawn:
-    """Rows of a table as they were drawn, by their number: a table that grows is not drawn anew, unless a column gets
-    wider. A table and what it would be with one more row share it."""
+    """The rendered rows of a table by number.
+
+    A growing table reuses them until a column gets wider. Shared between a table and its preview
+    with one more row.
+    """
 
     def __init__(self) -> None:
         self._widths: list[int] = []
         self._rows: dict[int, list[Row]] = {}
 
     def at(self, widths: list[int]) -> dict[int, list[Row]]:
-        """Those in columns of this width."""
+        """Returns the rendered rows for these column widths."""
         if widths != self._widths:
             self._widths = widths
             self._rows = dict[int, list[Row]]()
         return self._rows
 
     def forget(self, number: int) -> None:
-        """A row is not what it was."""
+        """Drops a row that has changed."""
         self._rows.pop(number, None)
 
 
 class Table:
-    """The lines of a Markdown table, read. Each is read once, also while the table still grows."""
+    """A parsed Markdown table. Each line is parsed once, also while the table grows."""
 
     def __init__(self, lines: Sequence[str], *, marked: bool, ascii_only: bool) -> None:
         self._marked = marked
@@ -56,7 +59,7 @@ class Table:
             self.add(line)
 
     def add(self, line: str) -> None:
-        """One more row."""
+        """Adds a row."""
         count = len(self._names)
         row = [self._parse(cell, "") for cell in (*_cells(line), *[""] * count)[:count]]
         self._rows.append(row)
@@ -66,15 +69,15 @@ class Table:
         ]
 
     def ahead(self, line: str) -> Self:
-        """The table as it would be with one more row."""
+        """Returns a copy of the table with one more row."""
         other = copy(self)
         other._rows = [*self._rows]  # noqa: SLF001 - one of its own kind
         other.add(line)
-        self._drawn.forget(len(self._rows))  # that row is still being written
+        self._drawn.forget(len(self._rows))  # the row is still being written
         return other
 
     def rows(self, columns: int, last: int = 0) -> Iterator[Row]:
-        """The table in at most that many cells; with `last` only what is needed for so many rows at its end."""
+        """Renders the table in `columns` cells; with `last`, only enough for that many rows at its end."""
         widths = self._widths(columns)
         shown = self._rows[-last:] if last else self._rows
         if widths is None:
@@ -99,7 +102,7 @@ class Table:
         return parse(text.replace("\\|", "|"), look, marked=self._marked)
 
     def _widths(self, columns: int) -> list[int] | None:
-        """The cells of each column; None when there is no room for that."""
+        """Returns the width of each column, or None if the table does not fit."""
         room = columns - 1 - 3 * (len(self._sizes) - 1)
         widths = [min(size, max(room, 1)) for size in self._sizes]
         least = [min(size, _MIN_COLUMN_CELLS) for size in widths]
@@ -129,7 +132,7 @@ class Table:
             yield _trimmed(line)
 
     def _records(self, rows: Sequence[list[list[Run]]], columns: int) -> Iterator[Row]:
-        """Each row as a few lines, `name: value`."""
+        """Renders each row as lines of `name: value`."""
         for number, row in enumerate(rows):
             if number:
                 yield ((self._line * 3, DIM),)
@@ -142,7 +145,7 @@ class Table:
 
 
 def _cells(line: str) -> list[str]:
-    """The cells of one line; a bar in code or after a backslash belongs to its cell."""
+    """Splits a line into cells. A bar in code or after a backslash does not separate."""
     body = line.strip().removeprefix("|")
     body = body[:-1] if body.endswith("|") and not body.endswith("\\|") else body
     found: list[str] = []

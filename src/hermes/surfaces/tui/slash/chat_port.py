@@ -22,7 +22,7 @@ from hermes.surfaces.terminal.open_agent import (
     SessionTarget,
     begin,
     choose_model,
-    find_place,
+    find_target,
 )
 from hermes.surfaces.terminal.render import draw, draw_blocks
 from hermes.surfaces.terminal.run_options import RunOptions
@@ -59,9 +59,9 @@ class TerminalChat:
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        chat, line = self.chat, self.chat.view.foot
+        chat, line = self.chat, self.chat.view.status
         queued = count(len(chat.view.queued), "message") if chat.view.queued else ""
-        is_working = chat.works and not chat.view.rests
+        is_working = chat.is_running and not chat.view.is_idle
         return (
             ("context", line.filled()),
             ("cost", money(line.cost)),
@@ -97,26 +97,26 @@ class TerminalChat:
         return self.session
 
     async def enter(self, name: str, *, recap: bool) -> None:
-        target = find_place(self.chat.app, RunOptions(resume=name))
+        target = find_target(self.chat.app, RunOptions(resume=name))
         await self._change(target)
         if recap:
             self.chat.view.say(f"Session {self.session}")
-            await self.chat.go_on()
+            await self.chat.resume()
 
     async def _change(self, target: SessionTarget) -> None:
         await self.require_idle()
         if target.before is not None and target.before.id == self.session:
             raise HermesError("You are in that session.")
-        self.chat.forget_if_empty()
+        self.chat.delete_if_empty()
         app = self.chat.app
-        self.chat.enter(await asyncio.to_thread(begin, app, target, "cli"))
+        self.chat.switch_to(await asyncio.to_thread(begin, app, target, "cli"))
 
     async def resume(self) -> None:
         self.chat.follow(resumes=True)
 
     async def stop(self) -> bool:
         chat = self.chat
-        if not chat.works:
+        if not chat.is_running:
             return False
         if is_elsewhere(chat.app, chat.session):
             await chat.agent.service.interrupt(chat.session, by="cli")
@@ -127,7 +127,7 @@ class TerminalChat:
     def rewound(self, text: str) -> None:
         self.chat.agent.toolbox.forget_files(self.session)
         if text:
-            self.chat.screen.offer(typed_part(text))
+            self.chat.screen.suggest(typed_part(text))
 
     async def model_names(self) -> list[str]:
         return []
@@ -146,7 +146,7 @@ class TerminalChat:
 
     async def use_approvals(self, mode: ApprovalMode) -> str:
         await self.chat.reconfigure(approvals=mode)
-        if self.chat.works and is_elsewhere(self.chat.app, self.session):
+        if self.chat.is_running and is_elsewhere(self.chat.app, self.session):
             return "Another terminal or program is running this turn, with its own approval mode."
         return ""
 

@@ -172,7 +172,7 @@ def test_markdown_inside_code_is_code() -> None:
     ]
 
 
-def test_a_paragraph_goes_on_until_something_else_begins() -> None:
+def test_a_paragraph_is_text_until_something_else_begins() -> None:
     cutter = Blocks()
     assert cutter.feed("one\ntwo") == []
     assert cutter.rest() == [Block("text", ("one", "two"))]
