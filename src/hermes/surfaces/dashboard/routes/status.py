@@ -46,7 +46,7 @@ class DashboardStatus(msgspec.Struct, frozen=True):
     ]
 
 
-class UsageQuery(msgspec.Struct, frozen=True):
+class UsagePeriod(msgspec.Struct, frozen=True):
     since: Annotated[str, Meta(pattern=r"^$|^\d{4}-\d{2}-\d{2}$")] = ""
     session: str = ""
 
@@ -132,7 +132,7 @@ class StateRoutes:
                 "/api/usage",
                 "observe",
                 self.usage,
-                UsageQuery,
+                UsagePeriod,
                 answer=UsageAnswer,
             ),
             Endpoint(
@@ -198,7 +198,7 @@ class StateRoutes:
         """Tokens and money, by day and model."""
         if not self._app.has_log:
             return UsageAnswer([])
-        query: UsageQuery = call.query
+        query: UsagePeriod = call.query
         return UsageAnswer(
             self._app.store.sessions.usage(session=query.session, since_day=query.since)
         )

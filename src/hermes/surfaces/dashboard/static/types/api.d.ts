@@ -1710,6 +1710,18 @@ export interface UsageAnswer {
   usage: (UsageRow)[];
 }
 
+export interface UsagePeriod {
+  since: string;
+  session: string;
+}
+
+export interface UsageQuery {
+  /** the last N days (default: 30) */
+  days: number;
+  /** only this session: its id, its title, or last */
+  session: string;
+}
+
 /** What one model cost on one day, over all chosen sessions. */
 export interface UsageRow {
   day: string;
@@ -1744,18 +1756,6 @@ export interface Who {
   scopes: (string)[];
   by: string;
   expires: number;
-}
-
-export interface hermes.commands.command.UsageQuery {
-  /** the last N days (default: 30) */
-  days: number;
-  /** only this session: its id, its title, or last */
-  session: string;
-}
-
-export interface hermes.surfaces.dashboard.routes.status.UsageQuery {
-  since: string;
-  session: string;
 }
 
 /** What the server answers, by method and path. */
