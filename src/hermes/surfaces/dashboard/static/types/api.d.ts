@@ -1013,7 +1013,7 @@ export interface ReplyRejected {
   detail: string;
 }
 
-/** What bringing files back came to. Paths are as a person reads them. */
+/** The result of restoring files. Paths are as a person reads them. */
 export interface RestoreOutcome {
   restored: (string)[];
   conflicts: ([string, string])[];
