@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.fakes.telegram_server import TelegramServer
-from tests.integration.gateway.house import OWNER, until
+from tests.integration.gateway.harness import OWNER, until
 from tests.integration.gateway.test_process import Service
 
 from hermes.app import build

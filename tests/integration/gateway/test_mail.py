@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.fakes.mail_server import AUTHSERV, MailServer
-from tests.integration.gateway.house import KEY, PATIENCE, until
+from tests.integration.gateway.harness import KEY, PATIENCE, until
 
 from hermes.app import build
 from hermes.events.bus import Bus

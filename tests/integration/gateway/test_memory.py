@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 from tests.fakes.telegram_server import TelegramServer
-from tests.integration.gateway.house import opened
+from tests.integration.gateway.harness import opened
 
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall

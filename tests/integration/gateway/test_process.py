@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from tests.fakes.telegram_server import TOKEN, TelegramServer
-from tests.integration.gateway.house import OWNER, until
+from tests.integration.gateway.harness import OWNER, until
 
 from hermes.app import build
 from hermes.plugins.hooks import Hooks
@@ -307,7 +307,7 @@ async def test_there_is_one_gateway_of_a_home_and_the_status_tells_the_truth_abo
             await process.wait()
             status = await service.hermes.run("gateway", "status")
             assert status.code == 1
-            assert "ended without a word" in status.out
+            assert "The last one crashed" in status.out
 
 
 async def test_sigterm_lets_a_turn_end(tmp_path: Path) -> None:

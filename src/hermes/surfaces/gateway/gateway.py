@@ -26,10 +26,10 @@ from hermes.surfaces.gateway.chat_sessions import ChatSessions
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.inbound import InboundMessages
 from hermes.surfaces.gateway.listener import HttpListener
-from hermes.surfaces.gateway.registry import build_part, wanted
+from hermes.surfaces.gateway.registry import build_part, configured_platforms
 from hermes.surfaces.gateway.sender import Counters, Sender
 from hermes.surfaces.gateway.status import (
-    HEARTBEAT,
+    HEARTBEAT_INTERVAL_S,
     GatewayStatus,
     PartStatus,
     write_status,
@@ -171,7 +171,7 @@ class Gateway:
         settings = self._app.settings
         deps = AdapterDeps(self._app, self._secrets, self.agent, self._listener)
         self._broken = []
-        for name in wanted(settings, self._secrets, self._app.home):
+        for name in configured_platforms(settings, self._secrets, self._app.home):
             try:
                 part = build_part(name, deps)
             except HermesError as error:
@@ -277,7 +277,7 @@ class Gateway:
         while True:
             now = self._app.clock.now()
             state = self._update_status()
-            if state != written or now - self.status.heartbeat >= HEARTBEAT:
+            if state != written or now - self.status.heartbeat >= HEARTBEAT_INTERVAL_S:
                 self.status.heartbeat, written = now, state
                 try:
                     await asyncio.to_thread(write_status, self._app.home, self.status)

@@ -242,7 +242,7 @@ class InboundMessages:
             if image is not None:
                 images.append(image)
             if attachment.kind == "voice" and self.voice is not None:
-                lines.append(await self.voice.write_down(path))
+                lines.append(await self.voice.transcribe(path))
                 continue
             lines.append(f"[{attachment.kind}: {path}]")
         text = "\n".join(lines)

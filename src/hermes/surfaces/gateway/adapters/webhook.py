@@ -1,13 +1,15 @@
-"""A signed webhook: your own programs talk to Hermes. A request names a conversation and says something; the reply is
-the answer to the request, or is posted to `gateway.webhook.callback_url`.
+"""A signed webhook, through which your own programs talk to Hermes.
+
+A request names a conversation and contains a message. The reply is the answer to the
+request, or is posted to `gateway.webhook.callback_url`.
 
     POST /webhook
     X-Hermes-Timestamp: 1700000000
     X-Hermes-Signature: sha256=HMAC-SHA256(secret, timestamp + "." + body), in hex
     {"id": "unique", "chat": "deploys", "text": "what failed?", "wait": true}
 
-A request whose time is too far off is refused, and one that came before is not acted on again: its `id` (by default
-the signature) is kept for longer than its time is good.
+A request whose time is too far off is refused. One that came before is not handled again:
+its `id` (by default the signature) is stored for longer than its time is valid.
 """
 
 import asyncio
@@ -51,7 +53,7 @@ _WRONG_SIGNATURE = "the signature or its time is wrong"
 
 
 class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request."""
+    """The body of a request."""
 
     text: Annotated[str, Meta(min_length=1, max_length=200_000)]
     chat: Annotated[str, Meta(min_length=1, max_length=200)] = "default"
@@ -61,14 +63,14 @@ class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Waiting(msgspec.Struct):
-    """A caller who waits for the reply."""
+    """A caller that waits for the reply."""
 
     reply: asyncio.Future[str]
     text: str = ""
 
 
 def build(deps: AdapterDeps) -> "WebhookAdapter":
-    """From the settings."""
+    """Builds the adapter from the settings."""
     secret = deps.secrets.require(_SECRET)
     if len(secret) < _MIN_SECRET_CHARACTERS:
         raise DeliveryRefused(
@@ -89,7 +91,7 @@ def sign(secret: str, timestamp: str, body: bytes) -> str:
 
 
 class WebhookAdapter(ChatAdapter):
-    """Whoever has the secret is who they say they are: name them in `gateway.allow` as `webhook:NAME`."""
+    """Callers with the secret may use any name; allow them in `gateway.allow` as `webhook:NAME`."""
 
     name = "webhook"
     limits = PlatformLimits(
@@ -135,7 +137,9 @@ class WebhookAdapter(ChatAdapter):
         for one in waiting:
             one.text = f"{one.text}\n\n{out.text}".strip()
         if waiting:
-            if out.key.startswith("hermes-"):  # a notice; of a turn the end is told
+            if out.key.startswith(
+                "hermes-"
+            ):  # a notice; a turn calls `finished` itself
                 await self.finished(chat, out.answers)
             return out.key
         if self._settings.callback_url:
@@ -179,7 +183,7 @@ class WebhookAdapter(ChatAdapter):
             message = read_json(call.body, WebhookMessage)
         except InvalidRequest as error:
             return json_response({"error": str(error)}, status=400)
-        status, body = await self._take(message, headers["x-hermes-signature"])
+        status, body = await self._receive(message, headers["x-hermes-signature"])
         return json_response(body, status=status)
 
     def _is_signed(self, headers: Mapping[str, str], body: bytes) -> bool:
@@ -195,45 +199,49 @@ class WebhookAdapter(ChatAdapter):
             and abs(time.time() - int(timestamp)) <= self._settings.tolerance
         )
 
-    async def _take(
-        self, said: WebhookMessage, signature: str
+    async def _receive(
+        self, message: WebhookMessage, signature: str
     ) -> tuple[int, dict[str, Any]]:
         assert self._inlet is not None, "it was not run"  # noqa: S101
-        name = said.id or signature
+        name = message.id or signature
         inbound = Inbound(
             id=name,
-            chat=Chat("webhook", said.chat),
-            person=Person(said.person),
-            text=said.text,
+            chat=Chat("webhook", message.chat),
+            person=Person(message.person),
+            text=message.text,
         )
-        if not said.wait:
-            return self._told(await self._inlet.receive(inbound), said.chat)
+        if not message.wait:
+            return self._receipt_answer(
+                await self._inlet.receive(inbound), message.chat
+            )
         waiting = _Waiting(asyncio.get_running_loop().create_future())
         if (
             self._waiting.setdefault(name, waiting) is not waiting
         ):  # the first still waits
-            return self._told("repeated", said.chat)
+            return self._receipt_answer("repeated", message.chat)
         try:
             if (receipt := await self._inlet.receive(inbound)) != "taken":
-                return self._told(receipt, said.chat)
+                return self._receipt_answer(receipt, message.chat)
             reply = await asyncio.wait_for(waiting.reply, self._settings.reply_timeout)
         except TimeoutError:
             return 202, {
                 "accepted": True,
-                "chat": said.chat,
-                "note": "still working; the reply was not waited for",
+                "chat": message.chat,
+                "note": "still working; the reply took too long to wait for",
             }
         finally:
             del self._waiting[name]
-        return 200, {"chat": said.chat, "reply": reply}
+        return 200, {"chat": message.chat, "reply": reply}
 
-    def _told(self, receipt: Receipt, chat: str) -> tuple[int, dict[str, Any]]:
+    def _receipt_answer(
+        self, receipt: Receipt, chat: str
+    ) -> tuple[int, dict[str, Any]]:
         match receipt:
             case "taken":
                 return 202, {"accepted": True, "chat": chat}
             case "repeated":
                 return 409, {
-                    "error": "this request came before; it was not acted on again"
+                    "error": "this request came before and was not handled again"
                 }
             case "refused":
-                return 403, {"error": "this person is not let in; see gateway.allow"}
+                return 403, {"error": "this person is not allowed; see gateway.allow"}

@@ -161,12 +161,12 @@ class OpenAIRoutes:
     async def chat(self, call: EndpointCall) -> ASGIApp:
         """Answers a conversation: chat completions."""
         by_user = self._app.settings.api.by_user
-        request = call.body.asked(_session_header(call), by_user=by_user)
+        request = call.body.request(_session_header(call), by_user=by_user)
         return await self._answer(call, request, ChatAnswer)
 
     async def respond(self, call: EndpointCall) -> ASGIApp:
         """Answers a conversation: responses."""
-        request = call.body.asked(_session_header(call))
+        request = call.body.request(_session_header(call))
         return await self._answer(call, request, ResponseAnswer)
 
     def show_response(self, call: EndpointCall) -> Response:

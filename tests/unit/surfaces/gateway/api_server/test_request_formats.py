@@ -20,11 +20,11 @@ from hermes.surfaces.web.errors import Refusal
 def chat(header: str = "", **body: Any) -> ApiRequest:
     return msgspec.convert(
         {"messages": [{"role": "user", "content": "hi"}]} | body, ChatBody
-    ).asked(header)
+    ).request(header)
 
 
 def response(header: str = "", **body: Any) -> ApiRequest:
-    return msgspec.convert({"input": "hi"} | body, ResponseBody).asked(header)
+    return msgspec.convert({"input": "hi"} | body, ResponseBody).request(header)
 
 
 def test_what_is_new_is_all_that_the_user_said_after_the_last_answer() -> None:
@@ -59,7 +59,7 @@ def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> 
     )  # it tells the whole conversation
     assert chat("h", user="u", messages=told).conversation == "h"
     body = msgspec.convert({"messages": told[:1], "user": "u"}, ChatBody)
-    assert body.asked("", by_user=True).conversation == "u"
+    assert body.request("", by_user=True).conversation == "u"
     assert response(conversation={"id": "c"}).conversation == "c"
     assert response("h", conversation="c").conversation == "h"
     assert response(user="u").conversation == ""  # there it only says who asks

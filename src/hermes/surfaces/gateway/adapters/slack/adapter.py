@@ -210,10 +210,16 @@ def _failure(error: SlackApiError, *, connecting: bool) -> Exception:
         return DeliveryRefused(why)
     if connecting and code in _TOKEN_ERRORS:
         return Unauthorized("Slack does not know this app's tokens.", hint=_TOKEN_HINT)
-    is_temporary = code in _TEMPORARY_ERRORS or code in _TOKEN_ERRORS
-    if connecting or is_temporary or status >= 500 or not code:
+    if connecting or _is_temporary(code, status):
         return Unreachable(f"Slack failed: {code or status}")
     return DeliveryRefused(code)
+
+
+def _is_temporary(code: str, status: int) -> bool:
+    """Whether another attempt may succeed, at the latest with a new connection."""
+    if not code or status >= 500:
+        return True
+    return code in _TEMPORARY_ERRORS or code in _TOKEN_ERRORS
 
 
 def _target(chat: Chat) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from hermes.surfaces.dashboard.server import ServedDashboard, serve
 PATIENCE = 30.0
 
 
-class House:
+class Harness:
     """A running dashboard as tests see it."""
 
     def __init__(self, app: App, served: ServedDashboard, link: str) -> None:
@@ -98,7 +98,7 @@ class House:
 @asynccontextmanager
 async def opened(
     folder: Path, settings: Settings | None = None, secrets: Secrets | None = None
-) -> AsyncIterator[House]:
+) -> AsyncIterator[Harness]:
     """A dashboard that runs while inside."""
     settings = settings or Settings()
     section = msgspec.structs.replace(settings.dashboard, port=0)
@@ -119,11 +119,11 @@ async def opened(
         await asyncio.wait([serving, ready], return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
             serving.result()
-        house = House(app, *await ready)
+        harness = Harness(app, *await ready)
         try:
-            yield house
+            yield harness
         finally:
-            await house.client.aclose()
+            await harness.client.aclose()
             stop.set()
             await asyncio.wait_for(serving, PATIENCE)
 

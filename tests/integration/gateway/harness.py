@@ -22,7 +22,7 @@ OWNER = 1
 KEY = "sk-test-0000000000000000"
 
 
-class House:
+class Harness:
     """What a test sees of it."""
 
     def __init__(
@@ -63,7 +63,7 @@ async def opened(
     ids: Ids | None = None,
     /,
     **more: object,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[Harness]:
     """A gateway that runs in this process, over a home in `folder`."""
     secrets = Secrets(
         {
@@ -82,7 +82,7 @@ async def opened(
         gateway = Gateway(app, secrets)
         await gateway.start()
         try:
-            yield House(app, telegram, model, gateway)
+            yield Harness(app, telegram, model, gateway)
         finally:
             await asyncio.wait_for(gateway.stop(), PATIENCE)
 
