@@ -21,7 +21,7 @@ from hermes.errors import HermesError, ModelError
 from hermes.providers.build import build_helper
 from hermes.providers.cheapest_model import Need, cheapest
 from hermes.providers.retry import Resilient
-from hermes.providers.routing import Route, route_for
+from hermes.providers.routing import ModelRoute, route_for
 from hermes.schema.event import Event
 from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.messages import AssistantMessage, Usage
@@ -52,7 +52,7 @@ class NoModel(HermesError):
 class MainModel(msgspec.Struct, frozen=True):
     """The main model, which answers."""
 
-    route: Callable[[], Route]
+    route: Callable[[], ModelRoute]
     model: Callable[[], Resilient]
 
 

@@ -33,7 +33,7 @@ from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
-from hermes.providers.routing import Route, chosen_route
+from hermes.providers.routing import ModelRoute, chosen_route
 from hermes.schema.events import ApprovalRequested, SessionPrompted
 from hermes.settings import Secrets
 from hermes.settings.load import environment
@@ -204,7 +204,7 @@ class AnsweringModel:
         self.name = name
 
     @property
-    def route(self) -> Route:
+    def route(self) -> ModelRoute:
         """Where the model is reached."""
         return chosen_route(self._app.settings, self._parts.secrets, self.name)
 

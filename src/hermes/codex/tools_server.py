@@ -39,7 +39,7 @@ _ALONE = (
 )  # tools that need neither a session nor a person
 
 
-class Source(Protocol):
+class ToolSource(Protocol):
     """Where the tools are."""
 
     async def offers(self) -> Sequence[LentTool]: ...
@@ -115,7 +115,7 @@ def lent_by(environ: Mapping[str, str]) -> Borrowed | None:
     return Borrowed(socket, token) if socket and token else None
 
 
-async def serve(source: Source, version: str) -> None:
+async def serve(source: ToolSource, version: str) -> None:
     """Serves until stdin ends. HermesError when the MCP library is not installed."""
     try:
         from mcp import types

@@ -7,7 +7,7 @@ from hermes.errors import ModelError, SettingsError, UsageError
 from hermes.providers.build import build_adapter
 from hermes.providers.catalogue import all_models
 from hermes.providers.http_client import Http
-from hermes.providers.routing import Route, keys_of
+from hermes.providers.routing import ModelRoute, keys_of
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
@@ -16,7 +16,7 @@ _MAX_LISTED_NAMES = 5
 
 
 async def checked_name(
-    route: Route, settings: Settings, secrets: Secrets, *, force: str
+    route: ModelRoute, settings: Settings, secrets: Secrets, *, force: str
 ) -> str:
     """The model that will answer; empty if only the service knows. `force` is what to type if the list is wrong.
 
@@ -57,7 +57,7 @@ def near_names(name: str, listed: list[str]) -> list[str]:
     return alike or [one for one in listed if name.lower() in one.lower()][:3]
 
 
-def _is_known(route: Route) -> bool:
+def _is_known(route: ModelRoute) -> bool:
     """Whether Hermes itself knows the model as one of this service's, or the user has described it."""
     facts = all_models().get(route.model)
     return route.model in route.custom or (
@@ -65,7 +65,7 @@ def _is_known(route: Route) -> bool:
     )
 
 
-async def _listed(route: Route, settings: Settings, secrets: Secrets) -> list[str]:
+async def _listed(route: ModelRoute, settings: Settings, secrets: Secrets) -> list[str]:
     try:
         key = next(iter(keys_of(route, secrets)), "")
     except SettingsError:  # no key: said when it is picked, or asked

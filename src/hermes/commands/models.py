@@ -26,7 +26,13 @@ from hermes.commands.views import (
 from hermes.errors import NotFound, SessionNotFound
 from hermes.providers import quirks
 from hermes.providers.catalogue import all_models
-from hermes.providers.routing import EMBEDDED, Route, first_route, route_facts, route_to
+from hermes.providers.routing import (
+    EMBEDDED,
+    ModelRoute,
+    first_route,
+    route_facts,
+    route_to,
+)
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 from hermes.store.sessions import UsageRow
@@ -357,7 +363,7 @@ def _codex_engine(settings: Settings) -> str:
     return f"codex runs your turns, with {name}; the model marked here does everything else"
 
 
-def _listed(route: Route, secrets: Secrets, *, is_current: bool) -> ListedModel:
+def _listed(route: ModelRoute, secrets: Secrets, *, is_current: bool) -> ListedModel:
     if route.embedded:
         return _embedded(route, is_current=is_current)
     facts = route_facts(route)
@@ -375,7 +381,7 @@ def _listed(route: Route, secrets: Secrets, *, is_current: bool) -> ListedModel:
     )
 
 
-def _embedded(route: Route, *, is_current: bool) -> ListedModel:
+def _embedded(route: ModelRoute, *, is_current: bool) -> ListedModel:
     from hermes.providers.embedded import CATALOGUE, DEFAULT, find, models_folder
 
     name = route.model or DEFAULT

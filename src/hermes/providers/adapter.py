@@ -107,10 +107,10 @@ class ModelAdapter:
         """Closes the connections, which all adapters of one `Http` share."""
         await self._http.aclose()
 
-    def caller(self, model: str) -> error_reasons.Caller:
+    def caller(self, model: str) -> error_reasons.CalledService:
         """Describes this service for error messages."""
         endpoint = self.endpoint
-        return error_reasons.Caller(
+        return error_reasons.CalledService(
             provider=endpoint.provider,
             model=model,
             base_url=endpoint.base_url,
@@ -226,7 +226,7 @@ class ModelAdapter:
 
 
 def _model_error(
-    caller: error_reasons.Caller, error: Exception, key: str
+    caller: error_reasons.CalledService, error: Exception, key: str
 ) -> ModelError:
     """What a failure in the middle of a reply means."""
     if isinstance(error, TransportFailure):
@@ -236,7 +236,9 @@ def _model_error(
     return error_reasons.malformed(caller, str(error))
 
 
-async def _require_ok(reply: HttpReply, caller: error_reasons.Caller, key: str) -> None:
+async def _require_ok(
+    reply: HttpReply, caller: error_reasons.CalledService, key: str
+) -> None:
     if reply.status != 200:
         body = _without_key(await reply.read_error(), key)
         raise error_reasons.from_status(
@@ -266,7 +268,7 @@ async def _read_whole(
     reply: HttpReply,
     start: bytes,
     reader: Reader,
-    caller: error_reasons.Caller,
+    caller: error_reasons.CalledService,
     key: str,
 ) -> list[ModelEvent]:
     """Returns the events of a reply that came as one JSON object. Raises ModelError if it is something else."""

@@ -15,7 +15,7 @@ from hermes.providers.http_client import Http, HttpTimeouts
 from hermes.providers.quirks import is_local
 from hermes.providers.retry import Candidate, Resilient, RetryLimits
 from hermes.providers.routing import (
-    Route,
+    ModelRoute,
     chosen_route,
     keys_of,
     route_facts,
@@ -71,7 +71,7 @@ def build_model(
     )
 
 
-def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilient:
+def build_helper(route: ModelRoute, settings: Settings, secrets: Secrets) -> Resilient:
     """Builds one model without fallbacks and with few retries, for tasks that have another model to fall back on.
 
     The main model's reasoning and sampling options are left out, because this one may not support them.
@@ -96,7 +96,7 @@ def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilien
 
 
 def _candidate(
-    route: Route, settings: Settings, secrets: Secrets, http: Http
+    route: ModelRoute, settings: Settings, secrets: Secrets, http: Http
 ) -> Candidate:
     if route.embedded:
         from hermes.providers.local_model import LocalModel
@@ -106,7 +106,7 @@ def _candidate(
     return Candidate(build_adapter(route, settings, http), keys)
 
 
-def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
+def build_adapter(route: ModelRoute, settings: Settings, http: Http) -> ModelAdapter:
     """Builds the adapter for a route."""
     chosen = settings.model
     endpoint = ModelEndpoint(
@@ -141,7 +141,7 @@ def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
     return ModelAdapter(http, endpoint, _codec(route), deadlines)
 
 
-def _codec(route: Route) -> Codec:
+def _codec(route: ModelRoute) -> Codec:
     """Returns the codec of a route. Each format is imported when it is used."""
     if route.api == "anthropic":
         from hermes.providers.anthropic import AnthropicMessages

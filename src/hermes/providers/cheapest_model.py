@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.providers.catalogue import ModelFacts
 from hermes.providers.quirks import GENERIC, family_of
-from hermes.providers.routing import Route, route_facts
+from hermes.providers.routing import ModelRoute, route_facts
 
 _INPUT_PER_OUTPUT_TOKEN = 8  # tokens: work on the side reads much and writes little
 
@@ -25,7 +25,7 @@ class Need(msgspec.Struct, frozen=True):
         return facts.window >= self.window and (facts.images or not self.images)
 
 
-def cheapest(main: Route, need: Need) -> Route | None:
+def cheapest(main: ModelRoute, need: Need) -> ModelRoute | None:
     """Returns the provider's cheapest known model that fits; None if that is the main one, or there is none."""
     if main.embedded:
         return None
@@ -53,7 +53,7 @@ def cheapest(main: Route, need: Need) -> Route | None:
     return best if _price(best) < usual else None
 
 
-def _price(route: Route) -> float:
+def _price(route: ModelRoute) -> float:
     """Returns an approximate price, for comparison; infinite if it is unknown."""
     prices = route_facts(route).prices
     return (

@@ -154,7 +154,7 @@ _TITLES: dict[FailureReason, str] = {
 }
 
 
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
+class CalledService(msgspec.Struct, frozen=True, kw_only=True):
     """The service that was called."""
 
     provider: str
@@ -197,7 +197,11 @@ class _Body(msgspec.Struct):
 
 
 def from_status(
-    caller: Caller, status: int, body: bytes, headers: Mapping[str, str], now: float
+    caller: CalledService,
+    status: int,
+    body: bytes,
+    headers: Mapping[str, str],
+    now: float,
 ) -> ModelError:
     """Returns the error for an answer with an error status."""
     words, code = explain(body, headers.get("content-type", ""))
@@ -210,7 +214,7 @@ def from_status(
     )
 
 
-def from_frame(caller: Caller, body: bytes) -> ModelError:
+def from_frame(caller: CalledService, body: bytes) -> ModelError:
     """Returns the error for a failure that was reported inside a stream."""
     words, code = explain(body, "application/json")
     status = _status_of(code) or (403 if _is_not_entitled(f"{code} {words}") else None)
@@ -219,7 +223,7 @@ def from_frame(caller: Caller, body: bytes) -> ModelError:
     )
 
 
-def from_transport(caller: Caller, failure: TransportFailure) -> ModelError:
+def from_transport(caller: CalledService, failure: TransportFailure) -> ModelError:
     """Returns the error for an answer that did not come, or not completely."""
     if failure.phase in {"too_large", "protocol"}:
         return _error(caller, "malformed", failure.detail, retryable=False)
@@ -235,7 +239,7 @@ def from_transport(caller: Caller, failure: TransportFailure) -> ModelError:
     return _error(caller, "connection", detail)
 
 
-def malformed(caller: Caller, detail: str) -> ModelError:
+def malformed(caller: CalledService, detail: str) -> ModelError:
     """Returns the error for an answer that is not in the wire format."""
     return _error(caller, "malformed", detail)
 
@@ -298,7 +302,7 @@ def _status_of(code: str) -> int | None:
     return None
 
 
-def _reason(status: int, code: str, words: str, caller: Caller) -> FailureReason:
+def _reason(status: int, code: str, words: str, caller: CalledService) -> FailureReason:
     message = f"{code} {words}".lower()
     if status == 429 and caller.quirks.family == "openai" and _QUOTA in message:
         return "billing"
@@ -346,7 +350,7 @@ def _until(text: str, now: float) -> float | None:
 
 
 def _error(
-    caller: Caller,
+    caller: CalledService,
     reason: FailureReason,
     words: str,
     *,
@@ -371,7 +375,7 @@ def _error(
     )
 
 
-def _hint(caller: Caller, reason: FailureReason) -> str:
+def _hint(caller: CalledService, reason: FailureReason) -> str:
     hints: dict[FailureReason, str] = {
         "auth": f"Check the key: hermes config set {caller.key_variable}",
         "billing": "Add credit at the provider, or choose another with: hermes model",

@@ -16,7 +16,7 @@ from hermes.settings.sections import CustomModel, CustomProvider
 EMBEDDED = "embedded"
 
 
-class Route(Struct, frozen=True, kw_only=True):
+class ModelRoute(Struct, frozen=True, kw_only=True):
     """One service and the model to use there. Its keys stay in the secrets, under `key_variable`."""
 
     provider: str
@@ -32,7 +32,7 @@ class Route(Struct, frozen=True, kw_only=True):
         return self.provider == EMBEDDED
 
 
-def first_route(settings: Settings, secrets: Secrets) -> Route:
+def first_route(settings: Settings, secrets: Secrets) -> ModelRoute:
     """Returns the service that answers first, by the settings."""
     chosen = settings.model
     provider = chosen.provider.strip()
@@ -41,13 +41,15 @@ def first_route(settings: Settings, secrets: Secrets) -> Route:
     return route_to(settings, secrets, provider, chosen.default, chosen.base_url)
 
 
-def chosen_route(settings: Settings, secrets: Secrets, model: str = "") -> Route:
+def chosen_route(settings: Settings, secrets: Secrets, model: str = "") -> ModelRoute:
     """Returns the service that answers first. `model` (`name` or `provider:name`) overrides the settings."""
     first = first_route(settings, secrets)
     return route_for(settings, secrets, model, first) if model else first
 
 
-def route_for(settings: Settings, secrets: Secrets, text: str, origin: Route) -> Route:
+def route_for(
+    settings: Settings, secrets: Secrets, text: str, origin: ModelRoute
+) -> ModelRoute:
     """Returns the route for `provider:model`, or for a model of the provider of `origin`."""
     provider, colon, model = text.partition(":")
     if colon and _known(settings, provider):
@@ -61,10 +63,10 @@ def route_for(settings: Settings, secrets: Secrets, text: str, origin: Route) ->
 
 def route_to(
     settings: Settings, secrets: Secrets, provider: str, model: str, base_url: str = ""
-) -> Route:
+) -> ModelRoute:
     """Returns the route to a provider by its name. Raises SettingsError if there is none of that name."""
     if provider == EMBEDDED:
-        return Route(provider=EMBEDDED, model=model)
+        return ModelRoute(provider=EMBEDDED, model=model)
     custom = settings.custom_providers.get(provider)
     family = quirks.family((custom.family if custom else "") or provider)
     if family is None and custom is None and not base_url:
@@ -75,7 +77,7 @@ def route_to(
     address = own_address or _usual_address(family, variable, secrets)
     if not own_address and family.family == "openai":
         family = quirks.family_of(address)
-    return Route(
+    return ModelRoute(
         provider=provider,
         model=model or family.default_model,
         base_url=_checked(provider, address),
@@ -108,7 +110,7 @@ def _family_at(own_address: str, family: Quirks | None) -> Quirks:
     return family
 
 
-def _automatic(settings: Settings, secrets: Secrets) -> Route:
+def _automatic(settings: Settings, secrets: Secrets) -> ModelRoute:
     chosen = settings.model
     address = chosen.base_url or secrets.get("OPENAI_BASE_URL") or ""
     if address:
@@ -127,7 +129,7 @@ def _automatic(settings: Settings, secrets: Secrets) -> Route:
     ]
     for family in sorted(with_key, key=lambda family: family.family != wanted):
         return route_to(settings, secrets, family.family, chosen.default)
-    return Route(provider=EMBEDDED, model=chosen.default)
+    return ModelRoute(provider=EMBEDDED, model=chosen.default)
 
 
 def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
@@ -147,7 +149,7 @@ def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
     )
 
 
-def keys_of(route: Route, secrets: Secrets) -> tuple[str, ...]:
+def keys_of(route: ModelRoute, secrets: Secrets) -> tuple[str, ...]:
     """Returns every key for a route: separated by commas, or in NAME_2, NAME_3 and so on."""
     if not route.key_variable:
         return ()
@@ -218,7 +220,7 @@ def _unknown(settings: Settings, provider: str) -> SettingsError:
     )
 
 
-def route_facts(route: Route) -> ModelFacts:
+def route_facts(route: ModelRoute) -> ModelFacts:
     """Returns what is known about a route's model. A model on this machine costs nothing."""
     facts = facts_of(route.model, route.custom)
     runs_here = route.quirks.family in {"ollama", "lmstudio"} and is_local(

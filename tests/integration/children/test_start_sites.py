@@ -37,7 +37,7 @@ from hermes.mcp.server_config import ServerContext, address_of
 from hermes.mcp.stdio_server import ServerChild, ServerLaunch
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.catalogue import Wheels
-from hermes.providers.embedded.engine import Engine
+from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.weight_sources import SourceFailed, from_wheels
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import DashboardSettings, McpServerSettings
@@ -91,7 +91,7 @@ def test_our_own_python_loads_nothing_from_there(
 async def test_the_local_model_is_started_without_it(
     traps: Traps, tmp_path: Path
 ) -> None:
-    engine = Engine(
+    engine = LocalEngine(
         engine_wire.Load(
             path=str(tmp_path / "none.gguf"),
             state=str(tmp_path / "state"),

@@ -24,7 +24,7 @@ from hermes.providers.embedded import (
     find,
 )
 from hermes.providers.embedded.conversation import SeenFile
-from hermes.providers.embedded.engine import Engine
+from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.grammar import Allowed, build
 from hermes.providers.embedded.line_protocol import VERBS, parse_line
 from hermes.schema.messages import UserMessage
@@ -65,8 +65,8 @@ def load(
 @asynccontextmanager
 async def running(
     command: engine_wire.Load, prepared: list[int] | None = None
-) -> AsyncIterator[Engine]:
-    engine = Engine(
+) -> AsyncIterator[LocalEngine]:
+    engine = LocalEngine(
         command,
         on_prepare=lambda done, _: (
             prepared.append(done) if prepared is not None else None
@@ -79,7 +79,7 @@ async def running(
 
 
 async def text_of(
-    engine: Engine,
+    engine: LocalEngine,
     turns: tuple[engine_wire.ChatTurn, ...],
     *,
     grammar: str = "",
@@ -164,7 +164,7 @@ async def test_the_real_engine_takes_our_grammar_and_obeys_it(tmp_path: Path) ->
 
 
 async def seconds_to_stop(
-    engine: Engine, turns: tuple[engine_wire.ChatTurn, ...], *, after: float
+    engine: LocalEngine, turns: tuple[engine_wire.ChatTurn, ...], *, after: float
 ) -> float:
     """Interrupts a generation and says how long that took."""
     stream = engine.generate(turns, prefixed=True, grammar="", max_tokens=500)
@@ -250,9 +250,9 @@ PARENT = """
 import asyncio, sys
 from pathlib import Path
 from hermes.providers.embedded import engine_wire
-from hermes.providers.embedded.engine import Engine
+from hermes.providers.embedded.engine import LocalEngine
 async def main():
-    engine = Engine(engine_wire.Load(path=sys.argv[1], state=sys.argv[2], context=1024))
+    engine = LocalEngine(engine_wire.Load(path=sys.argv[1], state=sys.argv[2], context=1024))
     turns = (engine_wire.ChatTurn("user", "Count from 1 to 500, with one number per line."),)
     async for _ in engine.generate(turns, prefixed=False, grammar="", max_tokens=900):
         print(engine.pid, flush=True)

@@ -4,12 +4,12 @@ import pytest
 
 from hermes.errors import ModelError
 from hermes.providers import error_reasons
-from hermes.providers.error_reasons import MAX_QUOTED_CHARACTERS, Caller
+from hermes.providers.error_reasons import MAX_QUOTED_CHARACTERS, CalledService
 from hermes.providers.http_client import Phase, TransportFailure
 from hermes.providers.quirks import GENERIC, family
 
 OPENAI = family("openai") or GENERIC
-CALLER = Caller(
+CALLER = CalledService(
     provider="openai",
     model="gpt-5",
     base_url="https://api.openai.com/v1",
@@ -165,7 +165,7 @@ def test_keys_are_never_repeated() -> None:
 
 
 def test_a_password_in_the_address_is_not_shown() -> None:
-    caller = Caller(
+    caller = CalledService(
         provider="p",
         model="m",
         base_url="https://me:hunter2@host:1/v1?token=abc",

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.errors import SettingsError
-from hermes.providers.routing import Route, first_route, keys_of, route_for
+from hermes.providers.routing import ModelRoute, first_route, keys_of, route_for
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import CustomModel, CustomProvider, ModelSettings
 
@@ -12,7 +12,7 @@ def secrets(**values: str) -> Secrets:
     return Secrets({}, values)
 
 
-def choose(settings: Settings | None = None, **environ: str) -> Route:
+def choose(settings: Settings | None = None, **environ: str) -> ModelRoute:
     return first_route(settings or Settings(), secrets(**environ))
 
 

@@ -9,7 +9,7 @@ import msgspec
 from hermes.errors import ModelError
 from hermes.providers.embedded import engine_wire, small_prompt
 from hermes.providers.embedded.catalogue import CATALOGUE
-from hermes.providers.embedded.engine import Engine
+from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.model import EmbeddedModel
 from hermes.providers.embedded.weights import find
 
@@ -36,7 +36,7 @@ def build_model(
             reason="not_found",
         )
     prefix = small_prompt.prefix() if entry.acts else ()
-    engine = Engine(
+    engine = LocalEngine(
         _load(path, folder, entry.sha256[:16], prefix), on_prepare=on_prepare
     )
     return EmbeddedModel(engine, name=entry.name, acts=entry.acts)
@@ -65,7 +65,7 @@ def build_custom_model(
         )
     identity = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    engine = Engine(
+    engine = LocalEngine(
         _load(path, folder, key, small_prompt.prefix()), on_prepare=on_prepare
     )
     return EmbeddedModel(engine, name=f"{path.stem} (local)")

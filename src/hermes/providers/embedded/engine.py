@@ -24,7 +24,7 @@ _STOP_TIMEOUT_S = 0.1  # for a cancelled generation, before the child is killed
 _EXIT_TIMEOUT_S = 5.0
 
 
-class Engine:
+class LocalEngine:
     """Starts, feeds, interrupts and ends the child. Not shared between event loops."""
 
     def __init__(

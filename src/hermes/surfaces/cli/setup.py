@@ -10,7 +10,7 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.errors import HermesError, UsageError
 from hermes.providers import quirks
-from hermes.providers.routing import EMBEDDED, Route, first_route
+from hermes.providers.routing import EMBEDDED, ModelRoute, first_route
 from hermes.settings import Secrets, Settings
 from hermes.settings.edit import set_secret
 from hermes.settings.load import environment, find_home, load, load_secrets
@@ -248,5 +248,5 @@ def _write(plan: Plan) -> None:
         )
         return
     set_model(plan.provider, plan.model)
-    route: Route = first_route(load(home=home), load_secrets(home=home))
+    route: ModelRoute = first_route(load(home=home), load_secrets(home=home))
     print(f"{route.provider} {route.model or ''}".strip(), f"is set in {home.config}.")

@@ -8,7 +8,7 @@ import msgspec
 from hermes.app import App, build
 from hermes.codex.engine_choice import is_on
 from hermes.errors import HermesError, UsageError
-from hermes.providers.routing import Route, first_route, route_for
+from hermes.providers.routing import ModelRoute, first_route, route_for
 from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import current_folder, find_home, load, load_secrets
@@ -37,7 +37,7 @@ def open_app(question: RunOptions) -> App:
     return app
 
 
-def choose_model(app: App, question: RunOptions, *, may_ask: bool = True) -> Route:
+def choose_model(app: App, question: RunOptions, *, may_ask: bool = True) -> ModelRoute:
     """Returns this run's model. Downloads a local model's weights first, with consent."""
     secrets = load_secrets(home=app.home)
     route = first_route(app.settings, secrets)

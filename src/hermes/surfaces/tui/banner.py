@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from hermes import __version__
 from hermes.codex.engine_choice import CODEX
-from hermes.providers.routing import Route
+from hermes.providers.routing import ModelRoute
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, wrap
 
@@ -20,7 +20,7 @@ RUN_BY_CODEX = (
 
 
 def banner(
-    model: Route,
+    model: ModelRoute,
     session: str,
     style: Style,
     columns: int,
@@ -49,7 +49,7 @@ def banner(
     yield ""
 
 
-def _usual(model: Route) -> str:
+def _usual(model: ModelRoute) -> str:
     """Returns the name of the default model, for a route that names none."""
     if not model.embedded:
         return ""

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
-from hermes.providers.routing import Route
+from hermes.providers.routing import ModelRoute
 from hermes.settings.load import environment
 from hermes.surfaces.terminal.open_agent import (
     begin,
@@ -33,7 +33,7 @@ def chat(question: RunOptions) -> int:
         style, columns = stdout_style(), max(20, terminal_width())
         facts = f"{tilde(target.cwd)} · approvals: {question.approvals}"
         if is_on(app.settings.model):
-            model = Route(
+            model = ModelRoute(
                 provider=CODEX, model=codex_model(app.settings.model, question.model)
             )
         for line in banner(

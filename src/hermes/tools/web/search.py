@@ -223,14 +223,21 @@ class JsonSearch:
         url = hit.url or hit.link
         if not url:
             raise _not_results()
-        passages = " ... ".join(hit.highlights or ())
-        excerpt = hit.description or hit.content or hit.snippet or passages or hit.text
-        title, excerpt = hit.title or "", excerpt or ""
+        title, excerpt = hit.title or "", _excerpt(hit)
         if self._service.has_markup:
             title, excerpt = _without_markup(title), _without_markup(excerpt)
-        day = (hit.publishedDate or "")[:_ISO_DATE_CHARACTERS]
-        date = day or hit.age or hit.date or hit.published_date or ""
-        return WebResult(title, url, excerpt, date)
+        return WebResult(title, url, excerpt, _date(hit))
+
+
+def _excerpt(hit: _Hit) -> str:
+    passages = " ... ".join(hit.highlights or ())
+    text = hit.description or hit.content or hit.snippet or passages or hit.text
+    return text or ""
+
+
+def _date(hit: _Hit) -> str:
+    day = (hit.publishedDate or "")[:_ISO_DATE_CHARACTERS]
+    return day or hit.age or hit.date or hit.published_date or ""
 
 
 def require_ok(response: WebResponse) -> WebResponse:

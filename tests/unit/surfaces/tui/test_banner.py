@@ -1,13 +1,13 @@
 """The first lines of a chat."""
 
-from hermes.providers.routing import Route
+from hermes.providers.routing import ModelRoute
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.tui.banner import banner
 
 
 def text(provider: str, model: str) -> str:
     lines = banner(
-        Route(provider=provider, model=model),
+        ModelRoute(provider=provider, model=model),
         "s1",
         Style(enabled=False),
         400,
