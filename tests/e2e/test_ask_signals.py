@@ -172,7 +172,7 @@ async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(
         _, err = await asyncio.wait_for(second.communicate(), 1.5)
         assert second.returncode == 130
         assert (
-            b"Your message is saved; the process that runs this session will answer it."
+            b"Your message was saved. The process that runs this session will answer it."
             in err
         )
         await asyncio.wait_for(first.communicate(), 30)
@@ -199,10 +199,10 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(
             terminal.type("and then?\r")
             await terminal.until(lambda shown: "queued › and then?" in shown)
             terminal.type("\x03")
-            await terminal.sees("leaves it alone")
+            await terminal.sees("lets it run")
             terminal.type("\x03")
             await terminal.sees(
-                "Your message is saved; the process that runs this session will answer it."
+                "Your message was saved. The process that runs this session will answer it."
             )
             assert await terminal.ends() == 130
         assert first.returncode is None

@@ -212,7 +212,7 @@ async def test_a_tool_can_ask_and_gets_the_answer(tmp_path: Path) -> None:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
             await terminal.sees(READY)
             terminal.type("ask me" + ENTER)
-            shown = await terminal.until(lambda shown: "your own words ›" in shown)
+            shown = await terminal.until(lambda shown: "your own answer ›" in shown)
             assert "? Which colour?\n  1. red\n  2. blue" in shown
             terminal.type("2" + ENTER)
             await terminal.sees("Blue it is.")

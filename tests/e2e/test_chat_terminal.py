@@ -116,7 +116,7 @@ async def test_a_question_shows_what_will_happen_and_takes_an_answer(
             assert "made.txt" in shown
             assert not (hermes.work / "made.txt").exists()
             terminal.type("perhaps" + ENTER)
-            await terminal.sees("Please answer y, s, a or n")
+            await terminal.sees("Please type y, s, a or n")
             terminal.type(key + ENTER)
             await terminal.sees("That was it.")
         assert (hermes.work / "made.txt").exists() is written

@@ -46,7 +46,7 @@ _SECRET_FILES = (
 """Keys, what they sign, and events that wait to be sent with them. They are never in a backup without secrets."""
 _MIN_SECRET_CHARS = 8
 _LONG_WORD_CHARS = 16  # a longer word is more likely a secret
-_LONGEST_NAME, _DEEPEST = 1_000, 60
+_MAX_NAME_CHARS, _MAX_DEPTH = 1_000, 60
 
 
 class Backup(msgspec.Struct, frozen=True):
@@ -295,17 +295,17 @@ def _unpack(source: Path, folder: Path) -> int:
     return len(members)
 
 
+def _check_name(name: str) -> None:
+    if len(name) > _MAX_NAME_CHARS or name.count("/") > _MAX_DEPTH or "\0" in name:
+        raise tarfile.TarError(
+            f"it contains {name[:60]!r}..., a name longer or deeper than Hermes uses"
+        )
+
+
 def _check(members: list[tarfile.TarInfo]) -> None:
     """Raises for what a backup never contains: anything but files and links, and paths that lead out."""
     for member in members:
-        if (
-            len(member.name) > _LONGEST_NAME
-            or member.name.count("/") > _DEEPEST
-            or "\0" in member.name
-        ):
-            raise tarfile.TarError(
-                f"it contains {member.name[:60]!r}..., a name longer or deeper than Hermes uses"
-            )
+        _check_name(member.name)
     links = {Path(member.name) for member in members if member.issym()}
     for member in members:
         path = Path(member.name)

@@ -134,14 +134,8 @@ class Delegation:
 
     def _read_result(self, child: str) -> ToolResult:
         """The child's answer, or how far it got."""
-        said, ended, source = "", None, ""
-        for row in self._app.store.log.every_event(child):
-            if isinstance(row.event, AssistantMessage) and row.event.text:
-                said = row.event.text
-            if isinstance(row.event, ToolFinished) and row.event.text.startswith(FENCE):
-                source = f"child {child}, which read words of others"
-            if isinstance(row.event, TurnStarted | TurnEnded):
-                ended = row.event if isinstance(row.event, TurnEnded) else None
+        said, ended, is_tainted = self._outcome(child)
+        source = f"child {child}, which read words of others" if is_tainted else ""
         if len(said) > _MAX_ANSWER_CHARS:
             said = f"{said[:_MAX_ANSWER_CHARS]}\n[cut; the whole of it is in session {child}: see session_search]"
         if self._runs(child):
@@ -163,6 +157,23 @@ class Delegation:
             ok=False,
             source=source,
         )
+
+    def _outcome(self, child: str) -> tuple[str, TurnEnded | None, bool]:
+        """The last text of a child, the end of its last turn, and whether it read text from outside."""
+        said, ended, is_tainted = "", None, False
+        for row in self._app.store.log.every_event(child):
+            match row.event:
+                case AssistantMessage(text=text) if text:
+                    said = text
+                case ToolFinished(text=text):
+                    is_tainted = is_tainted or text.startswith(FENCE)
+                case TurnStarted():
+                    ended = None
+                case TurnEnded() as ended:
+                    pass
+                case _:
+                    pass
+        return said, ended, is_tainted
 
     def _list(self, session: str) -> str:
         lines = [

@@ -188,6 +188,14 @@ class SessionJournal:
             self.history.add(row.seq, row.event, row.turn)
         return others
 
+    def _note_own(self, rows: tuple[Row, ...]) -> None:
+        """Notes which rows `foreign` must leave out. Rows right behind the last known one are not even read."""
+        for row in rows:
+            if row.seq == self._read_up_to + 1:
+                self._read_up_to = row.seq
+            else:
+                self._own_seqs.add(row.seq)
+
     async def _record(
         self, noted: tuple[Event, ...], events: tuple[Event, ...]
     ) -> tuple[int, ...]:
@@ -197,7 +205,7 @@ class SessionJournal:
         rows = await self._app.writer.write(
             self.session, *noted, *events, turn=self.turn, lease=self.lease
         )
-        self._own_seqs.update(row.seq for row in rows)
+        self._note_own(rows)
         for row, event in zip(rows[len(noted) :], events, strict=True):
             self.history.add(row.seq, event, row.turn)
             self._count(event)

@@ -1,8 +1,8 @@
-"""How a conversation goes on when another engine takes over: what codex is told of who it is and of what was said, and
-whether a thread that it has still fits the conversation.
+"""Continues a conversation in codex: what codex is told about itself and about what was said, and whether its thread still
+fits the conversation.
 
-A thread is gone on with only while what it knows is how the conversation begins. After an undo, a compression or in a
-branch it is not: then a new thread gets the conversation as it stands.
+A thread is continued only while it holds the beginning of the conversation. After an undo, a compression or in a branch
+it does not; then a new thread gets the conversation as it is.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _MAX_RESULT_CHARACTERS = 8_000  # characters of one earlier result
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """Where codex goes on: in a thread it has, or a new one, and what it has to be told first."""
+    """Where codex continues: in its thread or a new one, and what it must be told first."""
 
     thread: str
     missing: tuple[Message, ...]
@@ -45,7 +45,7 @@ def handover(
 
 
 def _known(thread: CodexThread, before: Sequence[Message]) -> int | None:
-    """How many messages the thread knows; None when it knows another conversation."""
+    """Returns how many messages the thread has; None if it has another conversation."""
     chain = hashlib.blake2b(digest_size=16)
     if thread.known == chain.hexdigest():
         return 0
@@ -77,7 +77,7 @@ def instructions(prompt: SessionPrompted | None) -> str:
 
 
 def as_items(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Earlier messages in the form in which codex keeps its own: a call that ran elsewhere is told in words."""
+    """Converts earlier messages to codex's form. A call that ran elsewhere is described in words."""
     items: list[dict[str, Any]] = []
     for message in messages:
         match message:

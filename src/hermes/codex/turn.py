@@ -1,7 +1,7 @@
-"""One turn that codex runs: followed to its end, interrupted, steered, and held to its deadlines.
+"""One turn that codex runs: followed to its end, interrupted, steered, and limited in time.
 
-Three things go on at once: what codex tells is taken in, the clock is watched, and somebody may want it to stop. The
-first of them that has something to say decides. Whatever it is, what is open is closed before the turn is over.
+Three things happen at once: codex's notifications are read, the deadlines are watched, and somebody may interrupt. The
+first that has a result decides. In every case, open calls are closed before the turn is over.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from hermes.schema.messages import Usage
 log = logging.getLogger("hermes.codex")
 
 Heard = asyncio.Queue[wire.CodexNotification | asyncio.Event | None]
-"""What codex tells, in order; an event is set when everything before it was taken in; None is the end."""
+"""Codex's notifications, in order. An event is set when everything before it was read; None is the end."""
 
 _CHECK_INTERVAL_S = (
     0.1  # seconds between looks at the deadlines and at what was said meanwhile
@@ -53,36 +53,36 @@ _BACKGROUND = "Still running when the turn ended."
 
 
 class CodexTimeouts(msgspec.Struct, frozen=True):
-    """How long codex may take, in seconds; 0 for any time."""
+    """How long codex may take, in seconds; 0 for no limit."""
 
     progress: float = 600.0
     tool_silence: float = 300.0
     turn: float = 14_400.0
     sign_of_life: float = 20.0
-    """After this much silence its process is asked whether it still reacts."""
+    """After this much silence, Hermes checks whether the process still answers."""
     reaction: float = 10.0
-    """How long it may take to."""
+    """How long that answer may take."""
 
 
 class CodexTurnDeps(msgspec.Struct, frozen=True):
-    """Where a turn plays: who writes down what happens, who answers, who has something to add."""
+    """What a turn needs: who records events, who answers questions, and who may steer."""
 
     write: Callable[[Sequence[Event]], Awaitable[None]]
     show: Callable[[Event], None]
     asking: Callable[[Projector], CodexApprovals]
     opened: Callable[[str], None]
-    """The thread's id, before the turn begins."""
+    """Receives the thread's id before the turn begins."""
     begun: Callable[[], Awaitable[None]]
-    """Codex has taken the words."""
+    """Called when codex has accepted the input."""
     spend: Callable[[Usage], None] = lambda _: None
     """Counts a model call. What it raises ends the turn."""
     steers: Callable[[], Sequence[CodexInput]] = tuple
-    """What was said for the running turn since the last look."""
+    """Returns what the user said for the running turn since the last call."""
     interrupted: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn came to."""
+    """The result of a turn."""
 
     final_text: str = ""
     projected_messages: tuple[Event, ...] = ()
@@ -96,7 +96,7 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodexConnection(msgspec.Struct, frozen=True):
-    """The process that runs a turn: whom to ask, what it tells, and how to be rid of it."""
+    """The process that runs a turn: its client, its notifications, and how to end it."""
 
     client: Client
     heard: Heard
@@ -107,7 +107,7 @@ class CodexConnection(msgspec.Struct, frozen=True):
 
 
 class CodexTurn:
-    """A turn under way, and its clocks."""
+    """A running turn, and its deadlines."""
 
     def __init__(
         self,
@@ -133,13 +133,13 @@ class CodexTurn:
         self._asked = 0.0  # seconds that a person was asked
 
     async def answer(self, call: wire.CodexRequest) -> object:
-        """Answers a question of codex. Words given with the answer are sent first: codex has them when it goes on."""
+        """Answers a request of codex. Text that the user gave with the answer is sent first, so that codex has it."""
         answer = await self._asking.answer(call)
         await self._pass_on()
         return answer
 
     async def run(self) -> TurnResult:
-        """Follows the turn until it ends, is interrupted, or takes too long; and closes what is open."""
+        """Follows the turn until it ends, is interrupted or takes too long, then closes open calls."""
         error, retire = "", False
         try:
             async with (
@@ -200,7 +200,7 @@ class CodexTurn:
         )
 
     async def _follow(self) -> None:
-        """Takes in what codex tells, until it says that the turn is over."""
+        """Reads codex's notifications until the turn is over."""
         loop = asyncio.get_running_loop()
         projector = self._projector
         counted = 0
@@ -260,7 +260,7 @@ class CodexTurn:
             self._written += lasting
 
     async def _watch(self) -> str:
-        """Holds the deadlines and passes on what is said meanwhile. Returns which deadline has passed, in words."""
+        """Watches the deadlines and passes on what the user says meanwhile. Returns a message when a deadline passes."""
         loop = asyncio.get_running_loop()
         last = loop.time()
         while True:
@@ -279,7 +279,7 @@ class CodexTurn:
             await self._pass_on()
 
     async def _pass_on(self) -> None:
-        """Sends codex what the user has said meanwhile for the running turn."""
+        """Sends codex what the user said for the running turn."""
         for words in self._stage.steers():
             await self._steer(words)
 
@@ -323,14 +323,12 @@ class CodexTurn:
         }
         try:
             await self._client.request("turn/steer", params, dict[str, Any])
-        except (
-            CodexFailed
-        ) as error:  # the turn is just ending: it is said in the next one
+        except CodexFailed as error:  # the turn is just ending: the next one gets it
             projector.delivered.pop(words.name, None)
             log.info("codex did not take in what was said meanwhile: %s", error.message)
 
     async def _interrupt(self, follow: "asyncio.Task[None]") -> bool:
-        """Stops the turn and the commands it started. False when codex did not: its process is of no more use then.
+        """Stops the turn and the commands it started. False if codex did not; then its process is of no more use.
 
         Codex is asked only once: a second request for the same turn would not be answered.
         """
@@ -363,7 +361,7 @@ class CodexTurn:
         return projector.ending is not None and not projector.commands
 
     async def _hear_commands_end(self) -> None:
-        """The end of a command that was stopped is told after the end of its turn."""
+        """Waits for the end of stopped commands, which codex reports after the end of the turn."""
         projector = self._projector
         while projector.commands or projector.ending is None:
             notice = await self._heard.get()

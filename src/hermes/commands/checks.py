@@ -1,4 +1,4 @@
-"""What `hermes doctor` looks at. A check takes the `Site` and returns findings; to add one, write it and add it below.
+"""The checks of `hermes doctor`. A check takes the `Site` and returns findings; a new one also goes into CHECKS.
 
 Checks are fast, use no network, change nothing, and work when the rest of Hermes can't.
 """
@@ -57,7 +57,7 @@ class Finding(Struct, frozen=True):
 
 
 class Site(Struct, frozen=True):
-    """What the checks look at."""
+    """What is checked: a home and an environment."""
 
     home: Home
     environ: Mapping[str, str]

@@ -37,7 +37,7 @@ from hermes.learning.skill import MAIN, Skill, problems, read_files, require_nam
 from hermes.learning.skill_folders import Archived
 from hermes.learning.skill_install import InstallPlan, altered, install, plan
 from hermes.learning.skill_records import SkillUse
-from hermes.learning.skill_source import open_parcel
+from hermes.learning.skill_source import open_skill_source
 
 EXAMPLES = """\
 examples:
@@ -330,7 +330,7 @@ def install_skill(  # noqa: PLR0913 - the options of one command
 ) -> TextResult:
     """Install a skill from a folder, an archive or a git address."""
     learning, environ = context.learning, context.environment
-    opened = open_parcel(source, git=find_git(environ), environment=environ)
+    opened = open_skill_source(source, git=find_git(environ), environment=environ)
     chosen = plan(learning.skills, opened, skill=skill, expected=hash_)
     context.surface.tell(*_plan_view(chosen))
     if dry_run:
@@ -358,7 +358,7 @@ def show_skill_history(
     return history_of(context, "skills", change, limit)
 
 
-@command("skills revert", scope="admin")
+@command("skills revert", scope="approve")
 def revert_skill(
     context: CommandContext,
     change: ChangeId,

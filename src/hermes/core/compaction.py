@@ -116,26 +116,19 @@ async def compact(
     """
     middle = messages[cut.head : len(messages) - cut.tail]
     words = [message.text for message in messages if _is_person(message)]
-    language = (
-        language_of("\n".join(text[:_SAMPLE_CHARS] for text in words[-10:]))
-        if strict
-        else ""
-    )
+    samples = "\n".join(text[:_SAMPLE_CHARS] for text in words[-10:])
+    language = language_of(samples) if strict else ""
     output = min(_OUTPUT_TOKENS, window // 4)
-    room = (
-        window - 2 * output - _INSTRUCTION_TOKENS
-    )  # the earlier notes are at most as long as a reply
+    # The earlier notes are at most as long as a reply.
+    room = window - 2 * output - _INSTRUCTION_TOKENS
+    sample = redact(words[-1])[:_SAMPLE_CHARS] if words else ""
     notes, last = "", AssistantMessage()
     usage: Usage | None = None
     for piece in _pieces(redact(_transcript(middle)), max(room, 1_000)):
-        told = f"<notes from before>\n{notes}\n</notes>\n\n{piece}" if notes else piece
-        told += (
-            f"\n\n(The user writes like this: {redact(words[-1])[:_SAMPLE_CHARS]!r})"
-            if words
-            else ""
-        )
         request = ModelRequest(
-            system=(_ASK,), messages=(UserMessage(text=told),), max_output_tokens=output
+            system=(_ASK,),
+            messages=(UserMessage(text=_question(notes, piece, sample)),),
+            max_output_tokens=output,
         )
         try:
             last = await complete(model, request)
@@ -167,6 +160,14 @@ async def compact(
         model=last.model or model.name,
         usage=usage,
     )
+
+
+def _question(notes: str, piece: str, sample: str) -> str:
+    """What the model reads: its notes so far, the next piece, and a sample of how the user writes."""
+    told = f"<notes from before>\n{notes}\n</notes>\n\n{piece}" if notes else piece
+    if sample:
+        told += f"\n\n(The user writes like this: {sample!r})"
+    return told
 
 
 def _fault(reply: AssistantMessage, notes: str, language: str) -> str:

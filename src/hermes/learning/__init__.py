@@ -1,4 +1,6 @@
-"""Learning: what Hermes remembers (memory), what it has learned to do (skills), and how both may change.
+"""Learning: what Hermes remembers (memory), what it has learned to do (skills), and how both
+change.
 
-Everything here is files of the user's home. Each change has an author, a difference and a way back.
+Everything here is stored as files in the user's home. Each change has an author and a diff, and can
+be reverted.
 """

@@ -1,4 +1,4 @@
-"""What a change is: edits of memory or of one skill, whose doing it was, and what goes wrong with it."""
+"""Changes of memory and skills: their edits, their author, and the error when one fails."""
 
 import difflib
 from typing import Literal, TypeAlias
@@ -12,11 +12,11 @@ MemoryName: TypeAlias = Literal["memory", "user"]
 
 
 class LearningError(HermesError):
-    """A change that was not made; what was there is as it was."""
+    """A change that was not made. The files are as before."""
 
 
 class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whose doing a change is, and in which turn of which session."""
+    """The author of a change, and the session and turn it came from."""
 
     by: By = "user"
     session: str = ""
@@ -30,12 +30,12 @@ class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
 class MemoryEdit(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """One edit."""
+    """One edit of a memory file."""
 
     action: Literal["add", "replace", "remove"]
     text: str = ""
     old: str = ""
-    """A piece of the one note that is meant."""
+    """A part of the note to edit."""
     file: MemoryName = "memory"
 
 
@@ -46,7 +46,7 @@ class MemoryChange(msgspec.Struct, frozen=True, tag="memory"):
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
+        """A short description."""
         kinds = ", ".join(
             dict.fromkeys(f"{edit.action} {edit.file}" for edit in self.edits)
         )
@@ -54,7 +54,7 @@ class MemoryChange(msgspec.Struct, frozen=True, tag="memory"):
 
 
 class SkillFileChange(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file of a skill before and after; None where there is none."""
+    """A file of a skill before and after; None where it does not exist."""
 
     path: str
     before: str | None = None
@@ -62,7 +62,7 @@ class SkillFileChange(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SkillChange(msgspec.Struct, frozen=True, tag="skill"):
-    """Files of one skill that change together; `retire` puts the whole skill into the archive."""
+    """Files of one skill that change together. `retire` archives the whole skill."""
 
     name: str
     files: tuple[SkillFileChange, ...] = ()
@@ -70,7 +70,7 @@ class SkillChange(msgspec.Struct, frozen=True, tag="skill"):
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
+        """A short description."""
         if self.retire:
             return f"skill {self.name}: retire"
         new = any(
@@ -83,14 +83,14 @@ Change: TypeAlias = MemoryChange | SkillChange
 
 
 class AppliedChange(msgspec.Struct, frozen=True):
-    """A change that was made: its name in the history (empty without git), and the difference."""
+    """A change that was made: its hash in the history (empty without git) and its diff."""
 
     hash: str
     diff: str
 
 
 def text_diff(path: str, before: str, after: str) -> str:
-    """The difference of two texts as a unified diff; empty when there is none."""
+    """Returns the unified diff of two texts; empty if they are equal."""
     lines = difflib.unified_diff(
         before.splitlines(),
         after.splitlines(),

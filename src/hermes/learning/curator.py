@@ -1,4 +1,6 @@
-"""Puts skills that Hermes wrote and nobody uses into the archive. Nothing is deleted; the history brings it back."""
+"""Finds skills by Hermes that nobody uses, to archive them. Nothing is deleted; the history can
+restore them.
+"""
 
 from hermes.learning.change import SkillChange
 from hermes.learning.learning_service import LearningService
@@ -8,7 +10,9 @@ _DAY_S = 86_400.0
 
 
 def unused(learning: LearningService, now: float, days: int) -> list[SkillChange]:
-    """Skills to retire: of Hermes' own making, not pinned or touched by the user, and long without use."""
+    """Returns changes that retire skills: written by Hermes, not pinned or edited by the user, and
+    long unused.
+    """
     if not days:
         return []
     uses, records = learning.skills.records.uses(), learning.skills.records.all()

@@ -1,7 +1,7 @@
-"""A memory somewhere else, beside the files: the port, and a service that is spoken to over HTTP.
+"""An external memory beside the files: its interface, and an HTTP service.
 
-The service speaks the REST API of mem0's open server, which others offer too: notes of a user are added, listed,
-searched and deleted as JSON. It may fail at any time; the files are what counts.
+The service speaks the REST API of mem0's open server, which others offer too: notes of a user are
+added, listed, searched and deleted as JSON. It may fail at any time; the files are authoritative.
 """
 
 import time
@@ -17,10 +17,10 @@ from hermes.settings.load import load_secrets
 from hermes.settings.sections import LearningSettings
 
 KEY = "MEMORY_API_KEY"
-_REQUEST_TIMEOUT_S = 5.0  # seconds for a request, and for its answer to arrive
+_REQUEST_TIMEOUT_S = 5.0  # for a request and its response
 _MAX_RESPONSE_BYTES = 1_000_000
-_MAX_NOTE_CHARS = 2_000  # characters of one note
-_MAX_CANDIDATE_NOTES = 20  # notes among which the one is that goes
+_MAX_NOTE_CHARS = 2_000  # of one note
+_MAX_CANDIDATE_NOTES = 20  # searched for the note to delete
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
@@ -32,29 +32,29 @@ class Recalled(msgspec.Struct, frozen=True):
 
 
 class MemoryProvider(Protocol):
-    """A memory somewhere else. Every method may raise LearningError."""
+    """An external memory. Every method may raise LearningError."""
 
     def recent(self, limit: int) -> list[Recalled]:
-        """Notes for the prompt of a new session."""
+        """Returns notes for the prompt of a new session."""
         ...
 
     def search(self, query: str, limit: int) -> list[Recalled]:
-        """Notes that have to do with the query, the best first."""
+        """Returns notes that match the query, best first."""
         ...
 
     def add(self, text: str, origin: Provenance) -> None:
-        """Keeps a note."""
+        """Saves a note."""
         ...
 
     def remove(self, name: str) -> None:
-        """Deletes the note of that id."""
+        """Deletes a note by its id."""
         ...
 
 
 def carry_over(
     provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Provenance
 ) -> None:
-    """Does there what was done to the files. A note that is not found there, or not clearly, stays."""
+    """Repeats a change of the files in the service. A note that is missing there, or ambiguous, stays."""
     for edit in edits:
         if edit.action != "add":
             found = [
@@ -64,14 +64,14 @@ def carry_over(
             ]
             if len(found) == 1 and found[0].id.strip(
                 "./"
-            ):  # without a name, all of them would be meant
+            ):  # without a user, it would mean everyone's notes
                 provider.remove(found[0].id)
         if edit.action != "remove":
             provider.add(edit.text, origin)
 
 
 class HttpMemory:
-    """The adapter. One short-lived connection per request: a session needs few."""
+    """Talks to the service over HTTP, with one short-lived connection per request: a session needs few."""
 
     def __init__(
         self, url: str, user: str, key: str = "", patience: float = _REQUEST_TIMEOUT_S
@@ -99,7 +99,7 @@ class HttpMemory:
                 "session": origin.session,
                 "turn": origin.turn,
             },
-            "infer": False,  # the note as it is, and not what a model makes of it
+            "infer": False,  # store the note verbatim, without a model's rewriting
         }
         self._ask("POST", "/memories", body)
 
@@ -124,7 +124,7 @@ class HttpMemory:
             "accept": "application/json",
         }
         headers["accept-encoding"] = (
-            "identity"  # what is small on the way could be large here
+            "identity"  # a compressed response could expand without limit
         )
         until = time.monotonic() + self._patience
         try:
@@ -145,19 +145,19 @@ class HttpMemory:
             ) from error
 
     def _require_safe(self) -> None:
-        """A key goes over the network under TLS or not at all."""
+        """Refuses to send a key without TLS."""
         place = urlsplit(self._url)
         if self._key and place.scheme != "https" and place.hostname not in _LOOPBACK:
             raise LearningError(
-                "The external memory was not asked: its key would go over the network in the clear.",
-                hint="Set learning.memory_url to an address with https.",
+                "The external memory was not used: its key would be sent unencrypted.",
+                hint="Set learning.memory_url to an https address.",
             )
 
 
 def external_memory(
     home: Home, settings: LearningSettings, environment: Mapping[str, str]
 ) -> MemoryProvider | None:
-    """The memory that the settings name, if they name one."""
+    """Returns the external memory that the settings name, if any."""
     if not settings.memory_url:
         return None
     return HttpMemory(
@@ -168,7 +168,7 @@ def external_memory(
 
 
 def _in_time(pieces: Iterable[bytes], until: float) -> Iterator[bytes]:
-    """The pieces of an answer, as long as there is time: one that drips would never end."""
+    """Yields the chunks of a response until the deadline, so that a slow one cannot last forever."""
     for piece in pieces:
         yield piece
         if time.monotonic() > until:
@@ -180,7 +180,9 @@ def _answer(status: int, pieces: Iterable[bytes]) -> Any:
     for piece in pieces:
         data += piece
         if len(data) > _MAX_RESPONSE_BYTES:
-            raise LearningError("The external memory said more than can be read.")
+            raise LearningError(
+                "The external memory sent a response that is too large."
+            )
     if not 200 <= status < 300:
         raise LearningError(
             f"The external memory refused ({status}).",
@@ -195,7 +197,9 @@ def _answer(status: int, pieces: Iterable[bytes]) -> Any:
 
 
 def _notes(answer: object) -> list[Recalled]:
-    """The notes of an answer: a list, or one under `results` or `memories`. What has another shape is passed over."""
+    """Returns the notes of a response: a list, or one under `results` or `memories`. Other shapes
+    are skipped.
+    """
     if isinstance(answer, dict):
         answer = answer.get("results", answer.get("memories", []))
     found: list[Recalled] = []

@@ -1,4 +1,6 @@
-"""Every change of memory and skills: when, whose, what exactly, and how to take it back."""
+"""The history of memory and skills: when each change was made, by whom, what it changed, and how to
+revert it.
+"""
 
 import difflib
 import logging
@@ -21,11 +23,11 @@ _TRAILERS = "%x1f".join(
     for key in ("By", "Session", "Turn")
 )
 _SHOWN = f"%H%x1f%ct%x1f%s%x1f{_TRAILERS}%x1e"
-_EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the name of a tree without files
+_EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the hash of an empty tree
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
-    """One change as the history tells it."""
+    """One change in the history."""
 
     hash: str
     when: float
@@ -34,14 +36,14 @@ class HistoryEntry(msgspec.Struct, frozen=True):
 
 
 class RevertReport(msgspec.Struct, frozen=True):
-    """What taking back came to: its own name in the history, and the files that changed."""
+    """The result of a revert: its own hash in the history, and the files it changed."""
 
     hash: str
     files: tuple[str, ...]
 
 
 class LearningHistory:
-    """The history of one home. Without git, changes are made all the same and nothing is kept of them."""
+    """The history of one home. Without git, changes are made but not recorded."""
 
     def __init__(self, root: Path, repository: HistoryRepository) -> None:
         self._root = root
@@ -49,21 +51,21 @@ class LearningHistory:
 
     @property
     def missing(self) -> str:
-        """Why there is no history; empty when there is one."""
+        """Why there is no history; empty if there is one."""
         return (
             ""
             if self._repository.usable
-            else "git is not installed: changes are made, but have no history"
+            else "git is not installed: changes are made, but not recorded"
         )
 
     def settle(self) -> None:
-        """Keeps what was edited by hand since the last change, under the user's name."""
+        """Commits manual edits since the last change, under the user's name."""
         self.keep("edited by hand", Provenance("user"))
 
     def keep(self, title: str, origin: Provenance) -> str:
-        """Keeps the files as they are now. Returns the name of the change; empty when there is none.
+        """Commits the files as they are. Returns the commit's hash; empty if nothing changed.
 
-        A change is made whether or not it can be kept: what goes wrong here is logged.
+        A change is made whether or not it can be committed: errors are logged.
         """
         if not self._repository.usable:
             return ""
@@ -71,11 +73,13 @@ class LearningHistory:
             with self._repository.locked() as git:
                 return _commit(git, title, origin, self._present())
         except LearningError as error:
-            log.warning("a change has no history (%s): %s", title, error)
+            log.warning(
+                "a change was not recorded in the history (%s): %s", title, error
+            )
             return ""
 
     def log(self, path: str, *, limit: int = 50) -> list[HistoryEntry]:
-        """The changes of a file or folder, newest first."""
+        """Returns the changes of a file or folder, newest first."""
         if not self._repository.usable or not self._repository.exists:
             return []
         with self._repository.locked() as git:
@@ -91,7 +95,7 @@ class LearningHistory:
         return [_entry(record) for record in out.split("\x1e") if record.strip()]
 
     def diff(self, change: str, path: str = "") -> str:
-        """What a change did."""
+        """Returns the diff of a change."""
         with self._repository.locked() as git:
             commit = _find(git, change)
             paths = ("--", path) if path else ()
@@ -101,7 +105,9 @@ class LearningHistory:
         return out[:_MAX_DIFF_CHARS]
 
     def revert(self, change: str, under: str, origin: Provenance) -> RevertReport:
-        """Takes one change back, leaving what came later. Raises when later changes touched the same lines."""
+        """Reverts one change and keeps later ones. Raises LearningError if later changes touched
+        the same lines.
+        """
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
             commit = _find(git, change)
@@ -111,15 +117,15 @@ class LearningHistory:
             files = [(path, data) for path, data in planned if data != self._read(path)]
             if not files:
                 raise LearningError(
-                    f"There is nothing left of {change} to take back.",
+                    f"Nothing of {change} is left to revert.",
                     hint="Nothing was changed.",
                 )
             self._write(files)
-            name = _commit(git, f"take back {commit[:10]}", origin, self._present())
+            name = _commit(git, f"revert {commit[:10]}", origin, self._present())
         return RevertReport(name, tuple(path for path, _ in files))
 
     def restore(self, change: str, under: str, origin: Provenance) -> RevertReport:
-        """Brings everything below `under` back to how it was after a change."""
+        """Restores everything below `under` to its state after a change."""
         with self._repository.locked() as git:
             _commit(git, "edited by hand", Provenance("user"), self._present())
             commit = _find(git, change)
@@ -139,11 +145,11 @@ class LearningHistory:
             ]
             files = [(path, data) for path, data in planned if data != self._read(path)]
             self._write(files)
-            name = _commit(git, f"go back to {commit[:10]}", origin, self._present())
+            name = _commit(git, f"restore {commit[:10]}", origin, self._present())
         return RevertReport(name, tuple(path for path, _ in files))
 
     def merge(self, current: str, base: str, other: str) -> str | None:
-        """What `other` changed in `base`, done to `current`; None when that can't be done."""
+        """Applies the changes from `base` to `other` to `current`; None if they conflict."""
         if current == base:
             return other
         if not self._repository.usable:
@@ -155,7 +161,7 @@ class LearningHistory:
     def _undone(
         self, git: HistoryGit, commit: str, path: str
     ) -> tuple[str, bytes | None]:
-        """A file without what a change did to it."""
+        """Returns a file without the edits of a change."""
         before, after, current = (
             git.show(f"{commit}^", path),
             git.show(commit, path),
@@ -169,8 +175,8 @@ class LearningHistory:
                 merged = without(current, before or b"", after)
             if merged is not None:
                 return path, merged if merged or before is not None else None
-        hint = f"Nothing was changed. Go back to a whole earlier state with --to, or edit {path} yourself."
-        raise LearningError(f"{path} was changed since, in the same place.", hint=hint)
+        hint = f"Nothing was changed. Restore a whole earlier state with --to, or edit {path} yourself."
+        raise LearningError(f"{path} was changed since, in the same lines.", hint=hint)
 
     def _read(self, path: str) -> bytes | None:
         target = self._root / path
@@ -191,7 +197,9 @@ class LearningHistory:
                 atomic.replace(target, data)
 
     def _present(self) -> list[str]:
-        """Folders with something in them; git does not know empty ones, nor what a link leads to."""
+        """Returns the folders that are not empty; git tracks neither empty folders nor what links
+        lead to.
+        """
         return [
             name
             for name in KEPT
@@ -200,9 +208,10 @@ class LearningHistory:
 
 
 def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
-    """`current` without what led from `before` to `after`, where each piece of that is still there, once.
+    """Returns `current` without the edits from `before` to `after`, if each is still there exactly
+    once.
 
-    A merge refuses neighbouring lines; in a list of notes, most lines are neighbours.
+    A merge rejects neighbouring lines, and in a list of notes most lines are neighbours.
     """
     was, became, lines = (
         text.splitlines(keepends=True) for text in (before, after, current)
@@ -226,7 +235,7 @@ def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
 
 
 def _commit(git: HistoryGit, title: str, origin: Provenance, present: list[str]) -> str:
-    """Keeps the work tree; empty when it is as the last change left it."""
+    """Commits the work tree. Returns an empty string if nothing changed."""
     known = {
         path.partition("/")[0]
         for path in git.text("ls-files", "-z").split("\0")
@@ -254,7 +263,7 @@ def _commit(git: HistoryGit, title: str, origin: Provenance, present: list[str])
 
 
 def _find(git: HistoryGit, change: str) -> str:
-    """The whole name of a change."""
+    """Returns the full hash of a change."""
     fit = change.isalnum() and len(change) >= 4
     commit = (
         git.text("rev-parse", "--verify", "-q", f"{change}^{{commit}}", may_fail=True)
@@ -263,7 +272,7 @@ def _find(git: HistoryGit, change: str) -> str:
     )
     if not commit:
         raise LearningError(
-            f"There is no change {change!r}.", hint="See the names with `history`."
+            f"There is no change {change!r}.", hint="List the changes with `history`."
         )
     return commit
 

@@ -1,6 +1,7 @@
-"""A git repository of our own inside the home, cut off from the user's git settings and hooks.
+"""A private git repository inside the home, independent of the user's git settings and hooks.
 
-Its work tree is the home, of which it sees `memories/` and `skills/` alone. One process uses it at a time.
+Its work tree is the home, but it tracks only `memories/` and `skills/`. One process uses it at a
+time.
 """
 
 import contextlib
@@ -14,8 +15,8 @@ from hermes.learning.change import LearningError
 from hermes.primitives.file_lock import FileLock
 
 KEPT = ("memories", "skills")
-_LOCK_TIMEOUT_S = 20.0  # seconds for another process to let go
-_GIT_TIMEOUT_S = 60.0  # seconds after which git is given up on
+_LOCK_TIMEOUT_S = 20.0  # for another process to release the lock
+_GIT_TIMEOUT_S = 60.0  # for one git command
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -42,7 +43,7 @@ _FILES = {
 
 
 class HistoryRepository:
-    """The folder of the history. `locked` makes it if needed and lets one user in at a time."""
+    """The repository's folder. `locked` creates it if needed and gives exclusive access."""
 
     def __init__(
         self, root: Path, folder: Path, environment: Mapping[str, str]
@@ -57,17 +58,17 @@ class HistoryRepository:
 
     @property
     def usable(self) -> bool:
-        """Whether there is a git to work with."""
+        """Whether git is installed."""
         return bool(self._git)
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever kept."""
+        """Whether anything was ever committed."""
         return (self._folder / "config").exists()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator["HistoryGit"]:
-        """The repository, for this caller alone. A lock that a killed git left is a leftover, and goes."""
+        """Opens the repository exclusively. Removes a lock file that a killed git left behind."""
         if not self._git:
             raise LearningError(
                 "There is no history: git is not installed.",
@@ -98,26 +99,26 @@ class HistoryRepository:
             return git_folder.take_lock(self._folder, _LOCK_TIMEOUT_S)
         except git_folder.Busy as error:
             raise LearningError(
-                "Another process kept the history of memory and skills busy for too long.",
-                hint="Try again when it is done.",
+                "Another process has been using the history of memory and skills for too long.",
+                hint="Try again when that process is done.",
             ) from error
 
 
 def _unusable(folder: Path, error: OSError) -> LearningError:
     return LearningError(
-        f"The history can't be used ({error.strerror}).", hint=f"Look at {folder}."
+        f"The history can't be used ({error.strerror}).", hint=f"Check {folder}."
     )
 
 
 class HistoryGit:
-    """A repository while its lock is held."""
+    """The repository while its lock is held."""
 
     def __init__(self, root: Path, git: git_folder.GitRunner) -> None:
         self._root = root
         self._git = git
 
     def run(self, *arguments: str, given: bytes = b"", may_fail: bool = False) -> bytes:
-        """Runs git and returns what it wrote."""
+        """Runs git and returns its output."""
         done = self._run(arguments, given)
         if done.returncode and not may_fail:
             raise LearningError(
@@ -127,7 +128,7 @@ class HistoryGit:
         return done.stdout if not done.returncode else b""
 
     def text(self, *arguments: str, may_fail: bool = False) -> str:
-        """The same as text, without the last line end."""
+        """Runs git and returns its output as text, without the last newline."""
         return (
             self.run(*arguments, may_fail=may_fail)
             .decode(errors="replace")
@@ -135,12 +136,12 @@ class HistoryGit:
         )
 
     def show(self, commit: str, path: str) -> bytes | None:
-        """A file as it was; None when there was none."""
+        """Returns a file of a commit; None if it does not exist there."""
         done = self._run(("cat-file", "blob", f"{commit}:{path}"), b"")
         return None if done.returncode else done.stdout
 
     def merge(self, current: bytes, base: bytes, other: bytes) -> bytes | None:
-        """What `other` changed in `base`, done to `current`; None when both changed the same lines."""
+        """Applies the changes from `base` to `other` to `current`; None if both changed the same lines."""
         with tempfile.TemporaryDirectory(dir=self._git.folder) as folder:
             names = [Path(folder) / name for name in ("current", "base", "other")]
             for path, data in zip(names, (current, base, other), strict=True):

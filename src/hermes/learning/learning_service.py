@@ -1,4 +1,4 @@
-"""`LearningService`: memory, skills, proposals and their history of one home, and the rules of who may change what."""
+"""The memory, skills, proposals and history of one home, and the rules on who may change what."""
 
 import hashlib
 import re
@@ -31,14 +31,14 @@ PREFIX = "skill:"
 
 
 class SkillCommand(msgspec.Struct, frozen=True):
-    """A skill as a slash command: `name` is what follows the slash."""
+    """A skill as a slash command. `name` is what follows the slash."""
 
     name: str
     description: str
 
 
 class LearningService:
-    """Everything that is learned in one home. Making one touches no file."""
+    """Everything learned in one home. Creating it reads no file."""
 
     def __init__(
         self,
@@ -57,18 +57,21 @@ class LearningService:
         self.proposals = Proposals(proposals, clock)
 
     def now(self) -> float:
-        """The time, by the clock that changes are dated with."""
+        """Returns the time by which changes are dated."""
         return self._clock.now()
 
     def prompt(self) -> str:
-        """What a new session is told: a snapshot of the memory, and which skills there are."""
+        """Returns the part of a new session's prompt with the memory and the list of skills."""
         return "\n\n".join(
             part for part in (self.memory.snapshot(), self.skills.index()) if part
         )
 
     def commands(self, reserved: Collection[str] = ()) -> list[SkillCommand]:
-        """Each skill that is offered, as a slash command. One that a surface's own command is called like is behind
-        `skill:`, where every skill can be found."""
+        """Returns each enabled skill as a slash command.
+
+        A skill with the name of a built-in command is called with the prefix `skill:`, which works
+        for every skill.
+        """
         offered = [skill for skill in self.skills.all() if skill.offered]
         return [
             SkillCommand(
@@ -79,9 +82,10 @@ class LearningService:
         ]
 
     def called(self, line: str, reserved: Collection[str] = ()) -> str | None:
-        """What is said to the model by `/name words`: the line, and the skill behind it. None when that names no skill.
+        """Returns the message for `/name text`: the line and the skill's content. None if it names
+        no skill.
 
-        Counts as a use. Raises LearningError for a skill that can't be read.
+        Counts as a use. Raises LearningError for a skill that cannot be read.
         """
         first = line.split(None, 1)[0] if line.startswith("/") else ""
         name = first[1:].removeprefix(PREFIX)
@@ -94,10 +98,10 @@ class LearningService:
             return None
         text = self.skills.view(name).replace("</skill", "<\\/skill")
         self.skills.records.used(name, "command", self.now())
-        return f'{line.rstrip()}\n\n<skill name="{name}">\nThe person calls this skill. Follow it.\n\n{text}\n</skill>'
+        return f'{line.rstrip()}\n\n<skill name="{name}">\nThe user called this skill. Follow it.\n\n{text}\n</skill>'
 
     def preview(self, change: Change) -> str:
-        """What a change would do. Raises LearningError when it can't be made."""
+        """Returns the diff that a change would make. Raises LearningError if it cannot be made."""
         match change:
             case MemoryChange():
                 return self.memory.preview(change)
@@ -117,30 +121,30 @@ class LearningService:
                 assert_never(change)
 
     def is_users(self, change: Change) -> bool:
-        """Whether it would change what the user wrote or pinned."""
+        """Returns whether a change would affect what the user wrote or pinned."""
         return isinstance(change, SkillChange) and self.skills.is_users(change.name)
 
     def propose(self, change: Change, origin: Provenance, why: str = "") -> Proposal:
-        """Keeps a change for the user to decide about."""
+        """Saves a change for the user to review."""
         return self.proposals.add(change, origin, why=why, diff=self.preview(change))
 
     def approve(self, name: str) -> Proposal:
-        """Makes a proposed change. Raises LearningError when it does not fit any more; then it still waits."""
+        """Makes a proposed change. Raises LearningError if it no longer applies; it then stays pending."""
         proposal = self._waiting(name)
         applied = self.apply(proposal.change, proposal.origin)
         return self.proposals.decide(proposal, "approved", applied.hash)
 
     def reject(self, name: str) -> Proposal:
-        """Puts a proposed change aside for good."""
+        """Rejects a proposed change for good."""
         return self.proposals.decide(self._waiting(name), "rejected")
 
     def revert(self, change: str, under: str, *, whole: bool = False) -> RevertReport:
-        """Takes one change back, or with `whole` goes back to how everything below `under` was after it."""
+        """Reverts one change, or with `whole` restores everything below `under` to its state after it."""
         undo = self.history.restore if whole else self.history.revert
         with (
             self.memory.locked(),
             self.skills.locked(),
-        ):  # nobody writes between its reading and its writing
+        ):  # locked, so that nobody writes between reading and writing
             untouched = self.skills.untouched()
             reverted = undo(change, under, Provenance("user"))
             touched = {
@@ -172,10 +176,10 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
     bundled: Path = BUNDLED,
     person: str = "",
 ) -> LearningService:
-    """Puts the parts together. Touches no file, unless a memory elsewhere is named, whose key is read.
+    """Builds the service. Reads no file, except the key of an external memory if one is set.
 
-    A `person` is somebody else than the user whose home it is: their memory and what is proposed for it are apart, and
-    a memory elsewhere, which is the user's, is not theirs.
+    A `person` is somebody other than the home's user: their memory and its proposals are separate,
+    and they do not share the user's external memory.
     """
     clock = clock or SystemClock()
     folder = home.root / "learning"
@@ -200,6 +204,6 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
 
 
 def folder_of(person: str) -> str:
-    """The name of a person's folder: readable, and nobody else's."""
+    """Returns the name of a person's folder: readable and unique."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", person).strip("-")[:40]
     return f"{plain}-{hashlib.sha256(person.encode()).hexdigest()[:8]}"

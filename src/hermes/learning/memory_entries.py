@@ -1,6 +1,6 @@
-"""A memory file as people write it: list items, paragraphs, or notes parted by `§`. Headings and comments stay.
+"""Parses a memory file as people write it: list items, paragraphs, or notes separated by `§`.
 
-Editing one note leaves every other byte of the file as it was.
+Headings and comments stay. Editing one note leaves every other byte of the file as it was.
 """
 
 import re
@@ -15,7 +15,7 @@ _FENCE = r"\s*(?:```|~~~)"
 
 
 class Note(msgspec.Struct, frozen=True):
-    """One note: which lines it takes (`last` not included), and what it says."""
+    """One note: its lines (`last` excluded) and its text."""
 
     first: int
     last: int
@@ -23,7 +23,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Notes:
-    """The text of a memory file, and the notes in it."""
+    """The text of a memory file, and its notes."""
 
     def __init__(self, text: str) -> None:
         self._lines = text.removesuffix("\n").split("\n") if text else []
@@ -36,13 +36,13 @@ class Notes:
         return "\n".join(self._lines) + "\n" if self._lines else ""
 
     def find(self, piece: str) -> list[Note]:
-        """The notes with this piece in them, however it is spaced; one that says exactly this comes alone."""
+        """Returns the notes that contain a text, ignoring whitespace. An exact match is returned alone."""
         wanted = _flat(piece)
         exact = [note for note in self.notes if _flat(note.text) == wanted]
         return exact or [note for note in self.notes if wanted in _flat(note.text)]
 
     def added(self, text: str) -> "Notes":
-        """With a new note at the end, in the manner of the file."""
+        """Returns the file with a new note at the end, in the file's style."""
         lines = [*self._lines]
         while lines and not lines[-1].strip():
             lines.pop()
@@ -61,7 +61,7 @@ class Notes:
         return Notes("\n".join([*lines, *new]))
 
     def replaced(self, note: Note, text: str) -> "Notes":
-        """With another text for a note."""
+        """Returns the file with a note replaced."""
         first = self._lines[note.first]
         mark = re.match(_ITEM, first) if not self._parted else None
         new = _item(mark[0], text) if mark else text.splitlines()
@@ -70,7 +70,7 @@ class Notes:
         )
 
     def removed(self, note: Note) -> "Notes":
-        """Without a note, and without the separator or the blank line it leaves behind."""
+        """Returns the file without a note, and without the separator or blank line it would leave."""
         before, after = self._lines[: note.first], self._lines[note.last :]
         if self._parted:
             if after and after[0].strip() == SEPARATOR:
@@ -95,7 +95,7 @@ class Notes:
                 first = number + 1
 
     def _find(self) -> Iterator[Note]:
-        """List items with what is indented below them, paragraphs, and code as a whole."""
+        """Finds list items with their indented lines, paragraphs and code blocks."""
         place = self._after_front_matter()
         while place < len(self._lines):
             line = self._lines[place]
@@ -109,7 +109,7 @@ class Notes:
                 place = last
 
     def _end(self, first: int) -> int:
-        """Where the note that begins here ends."""
+        """Returns the line after the note that starts here."""
         fenced = re.match(_FENCE, self._lines[first]) is not None
         place = first + 1
         while place < len(self._lines):
@@ -141,7 +141,7 @@ class Notes:
         return self._lines.index("---", 1) + 1
 
     def _after_comment(self, place: int) -> int:
-        """One that is never closed is a line."""
+        """Returns the line after a comment. An unclosed one is a single line."""
         ends = (
             number
             for number in range(place, len(self._lines))

@@ -1,4 +1,4 @@
-"""Changes that wait for the user's word. Each is a file of its own, written whole: a list that survives everything."""
+"""Proposed changes that wait for the user's decision. Each is a file of its own, written atomically."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 
 Status: TypeAlias = Literal["pending", "approved", "rejected"]
-_MAX_DECIDED_PROPOSALS = 300  # proposals that were decided
-_MAX_OPEN_PROPOSALS = 100  # that may wait
+_MAX_DECIDED_PROPOSALS = 300  # decided proposals that are kept
+_MAX_OPEN_PROPOSALS = 100  # pending at once
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """A change, why and by whom it was proposed, what it would do, and what became of it."""
+    """A proposed change: its reason, author, diff and status."""
 
     id: str
     change: Change
@@ -29,7 +29,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     created: float = 0.0
     status: Status = "pending"
     hash: str = ""
-    """Its name in the history, once it was approved."""
+    """Its hash in the history, once approved."""
 
 
 class Proposals:
@@ -40,18 +40,18 @@ class Proposals:
         self._clock = clock
 
     def pending(self) -> list[Proposal]:
-        """What waits, the oldest first."""
+        """Returns the pending proposals, oldest first."""
         return [proposal for proposal in self.all() if proposal.status == "pending"]
 
     def all(self) -> list[Proposal]:
-        """Everything that is known, the oldest first."""
+        """Returns all proposals, oldest first."""
         paths = sorted(
             self._folder.glob("p*.json"), key=lambda path: _number(path.stem)
         )
         return [self._read(path) for path in paths]
 
     def find(self, name: str) -> Proposal:
-        """One by its id."""
+        """Returns a proposal by its id."""
         path = self._folder / f"{name}.json"
         if not _number(name) or not path.is_file():
             raise LearningError(
@@ -62,7 +62,7 @@ class Proposals:
     def add(
         self, change: Change, origin: Provenance, *, why: str, diff: str
     ) -> Proposal:
-        """Keeps a proposal. The same change is not proposed twice, nor again after it was rejected."""
+        """Saves a proposal, unless the same change is already pending or was rejected."""
         with self._locked():
             known = self.all()
             for proposal in known:
@@ -73,7 +73,7 @@ class Proposals:
                 >= _MAX_OPEN_PROPOSALS
             ):
                 raise LearningError(
-                    f"{_MAX_OPEN_PROPOSALS} proposals wait already.",
+                    f"{_MAX_OPEN_PROPOSALS} proposals are already pending.",
                     hint="See: hermes skills proposals",
                 )
             number = max((_number(proposal.id) for proposal in known), default=0) + 1
@@ -90,7 +90,7 @@ class Proposals:
             return proposal
 
     def decide(self, proposal: Proposal, status: Status, change: str = "") -> Proposal:
-        """Writes down what became of it."""
+        """Records a decision."""
         decided = msgspec.structs.replace(proposal, status=status, hash=change)
         with self._locked():
             self._write(decided)

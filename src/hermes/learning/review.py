@@ -1,6 +1,6 @@
-"""A review: when a conversation is due for one, what the reviewer is told, and the changes it collects.
+"""Reviews of a conversation: when one is due, the reviewer's prompt, and the changes it collects.
 
-Nothing is written while a review runs. What it collected lands at its end, each change whole.
+Nothing is written during a review. Its changes are applied at the end, each as a whole.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import AssistantMessage
 
 ALLOWED = frozenset(("memory", "skills_list", "skill_view", "skill_manage"))
-"""The tools that work in a review."""
+"""The tools that a review may use."""
 _SKILL_USE = frozenset(("skill_view", "skill_manage"))
 
 INSTRUCTIONS = """\
@@ -56,7 +56,7 @@ class ReviewCounter:
         self.seq = 0
 
     def add(self, seq: int, event: Event | None) -> None:
-        """Takes in the next row."""
+        """Counts the next row."""
         self.seq = max(self.seq, seq)
         match event:
             case TurnEnded(reason="done"):
@@ -71,19 +71,19 @@ class ReviewCounter:
                 pass
 
     def due(self, turns: int, iterations: int) -> bool:
-        """Whether enough happened. Without a finished turn there is nothing to look back at."""
+        """Returns whether a review is due. It needs at least one finished turn."""
         return self.turns >= turns or (self.turns > 0 and self.iterations >= iterations)
 
 
 class ReviewChanges:
-    """Changes of a running review. Each is checked as it comes; none is written."""
+    """The changes collected by a review. Each is checked as it arrives; none is written."""
 
     def __init__(self, learning: LearningService) -> None:
         self._learning = learning
         self.changes: list[Change] = []
 
     def text_of(self, name: str, path: str) -> str | None:
-        """A file of a skill as the review has left it."""
+        """Returns a file of a skill with the review's changes."""
         for change in reversed(self.changes):
             if isinstance(change, SkillChange) and change.name == name:
                 for file in change.files:
@@ -92,7 +92,7 @@ class ReviewChanges:
         return self._learning.skills.text_of(name, path)
 
     def add(self, change: Change) -> None:
-        """Takes a change in. Raises LearningError for one that can't be made."""
+        """Adds a change. Raises LearningError for one that cannot be made."""
         place = self._place(change)
         earlier = self.changes[place] if place is not None else None
         if isinstance(change, SkillChange) and isinstance(earlier, SkillChange):
@@ -112,7 +112,7 @@ class ReviewChanges:
             self.changes[place] = change
 
     def _place(self, change: Change) -> int | None:
-        """The change of the same skill, or the last one of memory."""
+        """Returns the index of the change to the same skill, or of the last change to memory."""
         for place, earlier in reversed(list(enumerate(self.changes))):
             if (
                 isinstance(change, SkillChange)
@@ -133,17 +133,17 @@ class ReviewChanges:
 
 
 class ReviewOutcome(msgspec.Struct, frozen=True):
-    """What became of a review's changes."""
+    """The result of a review's changes."""
 
     proposals: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
-    """What could be neither made nor proposed, and why."""
+    """Changes that could be neither made nor proposed, and why."""
 
     @property
     def summary(self) -> str:
-        """One line for the user; empty when nothing was learned."""
+        """One line for the user; empty if nothing was learned."""
         if not self.titles:
             return ""
         waits = (
@@ -164,7 +164,7 @@ def settle(
     auto: bool,
     doubt: str,
 ) -> ReviewOutcome:
-    """Lands what a review collected: made if it may be, proposed otherwise."""
+    """Applies a review's changes: made if allowed, otherwise proposed."""
     proposals: list[str] = []
     made: list[str] = []
     titles: list[str] = []
@@ -174,17 +174,15 @@ def settle(
             landed = _land(
                 learning, change, origin, doubt or _reason(learning, change, auto=auto)
             )
-        except (
-            LearningError
-        ) as error:  # somebody changed the same meanwhile, or no more can wait
-            lost.append(f"{change.title} was not kept: {error.message}")
+        except LearningError as error:  # changed meanwhile, or too many are pending
+            lost.append(f"{change.title} was not saved: {error.message}")
             continue
         if isinstance(landed, AppliedChange):
             made.append(landed.hash)
         elif landed.status == "pending":
             proposals.append(landed.id)
         else:
-            continue  # the user has said no to it before
+            continue  # the user rejected it before
         titles.append(change.title)
     return ReviewOutcome(
         tuple(proposals), tuple(filter(None, made)), tuple(titles), tuple(lost)
@@ -194,7 +192,7 @@ def settle(
 def _land(
     learning: LearningService, change: Change, origin: Provenance, why: str
 ) -> AppliedChange | Proposal:
-    """Makes a change that nothing speaks against; what does not work is put to the user."""
+    """Makes a change that is allowed. Proposes it if that fails."""
     if not why:
         try:
             return learning.apply(change, origin)
@@ -205,7 +203,7 @@ def _land(
 
 @contextlib.contextmanager
 def lease(folder: Path) -> Iterator[bool]:
-    """Whether this is the only review of the home now. It ends with its process, however that ends."""
+    """Locks reviews of the home. The lock ends with its process. Yields whether it was free."""
     with FileLock(make_private_folder(folder) / "review.lock") as lock:
         yield lock.try_acquire()
 
@@ -217,7 +215,7 @@ def _reason(learning: LearningService, change: Change, *, auto: bool) -> str:
 
 
 def _together(earlier: SkillChange, later: SkillChange) -> SkillChange:
-    """Two changes of one skill as one; the later one was made on top of the earlier."""
+    """Joins two changes of one skill; the later was made on top of the earlier."""
     if later.retire or earlier.retire:
         return later
     files = {file.path: file for file in earlier.files}

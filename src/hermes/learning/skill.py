@@ -1,4 +1,6 @@
-"""One skill: a folder with a `SKILL.md`, whose front matter says what it is for and whose body says how it is done."""
+"""One skill: a folder with a `SKILL.md`. Its front matter says what the skill is for, its body how
+to do it.
+"""
 
 import hashlib
 import re
@@ -22,7 +24,7 @@ Origin: TypeAlias = Literal["user", "agent", "installed", "bundled"]
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """A skill as the index knows it."""
+    """A skill in the index."""
 
     name: str
     description: str
@@ -31,22 +33,22 @@ class Skill(msgspec.Struct, frozen=True):
     enabled: bool = True
     pinned: bool = False
     problem: str = ""
-    """Why it is not offered; empty when it is."""
+    """Why it is not offered; empty if it is."""
 
     @property
     def offered(self) -> bool:
-        """Whether the model and the user are told of it."""
+        """Whether the model and the user can use it."""
         return self.enabled and not self.problem
 
 
 class SkillHead(msgspec.Struct, frozen=True):
-    """A SKILL.md in its parts."""
+    """A parsed SKILL.md."""
 
     fields: dict[str, object]
     body: str
 
     def field(self, name: str) -> str:
-        """A field of the front matter as one line of text."""
+        """Returns a field of the front matter as one line."""
         value = self.fields.get(name, "")
         return (
             " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
@@ -54,7 +56,7 @@ class SkillHead(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> SkillHead:
-    """Reads a SKILL.md as people write it: what is no proper YAML is read line by line."""
+    """Parses a SKILL.md. Front matter that is not valid YAML is read line by line."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not text.startswith("---\n"):
         return SkillHead({}, text)
@@ -77,11 +79,11 @@ def parse(text: str) -> SkillHead:
 
 
 def problems(text: str, folder_name: str = "") -> list[str]:
-    """What is wrong with a SKILL.md; nothing when it follows the format."""
+    """Returns what is wrong with a SKILL.md; empty if it follows the format."""
     head = parse(text)
     if not head.fields:
         return [
-            "SKILL.md has no front matter: it begins with `---`, name, description, `---`"
+            "SKILL.md has no front matter: it must start with `---`, name, description, `---`"
         ]
     found: list[str] = []
     name, description = head.field("name"), head.field("description")
@@ -92,7 +94,9 @@ def problems(text: str, folder_name: str = "") -> list[str]:
     elif folder_name and name != folder_name:
         found.append(f"the name {name!r} is not that of its folder, {folder_name!r}")
     if not description:
-        found.append("there is no description: say what it does and when to use it")
+        found.append(
+            "the description is missing: say what the skill does and when to use it"
+        )
     elif len(description) > MAX_DESCRIPTION_CHARS:
         found.append(
             f"the description has {len(description):,} characters; at most {MAX_DESCRIPTION_CHARS:,}"
@@ -107,12 +111,12 @@ def problems(text: str, folder_name: str = "") -> list[str]:
 
 
 def is_name(name: str) -> bool:
-    """Whether this can be the name of a skill."""
+    """Returns whether this is a valid name of a skill."""
     return re.fullmatch(_NAME, name) is not None and "--" not in name
 
 
 def require_name(name: str) -> str:
-    """The name, if it can be one."""
+    """Returns the name. Raises LearningError if it is not valid."""
     if not is_name(name):
         hint = "Use lower-case letters, digits and hyphens, at most 64."
         raise LearningError(f"{name!r} can't be the name of a skill.", hint=hint)
@@ -120,7 +124,7 @@ def require_name(name: str) -> str:
 
 
 def safe_path(path: str) -> str:
-    """A path inside a skill, plain and relative. Raises LearningError for anything that could lead elsewhere."""
+    """Returns a relative path inside a skill. Raises LearningError for anything that could lead outside."""
     parts = PurePosixPath(path).parts
     plain = (
         "/".join(parts) == path.removeprefix("./")
@@ -139,13 +143,13 @@ def safe_path(path: str) -> str:
 def read_files(
     folder: Path, *, most_bytes: int = 20_000_000, most_files: int = 500
 ) -> dict[str, bytes]:
-    """All files of a skill's folder. A link, or more than fits, is an error."""
+    """Reads all files of a skill. Raises LearningError for a link or a skill that is too large."""
     found: dict[str, bytes] = {}
     size = 0
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if any(part.startswith(".") for part in PurePosixPath(name).parts):
-            continue  # .git, .DS_Store and what is being written right now
+            continue  # .git, .DS_Store and temporary files
         if path.is_symlink():
             raise LearningError(
                 f"{name} is a link.", hint="A skill holds ordinary files only."
@@ -165,7 +169,7 @@ def read_files(
 def files_diff(
     name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]
 ) -> str:
-    """The difference of two sets of files; of what is not text, only that it differs."""
+    """Returns the diff of two sets of files; of binary files only that they differ."""
     parts: list[str] = []
     for path in sorted({*before, *after}):
         old, new = before.get(path, b""), after.get(path, b"")
@@ -186,7 +190,7 @@ def files_diff(
 
 
 def tree_hash(files: Mapping[str, bytes]) -> str:
-    """One name for all files of a skill: the same files give the same name."""
+    """Returns a hash over all files of a skill."""
     total = hashlib.sha256()
     for name, data in sorted(files.items()):
         total.update(f"{name}\0{len(data)}\0".encode())

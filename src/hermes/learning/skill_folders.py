@@ -1,4 +1,4 @@
-"""Where skills lie: folders with a SKILL.md, what their heads say, and the archive of those that were retired."""
+"""The folders of skills, their front matter, and the archive of retired skills."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ _HEAD_BYTES = 16_384
 
 
 class Archived(msgspec.Struct, frozen=True):
-    """A skill in the archive: `name` is its folder there, which has a number behind it when there were several."""
+    """A skill in the archive. `name` is its folder there, with a number if there are several."""
 
     name: str
     skill: str
@@ -27,7 +27,7 @@ class Archived(msgspec.Struct, frozen=True):
 
 
 def list_skill_folders(root: Path) -> Iterator[Path]:
-    """Folders with a SKILL.md: directly below, or one level deeper, where people keep them by subject."""
+    """Returns the folders with a SKILL.md: directly below, or one level deeper in a category."""
     if not root.is_dir():
         return
     for folder in sorted(root.iterdir()):
@@ -42,7 +42,7 @@ def list_skill_folders(root: Path) -> Iterator[Path]:
 
 
 def own_folder(root: Path, name: str) -> Path:
-    """The folder of the user's skill of that name; where it would be made when there is none."""
+    """Returns the folder of the user's skill of that name; where it would be created if there is none."""
     direct = root / name
     if (direct / MAIN).is_file() or direct.is_symlink():
         return direct
@@ -54,7 +54,7 @@ def own_folder(root: Path, name: str) -> Path:
 def read_head(
     folder: Path, records: Mapping[str, SkillRecord], origin: Origin | None
 ) -> Skill:
-    """What the index knows of a skill: the front matter alone is read."""
+    """Reads the front matter of a skill for the index."""
     try:
         with (folder / MAIN).open("rb") as file:
             head = parse(file.read(_HEAD_BYTES).decode("utf-8", "replace"))
@@ -83,7 +83,7 @@ def read_head(
 
 
 def archive(root: Path, name: str) -> None:
-    """Moves a skill aside. It is not deleted, and `restore` or the history can bring it back."""
+    """Moves a skill to the archive. `restore` or the history can bring it back."""
     make_private_folder(root / ARCHIVE)
     place, number = root / ARCHIVE / name, 1
     while place.exists():
@@ -94,7 +94,7 @@ def archive(root: Path, name: str) -> None:
 
 
 def archived(root: Path) -> list[Archived]:
-    """What is in the archive, the last one first."""
+    """Returns the archived skills, newest first."""
     found: list[Archived] = []
     for folder in list_skill_folders(root / ARCHIVE):
         with (folder / MAIN).open("rb") as file:
@@ -109,7 +109,7 @@ def archived(root: Path) -> list[Archived]:
 
 
 def restore(root: Path, name: str) -> str:
-    """Puts a retired skill back in its place: the one of that folder, or the last of that name. Returns its name."""
+    """Restores a retired skill by its folder, or the newest of that name. Returns its name."""
     known = archived(root)
     found = next((one for one in known if one.name == name), None) or next(
         (one for one in known if one.skill == name), None
@@ -122,8 +122,8 @@ def restore(root: Path, name: str) -> str:
     target = own_folder(root, require_name(found.skill))
     if target.exists():
         raise LearningError(
-            f"There is a skill {found.skill} already.",
-            hint="Nothing was changed. Retire or rename that one first.",
+            f"A skill {found.skill} already exists.",
+            hint="Nothing was changed. Retire or rename the existing skill first.",
         )
     shutil.move(root / ARCHIVE / found.name, target)
     return found.skill

@@ -1,4 +1,4 @@
-"""Installing a skill from elsewhere: first a plan with everything a person should see, then the deed."""
+"""Installs a skill from a source, in two steps: a plan for the person to read, then the installation."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ from hermes.learning.skill_source import SkillSource
 
 
 class InstallPlan(msgspec.Struct, frozen=True):
-    """What would be installed: its files and their hash, what was found in them, and what would change."""
+    """What would be installed: the files, their hash, the findings in them, and the diff."""
 
     name: str
     source: str
@@ -31,31 +31,31 @@ class InstallPlan(msgspec.Struct, frozen=True):
 
     @property
     def dangers(self) -> list[SkillFinding]:
-        """What speaks against it."""
+        """The findings that block the installation."""
         return [finding for finding in self.findings if finding.level == "danger"]
 
 
 def plan(
-    library: SkillLibrary, parcel: SkillSource, *, skill: str = "", expected: str = ""
+    library: SkillLibrary, source: SkillSource, *, skill: str = "", expected: str = ""
 ) -> InstallPlan:
-    """Looks at a parcel. `skill` names one of several in it; `expected` is the hash that it must have."""
-    name, files = _choose(parcel, skill)
+    """Examines a source. `skill` names one of several in it; `expected` is the hash it must have."""
+    name, files = _choose(source, skill)
     require_name(name)
     if wrong := problems(files[MAIN].decode("utf-8", "replace")):
         raise LearningError(
-            f"{name} is not a proper skill: {'; '.join(wrong)}.",
+            f"{name} is not a valid skill: {'; '.join(wrong)}.",
             hint="Nothing was installed.",
         )
     digest = tree_hash(files)
     if expected and not digest.startswith(expected.removeprefix("sha256:").lower()):
         raise LearningError(
-            f"These are not the files you meant: their hash is sha256:{digest}.",
+            f"These are not the expected files: their hash is sha256:{digest}.",
             hint="Nothing was installed.",
         )
     before = _installed(library, name)
     return InstallPlan(
         name,
-        parcel.source,
+        source.source,
         files,
         digest,
         scan_files(files),
@@ -67,7 +67,7 @@ def plan(
 def install(
     library: SkillLibrary, chosen: InstallPlan, *, despite_dangers: bool = False
 ) -> AppliedChange:
-    """Puts the skill in place, pinned by its hash."""
+    """Installs the skill, pinned by its hash."""
     if chosen.dangers and not despite_dangers:
         hint = "Nothing was installed. Read the files; if you are sure, install with --despite-dangers."
         raise LearningError(
@@ -77,7 +77,7 @@ def install(
 
 
 def altered(library: SkillLibrary, name: str) -> bool:
-    """Whether an installed skill is no longer what was installed."""
+    """Returns whether an installed skill differs from what was installed."""
     record = library.records.get(name)
     return (
         record.origin == "installed"
@@ -85,11 +85,11 @@ def altered(library: SkillLibrary, name: str) -> bool:
     )
 
 
-def _choose(parcel: SkillSource, wanted: str) -> tuple[str, dict[str, bytes]]:
-    found = parcel.skills()
+def _choose(source: SkillSource, wanted: str) -> tuple[str, dict[str, bytes]]:
+    found = source.skills()
     if not found:
         raise LearningError(
-            f"There is no SKILL.md in {parcel.source}.", hint="Nothing was installed."
+            f"There is no SKILL.md in {source.source}.", hint="Nothing was installed."
         )
     if wanted:
         if wanted not in found:
@@ -99,9 +99,9 @@ def _choose(parcel: SkillSource, wanted: str) -> tuple[str, dict[str, bytes]]:
                 hint=f"Nothing was installed. It has: {known}",
             )
         return wanted, found[wanted]
-    if MAIN in parcel.files:
+    if MAIN in source.files:
         name = next(
-            name for name, files in found.items() if files[MAIN] == parcel.files[MAIN]
+            name for name, files in found.items() if files[MAIN] == source.files[MAIN]
         )
         return name, found[name]
     if len(found) > 1:

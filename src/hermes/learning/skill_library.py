@@ -1,4 +1,4 @@
-"""The skills of one home, with those that come along with Hermes: the index, reading one, and changing one."""
+"""The skills of one home and those bundled with Hermes: the index, and reading and changing a skill."""
 
 import contextlib
 import difflib
@@ -48,11 +48,11 @@ STAGING = ".staging"
 _MAX_FILE_BYTES = 200_000
 _MAX_LISTED_FILES = 50
 _MAX_INDEXED_SKILLS = 80
-_INDEX_DESCRIPTION_CHARS = 75  # characters of a description
+_INDEX_DESCRIPTION_CHARS = 75  # of a description
 
 
 class SkillLibrary:
-    """Finds skills, reads them for the model, and changes them."""
+    """Finds, reads and changes skills."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SkillLibrary:
         self.records = records
 
     def all(self) -> list[Skill]:
-        """Every skill by name; one of the user's own comes before one that came along."""
+        """Returns every skill by name. The user's own takes precedence over a bundled one."""
         records = self.records.all()
         found: dict[str, Skill] = {}
         for folder in list_skill_folders(self._folder):
@@ -87,14 +87,14 @@ class SkillLibrary:
 
     @cached_property
     def _carried(self) -> list[Skill]:
-        """Those that came with the program, read once: every new session has them in its prompt."""
+        """Returns the bundled skills, read once: every new session has them in its prompt."""
         return [
             read_head(folder, {}, "bundled")
             for folder in list_skill_folders(self._bundled)
         ]
 
     def find(self, name: str) -> Skill:
-        """One skill. Raises LearningError with the nearest name when there is none."""
+        """Returns a skill. Raises LearningError with the nearest name if there is none."""
         skills = {skill.name: skill for skill in self.all()}
         if name in skills:
             return skills[name]
@@ -105,7 +105,7 @@ class SkillLibrary:
         )
 
     def index(self) -> str:
-        """The part of the system prompt that says which skills there are; empty when there is none."""
+        """Returns the part of the system prompt that lists the skills; empty if there are none."""
         offered = [skill for skill in self.all() if skill.offered]
         if not offered:
             return ""
@@ -119,7 +119,7 @@ class SkillLibrary:
         return "\n".join([head, *lines])
 
     def listing(self) -> str:
-        """All skills that are offered, one per line."""
+        """Returns all enabled skills, one per line."""
         lines = [
             f"{skill.name}: {skill.description}"
             for skill in self.all()
@@ -128,7 +128,7 @@ class SkillLibrary:
         return "\n".join(lines) or "no skills yet"
 
     def view(self, name: str, file: str = "") -> str:
-        """The text of a skill, or one of its files. What looks injected is not shown."""
+        """Returns the text of a skill or of one of its files, unless it looks injected."""
         skill = self.find(name)
         if not skill.offered:
             raise LearningError(
@@ -144,8 +144,8 @@ class SkillLibrary:
         text = files[path][:_MAX_FILE_BYTES].decode("utf-8", "replace")
         if skill.origin != "bundled" and (why := scan(text)):
             raise LearningError(
-                f"{path} of the skill {name} is not shown: it looks like it carries injected instructions ({why}).",
-                hint="Tell the user; they can look with: hermes skills check",
+                f"{path} of the skill {name} is not shown: it seems to contain injected instructions ({why}).",
+                hint="Tell the user to run: hermes skills check",
             )
         others = sorted(set(files) - {MAIN})
         about = f"read them with skill_view; commands find them in {skill.folder}"
@@ -157,7 +157,9 @@ class SkillLibrary:
         return f"{parse(text).body.strip() if path == MAIN else text}{more}"
 
     def is_users(self, name: str) -> bool:
-        """Whether a skill is one the user wrote, changed, pinned or chose: what there is may only be proposed to."""
+        """Returns whether the user wrote, changed, pinned or installed a skill; changes to it are
+        only proposed.
+        """
         try:
             skill = self.find(name)
         except LearningError:
@@ -167,27 +169,29 @@ class SkillLibrary:
         return not self.is_as_written(name)
 
     def is_as_written(self, name: str) -> bool:
-        """Whether the files of a skill are what Hermes last wrote; what can't be read is somebody else's doing."""
+        """Returns whether a skill's files are as Hermes last wrote them. Unreadable files count as
+        changed.
+        """
         try:
             return tree_hash(self._current(name)) == self.records.get(name).hash
         except LearningError:
             return False
 
     def text_of(self, name: str, path: str) -> str | None:
-        """A file of a skill as it is now; None when there is none."""
+        """Returns a file of a skill; None if it does not exist."""
         with contextlib.suppress(LearningError):
             data = read_files(self.find(name).folder).get(path)
             return None if data is None else data.decode("utf-8", "replace")
         return None
 
     def preview(self, change: SkillChange) -> str:
-        """What the change would do, as a difference. Raises LearningError when it can't be made."""
+        """Returns the diff that a change would make. Raises LearningError if it cannot be made."""
         return self._diff(change, *self._plan(change))
 
     def apply(
         self, change: SkillChange, origin: Provenance, title: str = ""
     ) -> AppliedChange:
-        """Makes the change, whole."""
+        """Makes the change as a whole."""
         with self.locked():
             self._history.settle()
             before, after = self._plan(change)
@@ -204,7 +208,7 @@ class SkillLibrary:
     def install(
         self, name: str, files: Mapping[str, bytes], source: str
     ) -> AppliedChange:
-        """Puts the files of a skill from elsewhere in place of what is there by that name."""
+        """Replaces a skill by files from a source."""
         with self.locked():
             self._history.settle()
             before = self._current(name)
@@ -219,11 +223,11 @@ class SkillLibrary:
         return AppliedChange(kept, "")
 
     def archived(self) -> list[Archived]:
-        """Skills that were retired, the last one first."""
+        """Returns the retired skills, newest first."""
         return skill_folders.archived(self._folder)
 
     def restore(self, name: str) -> Skill:
-        """Brings a retired skill back, and gives it as long to be used as a new one."""
+        """Restores a retired skill. Its time without use starts again."""
         with self.locked():
             self._history.settle()
             skill = skill_folders.restore(self._folder, name)
@@ -239,7 +243,7 @@ class SkillLibrary:
     def set(
         self, name: str, *, enabled: bool | None = None, pinned: bool | None = None
     ) -> Skill:
-        """Switches a skill on or off, or pins it, so that only the user changes it."""
+        """Enables, disables or pins a skill. Only the user can change a pinned one."""
         self.find(name)
 
         def change(record: SkillRecord) -> SkillRecord:
@@ -254,20 +258,20 @@ class SkillLibrary:
         return self.find(name)
 
     def untouched(self) -> frozenset[str]:
-        """Skills that Hermes wrote and nobody else has changed."""
+        """Returns the skills that Hermes wrote and nobody else has changed."""
         records = self.records.all()
         own = (name for name, record in records.items() if record.origin == "agent")
         return frozenset(filter(self.is_as_written, own))
 
     def rewritten(self, name: str) -> None:
-        """The user has put such a skill back to an earlier state: that state is Hermes' again."""
+        """Records that the user restored a skill to an earlier state by Hermes, which is Hermes' again."""
         digest = tree_hash(self._current(name))
         self.records.change(
             name, lambda record: msgspec.structs.replace(record, hash=digest)
         )
 
     def _plan(self, change: SkillChange) -> tuple[dict[str, bytes], dict[str, bytes]]:
-        """The files of the skill before and after. What changed since the change was thought up is merged."""
+        """Returns the skill's files before and after. Merges edits made since the change was prepared."""
         require_name(change.name)
         before = self._current(change.name)
         if change.retire:
@@ -302,8 +306,8 @@ class SkillLibrary:
             if merged is not None:
                 return merged.encode()
         raise LearningError(
-            f"{file.path} of the skill {name} is not what it was when this change was made.",
-            hint="Nothing was changed. Read it again, then make the change anew.",
+            f"{file.path} of the skill {name} changed after this change was prepared.",
+            hint="Nothing was changed. Read the file again, then repeat the change.",
         )
 
     def _diff(
@@ -326,7 +330,9 @@ class SkillLibrary:
     def _write(
         self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]
     ) -> None:
-        """A new skill appears whole. Of one that is there, SKILL.md changes last: its words name the other files."""
+        """Writes the files. A new skill appears as a whole; SKILL.md changes last, since it names
+        the others.
+        """
         folder = own_folder(self._folder, name)
         if folder.is_symlink():
             raise LearningError(
@@ -345,7 +351,7 @@ class SkillLibrary:
                 (folder / path).unlink(missing_ok=True)
             return
         stage = self._folder / STAGING / name
-        shutil.rmtree(stage, ignore_errors=True)  # what a killed process left
+        shutil.rmtree(stage, ignore_errors=True)  # left by a killed process
         _put_files(stage, after)
         stage.rename(folder)
 
@@ -356,7 +362,7 @@ class SkillLibrary:
         after: Mapping[str, bytes],
         origin: Provenance,
     ) -> None:
-        """Who a skill belongs to after a change."""
+        """Records who owns a skill after a change."""
         digest, now = tree_hash(after), self._clock.now()
         if not before:
             kind = "user" if origin.by == "user" else "agent"
@@ -370,7 +376,7 @@ class SkillLibrary:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """The folder, for this caller alone."""
+        """Locks the folder for this caller."""
         make_private_folder(self._folder)
         try:
             with atomic.locked(self._folder / "skills"):
@@ -394,7 +400,7 @@ def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
         )
     if wrong := problems(files[MAIN].decode("utf-8", "replace"), name):
         raise LearningError(
-            f"SKILL.md is not right: {'; '.join(wrong)}.", hint="Nothing was changed."
+            f"SKILL.md is not valid: {'; '.join(wrong)}.", hint="Nothing was changed."
         )
     if len(files) > _MAX_LISTED_FILES or any(
         len(data) > _MAX_FILE_BYTES for data in files.values()
@@ -406,7 +412,7 @@ def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
     dangers = [finding for finding in scan_files(files) if finding.level == "danger"]
     if dangers:
         raise LearningError(
-            f"The skill was not kept: {dangers[0]}.", hint="Nothing was changed."
+            f"The skill was not saved: {dangers[0]}.", hint="Nothing was changed."
         )
 
 

@@ -1,4 +1,4 @@
-"""What Hermes knows of skills beyond their files: where one came from, whether it is on, and how often it was used."""
+"""Records about skills: where each came from, whether it is enabled, and how often it was used."""
 
 import threading
 from collections.abc import Callable
@@ -16,11 +16,11 @@ _T = TypeVar("_T")
 
 
 class SkillRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a skill came from, and what the user wants of it."""
+    """Where a skill came from, and the user's choices for it."""
 
     origin: Literal["user", "agent", "installed"] = "user"
     hash: str = ""
-    """Its files as Hermes last wrote them; others mean that the user changed them."""
+    """The hash of its files as Hermes last wrote them; another one means that the user changed them."""
     source: str = ""
     created: float = 0.0
     enabled: bool = True
@@ -28,7 +28,7 @@ class SkillRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SkillUse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How often a skill was read by the model and called by the user, and when it last was."""
+    """How often the model read a skill and the user called it, and when last."""
 
     views: int = 0
     commands: int = 0
@@ -36,18 +36,18 @@ class SkillUse(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SkillRecords:
-    """Two small files in the home's `learning` folder."""
+    """The records, in two small files of the home's `learning` folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.Lock()
 
     def all(self) -> dict[str, SkillRecord]:
-        """Every record by the skill's name."""
+        """Returns every record by the skill's name."""
         return _read(self._folder / "skills.json", dict[str, SkillRecord])
 
     def get(self, name: str) -> SkillRecord:
-        """The record of a skill; without one it is the user's own."""
+        """Returns a skill's record. A skill without one is the user's own."""
         return self.all().get(name, SkillRecord())
 
     def change(
@@ -63,7 +63,7 @@ class SkillRecords:
         )
 
     def uses(self) -> dict[str, SkillUse]:
-        """How each skill was used."""
+        """Returns how each skill was used."""
         return _read(self._folder / "usage.json", dict[str, SkillUse])
 
     def used(self, name: str, kind: Literal["view", "command"], now: float) -> None:
@@ -114,5 +114,5 @@ def _read(path: Path, kind: type[dict[str, _T]]) -> dict[str, _T]:
     except (OSError, msgspec.MsgspecError) as error:
         raise LearningError(
             f"{path} can't be read ({error}).",
-            hint="Move it away; skills themselves are safe.",
+            hint="Move the file away; the skills themselves are safe.",
         ) from error

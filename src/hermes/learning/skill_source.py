@@ -1,6 +1,7 @@
-"""Skills from elsewhere: a folder, an archive or a git address becomes files in memory. Nothing of it is ever run.
+"""Reads skills from a folder, an archive or a git address into memory. Never runs anything.
 
-Names that lead elsewhere, links, devices and archives that unpack to more than a skill may have are refused.
+Rejects names that lead outside, links, devices, and archives that unpack to more than a skill may
+have.
 """
 
 import io
@@ -19,7 +20,7 @@ from hermes.learning.skill import MAIN, parse, read_files, safe_path
 
 MAX_SKILL_BYTES = 20_000_000
 MAX_SKILL_FILES = 500
-MAX_UNPACKED_BYTES = 2 * MAX_SKILL_BYTES  # with the headers around the files
+MAX_UNPACKED_BYTES = 2 * MAX_SKILL_BYTES  # including headers
 MAX_ARCHIVE_ENTRIES = 5_000
 MAX_CLONE_BYTES = 200_000_000
 _PROTOCOLS = "https:ssh:git:file"
@@ -28,13 +29,13 @@ _REFUSED = "Nothing was installed."
 
 
 class SkillSource(msgspec.Struct, frozen=True):
-    """Files as they came, by path, and where from."""
+    """The files by path, and where they came from."""
 
     files: dict[str, bytes]
     source: str
 
     def skills(self) -> dict[str, dict[str, bytes]]:
-        """The skills in it, by name, each with its own files."""
+        """Returns the skills in it by name, each with its own files."""
         found: dict[str, dict[str, bytes]] = {}
         for path in self.files:
             place = PurePosixPath(path)
@@ -54,10 +55,10 @@ class SkillSource(msgspec.Struct, frozen=True):
         return found
 
 
-def open_parcel(
+def open_skill_source(
     source: str, *, git: str = "", environment: Mapping[str, str] | None = None
 ) -> SkillSource:
-    """The files at `source`: a folder, a .zip or .tar.* file, or an address that git understands."""
+    """Reads the files at `source`: a folder, a .zip or .tar.* file, or a git address."""
     path = Path(source).expanduser()
     if path.is_dir():
         return SkillSource(read_files(path), str(path.resolve()))
@@ -68,14 +69,14 @@ def open_parcel(
         files = _clone(address, git, environment or {})
         return SkillSource(
             _below(files, below), re.sub(r"(?<=://)[^/@\s]*@", "", source)
-        )  # a token is nobody's business
+        )  # hide a token in the address
     raise LearningError(
         f"There is no folder, file or address {source!r}.", hint=_REFUSED
     )
 
 
 def read_archive(path: Path) -> dict[str, bytes]:
-    """The ordinary files of an archive."""
+    """Reads the regular files of an archive."""
     data = path.read_bytes() if path.stat().st_size <= MAX_SKILL_BYTES else b""
     if not data:
         raise LearningError(
@@ -85,20 +86,21 @@ def read_archive(path: Path) -> dict[str, bytes]:
 
 
 def unpacked(data: bytes) -> dict[str, bytes]:
-    """Unpacks in memory, counting what really comes out, not what the archive says."""
+    """Unpacks in memory, counting the actual bytes instead of trusting the archive."""
     files: dict[str, bytes] = {}
     size = number = 0
     try:
         for name, content in _zip(data) if data[:2] == b"PK" else _tar(data):
             plain = _plain(name)
-            size, number = size + len(content), number + 1  # also of what is left out
+            size, number = size + len(content), number + 1  # including skipped files
             if (
                 size > MAX_SKILL_BYTES
                 or number > MAX_ARCHIVE_ENTRIES
                 or len(files) > MAX_SKILL_FILES
             ):
                 raise LearningError(
-                    "The archive unpacks to more than a skill may have.", hint=_REFUSED
+                    "The archive unpacks to more than the limit for a skill.",
+                    hint=_REFUSED,
                 )
             if not plain:
                 continue
@@ -162,7 +164,7 @@ def _tar(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _uncompressed(data: bytes) -> bytes:
-    """A tar file as it is inside: headers and folders, which nobody counts later, are bounded here with the rest."""
+    """Decompresses a tar file, with a bound that includes headers and folders."""
     import bz2
     import gzip
     import lzma
@@ -177,7 +179,7 @@ def _uncompressed(data: bytes) -> bytes:
         plain = file.read(MAX_UNPACKED_BYTES + 1)
     if len(plain) > MAX_UNPACKED_BYTES:
         raise LearningError(
-            "The archive unpacks to more than a skill may have.", hint=_REFUSED
+            "The archive unpacks to more than the limit for a skill.", hint=_REFUSED
         )
     return plain
 
@@ -185,13 +187,13 @@ def _uncompressed(data: bytes) -> bytes:
 def _bounded(data: bytes) -> bytes:
     if len(data) > MAX_SKILL_BYTES:
         raise LearningError(
-            "The archive unpacks to more than a skill may have.", hint=_REFUSED
+            "The archive unpacks to more than the limit for a skill.", hint=_REFUSED
         )
     return data
 
 
 def _plain(name: str) -> str:
-    """A name as a path inside the skill; empty for what is left out (hidden files, macOS leftovers)."""
+    """Returns a name as a path inside the skill; empty for skipped files (hidden ones, macOS metadata)."""
     name = name.removeprefix("./").rstrip("/")
     if (
         name.startswith(("/", "\\"))
@@ -201,7 +203,7 @@ def _plain(name: str) -> str:
         or "\0" in name
     ):
         raise LearningError(
-            f"The archive holds a name that leads elsewhere: {name!r}.", hint=_REFUSED
+            f"The archive holds a path that leads outside: {name!r}.", hint=_REFUSED
         )
     parts = PurePosixPath(name).parts
     if not parts or any(part.startswith(".") or part == "__MACOSX" for part in parts):
@@ -216,7 +218,7 @@ def _special(name: str) -> LearningError:
 
 
 def _stripped(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Without the one folder that most archives have around everything."""
+    """Removes the single top folder that most archives have."""
     tops = {PurePosixPath(path).parts[0] for path in files}
     if len(tops) == 1 and MAIN not in files and all("/" in path for path in files):
         return {path.partition("/")[2]: data for path, data in files.items()}
@@ -240,10 +242,12 @@ def _below(files: dict[str, bytes], folder: str) -> dict[str, bytes]:
 
 
 def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, bytes]:
-    """The files of the newest commit, without checking anything out: no hook, filter or submodule gets a chance."""
+    """Reads the files of the newest commit without a checkout, so that no hook, filter or submodule
+    runs.
+    """
     if not git:
         raise LearningError(
-            "git is not installed, and the address is for git.", hint=_REFUSED
+            "The address needs git, which is not installed.", hint=_REFUSED
         )
     if address.startswith("-") or "::" in address:
         raise LearningError(f"{address!r} is not an address.", hint=_REFUSED)
@@ -290,14 +294,14 @@ def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, 
         )
         if tree.stat().st_size > MAX_UNPACKED_BYTES:
             raise LearningError(
-                "The repository holds more than a skill may have.", hint=_REFUSED
+                "The repository is larger than the limit for a skill.", hint=_REFUSED
             )
         data = tree.read_bytes()
     return unpacked(data)
 
 
 def _git(command: list[str], environment: Mapping[str, str]) -> bytes:
-    """What git says. A file of it may have so many blocks and no more: a small pack can unfold to any size."""
+    """Runs git and returns its output, with a limit on file size: a small pack can expand to any size."""
     limited = [
         "/bin/sh",
         "-c",

@@ -1,6 +1,7 @@
-"""Whether a conversation holds words of others that might want to be remembered.
+"""Detects conversations with text from outside that could inject memories.
 
-A memory written after such words waits for the user: what a web page or a file says must not become what Hermes knows.
+A memory written after such text waits for the user: a web page or a file must not decide what
+Hermes remembers.
 """
 
 from collections.abc import Iterable
@@ -15,22 +16,22 @@ from hermes.schema.messages import ToolFinished
 _OWN = frozenset(
     ("memory", "skills_list", "skill_view", "skill_manage", "todo", "ask_user")
 )
-_MAX_SCANNED_CHARS = 40_000  # characters of one result
+_MAX_SCANNED_CHARS = 40_000  # of one result
 _MAX_CACHED_RESULTS = 4_096  # results
 
 
 class UntrustedText:
-    """Looks through conversations, at each result once."""
+    """Scans conversations, each result once."""
 
     def __init__(self) -> None:
         self._seen: RecentDict[int, str] = RecentDict(_MAX_CACHED_RESULTS)
 
     def of(self, events: Iterable[Event | None], *, whole: bool = False) -> str:
-        """Why what is learned now should be looked at by the user; empty when nothing speaks against it.
+        """Returns why the user should review what is learned now; empty if there is no reason.
 
-        The log of a session is asked, not what the model sees: a summary may hold the words of a result that is gone.
-        Words from outside count in the turn they were read in, or with `whole` anywhere; what looks like an injected
-        instruction counts anywhere.
+        Reads the session's log and not what the model sees, because a summary may repeat a result
+        that is gone. Text from outside counts in the turn that read it, or with `whole` in any; an
+        injected instruction counts anywhere.
         """
         outside = injected = ""
         for event in events:
@@ -39,9 +40,9 @@ class UntrustedText:
             if not isinstance(event, ToolFinished) or event.name in _OWN:
                 continue
             if event.text.startswith(FENCE):
-                outside = f"what {event.name} brought from outside was read before"
+                outside = f"{event.name} read text from outside before this"
             if not injected and (why := self._scanned(event.text)):
-                injected = f"a result of {event.name} looks like it carries injected instructions ({why})"
+                injected = f"a result of {event.name} seems to contain injected instructions ({why})"
         return outside or injected
 
     def _scanned(self, text: str) -> str:
@@ -49,7 +50,7 @@ class UntrustedText:
 
 
 def _inside(text: str) -> str:
-    """Fenced text without its fence, which is ours."""
+    """Returns fenced text without the fence, which Hermes added."""
     if not text.startswith(FENCE):
         return text
     return text.partition("\n")[2].rpartition("\n</untrusted>")[0]

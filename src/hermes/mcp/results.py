@@ -1,4 +1,4 @@
-"""What a call brought back, as the model gets it: text that is capped, pictures, and files for everything else."""
+"""Turns the result of a call into what the model gets: shortened text, pictures, and files for everything else."""
 
 import base64
 import binascii
@@ -30,22 +30,22 @@ _PICTURES = {
 
 
 class ResultFiles:
-    """Where what is too long or no text is kept, for this user only: with the outputs of other tools."""
+    """The folder for results that are too long or not text, for this user only."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, content: bytes, server: str, ending: str) -> Path:
-        """A new file with this content. OSError if it can't be kept."""
+        """Saves this content to a new file. Raises OSError."""
         make_private_folder(self._folder)
-        self._make_place()
+        self._delete_oldest()
         path = self._folder / f"mcp-{server}-{os.urandom(6).hex()}{ending}"
         with create_private(path) as file:
             file.write(content)
         return path
 
-    def _make_place(self) -> None:
-        """The oldest files of servers make place for a new one."""
+    def _delete_oldest(self) -> None:
+        """Deletes the oldest files of servers to make room for a new one."""
         files = sorted(
             self._folder.glob("mcp-*"),
             key=lambda path: path.lstat().st_mtime,
@@ -67,7 +67,7 @@ class ResultReader:
         self._images: list[Image] = []
 
     def result(self, raw: Mapping[str, Any]) -> ToolResult:
-        """The whole result. What a server says of itself stays marked as its own words."""
+        """Returns the whole result, marked as the server's own text."""
         blocks = [block for block in raw.get("content", ()) if isinstance(block, dict)]
         parts = [part for block in blocks if (part := self._block(block))]
         structured = raw.get("structuredContent")
@@ -84,7 +84,7 @@ class ResultReader:
         )
 
     def capped(self, text: str) -> str:
-        """The text, harmless; a long one with a hole, and all of it in a file."""
+        """Returns harmless text. The middle of a long one is left out, and all of it is in a file."""
         text = self._redact(plain(text))
         if len(text) <= MAX_SHOWN_CHARACTERS:
             return text
@@ -158,12 +158,12 @@ class ResultReader:
 
 
 def source(server: str) -> str:
-    """Whose words a result holds."""
+    """Names the server as the source of a result."""
     return f"MCP server {server}"
 
 
 def unusable(server: str, why: str, hint: str = "") -> ToolFailed:
-    """The error for a server that can't be used now."""
+    """Returns the error for a server that can't be used now."""
     return ToolFailed(f"The MCP server {server} can't be used: {why}.", hint=hint)
 
 
@@ -175,7 +175,7 @@ def _decoded(data: object) -> bytes | None:
 
 
 def _is_told(structured: object, blocks: list[dict[str, Any]]) -> bool:
-    """Whether the text says the same: servers repeat it there for clients that only read text."""
+    """Whether the text repeats the structured content, as servers do for clients that only read text."""
     texts = [
         str(block.get("text", "")) for block in blocks if block.get("type") == "text"
     ]

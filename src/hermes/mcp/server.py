@@ -1,5 +1,5 @@
-"""One configured server: connected when it is first needed, again after a failure but not too often, and left when
-it is idle. What goes wrong stays in its status."""
+"""One configured server: connected when it is first needed, reconnected after a failure with growing delays, and
+disconnected when idle. Its status says what went wrong."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ _MAX_RETRY_DELAY_S = 60.0
 
 
 class _Call:
-    """A call that runs: whom to ask, one question at a time, and its clock."""
+    """A running call: its timeout, and the user to ask, one question at a time."""
 
     def __init__(self, context: ToolContext, timeout: CallTimeout) -> None:
         self.context = context
@@ -74,12 +74,12 @@ class McpServer:
 
     @property
     def listing(self) -> Listing | None:
-        """What the server offered last; None if it was never asked with these settings."""
+        """What the server last offered; None if it was never asked with these settings."""
         return self._listing
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it has to be asked what it offers."""
+        """Whether nobody knows yet what the server offers."""
         return (
             self.settings.enabled
             and self._listing is None
@@ -87,7 +87,7 @@ class McpServer:
         )
 
     def status(self) -> ServerStatus:
-        """How it is with it now."""
+        """Returns the state of the server now."""
         listing, connection = self._listing or Listing(), self._connection
         state, detail = self._state()
         return ServerStatus(
@@ -123,15 +123,15 @@ class McpServer:
         return "idle", "it is connected at the first call"
 
     def changed(self) -> tuple[str, ...]:
-        """Tools that are not what was accepted."""
+        """Returns the tools that differ from what the user accepted."""
         return self._pins.changed(self._listing or Listing())
 
     def is_changed(self, tool: str) -> bool:
-        """Whether a tool is not what was accepted."""
+        """Whether a tool differs from what the user accepted."""
         return self._pins.is_changed(tool, self._listing or Listing())
 
     def offered(self) -> Mapping[str, Definition]:
-        """The tools to offer a model, as they were accepted."""
+        """Returns the tools to offer a model, as the user accepted them."""
         if self._listing is None or not self.settings.enabled:
             return {}
         try:
@@ -141,18 +141,18 @@ class McpServer:
             return {}
 
     def accept(self) -> None:
-        """The user accepts every tool as it is now."""
+        """Accepts every tool as it is now, for the user."""
         self._pins.accept(self._listing or Listing())
 
     async def connected(self) -> McpConnection:
-        """The connection, opened if need be. ServerFailed says why there is none."""
+        """Returns the connection, and opens it if necessary. Raises ServerFailed."""
         if self._connection is not None and self._connection.alive:
             return self._connection
         if self._opening is None:
             wait = self._retry_at - self._context.now()
             if wait > 0 and self._failure is not None:
                 raise ServerFailed(
-                    f"{self._failure.message}; it is tried again in {wait:.0f} s",
+                    f"{self._failure.message}; the next attempt is in {wait:.0f} s",
                     hint=self._failure.hint,
                 )
             self._opening = asyncio.get_running_loop().create_task(self._open())
@@ -191,7 +191,7 @@ class McpServer:
     async def call(
         self, tool: str, arguments: Mapping[str, Any], context: ToolContext
     ) -> ToolResult:
-        """Calls a tool that is still what was accepted. ToolFailed says what went wrong, and what that means."""
+        """Calls a tool that is still as the user accepted it. ToolFailed says what went wrong and what may have happened."""
         if not self.settings.enabled:
             raise unusable(self.name, "it is not enabled", "Nothing was done.")
         try:
@@ -214,7 +214,7 @@ class McpServer:
     def _unusable(
         self, failure: ServerFailed | ServerRefused | TimeoutError
     ) -> ToolFailed:
-        """Why nothing was done, in our words only."""
+        """Says why nothing was done, in our own words only."""
         match failure:
             case ServerFailed():
                 return unusable(
@@ -282,7 +282,7 @@ class McpServer:
         return found
 
     async def _elicit(self, params: dict[str, Any]) -> dict[str, Any]:
-        """A question of the server's, put to the user of the call it belongs to. Without one it is declined."""
+        """Puts a question of the server to the user of the call it belongs to. Declines if that is not clear."""
         call = _running.get() or (self._calls[0] if len(self._calls) == 1 else None)
         if call is None:
             return {"action": "decline"}
@@ -299,16 +299,14 @@ class McpServer:
         self._failures = self._timeouts = 0
 
     async def _silent(self, connection: McpConnection) -> None:
-        """A server that leaves two calls in a row without an answer is started again."""
+        """Stops a server that left two calls in a row unanswered, so that the next call restarts it."""
         self._timeouts += 1
         if self._timeouts >= 2:
             self._timeouts = 0
-            await connection.close(
-                ServerFailed("it did not answer any more and was stopped")
-            )
+            await connection.close(ServerFailed("it stopped answering and was ended"))
 
     def _ended(self, connection: McpConnection) -> None:
-        """A connection is over: by itself, or because it was idle. Another one may be there by now."""
+        """Handles the end of a connection. A newer one may exist by now."""
         self._connections.discard(connection)
         if connection is not self._connection:
             return
@@ -318,7 +316,7 @@ class McpServer:
         self._tell()
 
     def _fail(self, failure: HermesError) -> None:
-        """The first failure may be followed by another attempt at once; then the waits double."""
+        """Notes a failure. After the first, the next attempt may follow at once; then the delays double."""
         self._failure = failure
         self._failures += 1
         wait_s = 0.0
@@ -330,7 +328,7 @@ class McpServer:
         self._context.on_change(self.status())
 
     def _wait_for_calls(self) -> None:
-        """Leaves the server when nobody has called it for a while."""
+        """Disconnects when nobody has called the server for a while."""
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
@@ -348,7 +346,7 @@ class McpServer:
             self._leaving.start(self._connection.close())
 
     async def close(self) -> None:
-        """Ends everything of this server."""
+        """Ends all connections to this server."""
         if self._idle is not None:
             self._idle.cancel()
         if self._opening is not None:

@@ -1,4 +1,4 @@
-"""`build_model`: from settings and secrets to a model that answers. Nothing is asked or opened before it is."""
+"""`build_model` makes a model from settings and secrets. Nothing is contacted before its first call."""
 
 import asyncio
 import random
@@ -44,7 +44,7 @@ def build_model(
     http: Http | None = None,
     timing: Timing | None = None,
 ) -> Resilient:
-    """The model that the settings ask for, with its fallbacks. `model` (`name` or `provider:name`) wins over them."""
+    """Builds the model of the settings, with its fallbacks. `model` (`name` or `provider:name`) overrides them."""
     http = http or Http(environment())
     timing = timing or Timing()
     first = chosen_route(settings, secrets, model)
@@ -72,9 +72,9 @@ def build_model(
 
 
 def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilient:
-    """One model without fallbacks and with little patience, where somebody else steps in when it fails.
+    """Builds one model without fallbacks and with few retries, for tasks that have another model to fall back on.
 
-    How the main one thinks and samples is not asked of it: it may not know that.
+    The main model's reasoning and sampling options are left out, because this one may not support them.
     """
     chosen = settings.model
     patience = RetryLimits(
@@ -107,7 +107,7 @@ def _candidate(
 
 
 def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
-    """The adapter for a route."""
+    """Builds the adapter for a route."""
     chosen = settings.model
     endpoint = ModelEndpoint(
         provider=route.provider,
@@ -142,7 +142,7 @@ def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
 
 
 def _codec(route: Route) -> Codec:
-    """Each format is imported when it is used."""
+    """Returns the codec of a route. Each format is imported when it is used."""
     if route.api == "anthropic":
         from hermes.providers.anthropic import AnthropicMessages
 

@@ -1,4 +1,4 @@
-"""Settings: where Hermes keeps its files, what the user chose, and the secrets. `load` reads them once, frozen."""
+"""Settings: the home folder, the user's choices and the secrets. `load` reads them once, frozen."""
 
 from hermes.settings.home import Home
 from hermes.settings.load import find_home, load, load_secrets

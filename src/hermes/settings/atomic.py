@@ -1,4 +1,4 @@
-"""Changing a settings file in one step, under a lock. What goes wrong is a SettingsError with a sentence."""
+"""Replaces a settings file atomically, under a lock. Failures are SettingsErrors."""
 
 import contextlib
 from collections.abc import Iterator
@@ -23,13 +23,14 @@ def locked(path: Path) -> Iterator[Path]:
         if not lock.acquire(_LOCK_TIMEOUT_S):
             raise SettingsError(
                 f"Another process is changing {target}.",
-                hint="Nothing was changed; try again when it is done.",
+                hint="Nothing was changed. Try again when that process is done.",
             )
         yield target
 
 
 def replace(target: Path, content: str | bytes, *, mode: int | None = None) -> None:
-    """Writes `content` to `target` in one step. The mode is `mode`, else that of the old file, else 0600.
+    """Writes `content` to `target` atomically. The mode is `mode`, else that of the old file, else
+    0600.
 
     The caller holds the lock, or nobody else writes `target`.
     """

@@ -1,6 +1,7 @@
-"""Everything that is wrong with a config.yaml, with lines. Slow and thorough: it runs only when the fast path doubts.
+"""Finds every problem of a config.yaml, with line numbers. Slow and thorough: runs only when the
+fast path fails.
 
-It composes the YAML nodes with their marks (ruamel.yaml) and walks them beside the types.
+It composes the YAML nodes with their marks (ruamel.yaml) and compares them with the types.
 """
 
 import re
@@ -28,7 +29,7 @@ from hermes.settings.setting_keys import (
 )
 from hermes.settings.yaml_read import TOO_DEEP, parse_yaml
 
-MAX_SHOWN_PROBLEMS = 20  # problems of one file
+MAX_SHOWN_PROBLEMS = 20  # in one file
 
 _STANDARD_TAGS = {
     "str",
@@ -45,7 +46,7 @@ _STANDARD_TAGS = {
 
 
 def compose(text: str) -> list[Node]:
-    """The root node of each document. Raises ruamel's errors."""
+    """Returns the root node of each document. Raises ruamel's errors."""
     return [
         node
         for node in YAML(typ="safe", pure=True).compose_all(text)
@@ -54,7 +55,7 @@ def compose(text: str) -> list[Node]:
 
 
 def diagnose(text: str) -> list[SettingProblem]:
-    """Every problem of `text`, in the order of its lines."""
+    """Returns every problem of `text`, in order of lines."""
     try:
         documents = compose(text)
     except YAMLError as error:
@@ -79,7 +80,7 @@ def diagnose(text: str) -> list[SettingProblem]:
 
 
 def _first(problems: list[SettingProblem], more: int = 0) -> list[SettingProblem]:
-    """As many as a person reads at once, and how many more there are."""
+    """Returns as many problems as a person reads at once, and how many more there are."""
     more += max(0, len(problems) - MAX_SHOWN_PROBLEMS)
     rest = (
         [SettingProblem(0, "", f"and {more:,} more", "correct these first")]
@@ -115,11 +116,11 @@ def _syntax(error: YAMLError, text: str) -> SettingProblem:
 
 
 class _Walk:
-    """One pass over the nodes; collects problems."""
+    """One pass over the nodes that collects problems."""
 
     def __init__(self) -> None:
         self.problems: list[SettingProblem] = []
-        self.more = 0  # problems beyond those that are shown
+        self.more = 0  # beyond those shown
         self._seen: set[int] = set()
 
     def visit(
@@ -129,7 +130,7 @@ class _Walk:
         path: tuple[str, ...],
         key: Node | None = None,
     ) -> None:
-        place = key or node  # an empty or aliased value has its marks elsewhere
+        place = key or node  # the marks of an empty or aliased value are elsewhere
         if id(node) in self._seen:
             self._add(
                 place,
@@ -193,7 +194,7 @@ class _Walk:
             )
         elif (
             len(self.problems) >= MAX_SHOWN_PROBLEMS
-        ):  # looking for the nearest name takes long
+        ):  # finding the nearest name is slow
             self.more += 1
         else:
             near = nearest(".".join(path))
@@ -255,7 +256,7 @@ class _Walk:
 
 
 def _mistyped(node: Node, value: object, annotation: object) -> tuple[str, str]:
-    """What is wrong with a value of the wrong kind, and what to do."""
+    """Describes a value of the wrong type, and what to do."""
     if annotation is Settings:
         return f"expected `section:` lines at the top level, got {_name(value)}", ""
     example = example_of(annotation)
@@ -274,7 +275,7 @@ def _mistyped(node: Node, value: object, annotation: object) -> tuple[str, str]:
             hint = "remove the quotes"
         except (
             ValueError
-        ):  # not a quoted number or word, so the quotes are not what is wrong
+        ):  # not a quoted number or word, so the quotes are not the problem
             pass
     return f"expected {kind(annotation)}, got {_name(value)}", hint
 
@@ -299,7 +300,7 @@ def _value(node: Node) -> object:
 
 
 def _scalar(node: Node) -> object:
-    """What the fast reader makes of a scalar, so that both paths agree."""
+    """Reads a scalar as the fast reader does, so that both agree."""
     if not isinstance(node, ScalarNode):
         return None
     if node.style is not None or str(node.tag).endswith(":str"):

@@ -1,4 +1,4 @@
-"""Changing settings and secrets in their files: one key at a time, checked, under a lock, in one step."""
+"""Edits settings and secrets in their files: one key at a time, validated, under a lock, atomically."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,25 +18,27 @@ _UNCHANGED = "Nothing was changed."
 
 
 def set_value(path: Path, key: str, value: object) -> None:
-    """Set `key` in the config.yaml at `path`. The rest of the file keeps every byte."""
+    """Sets `key` in the config.yaml at `path`. The rest of the file keeps every byte."""
     from hermes.settings.yaml_edit import with_value
 
     keys = find_key(key).path
     value = (
         list(value) if isinstance(value, tuple) else value
-    )  # as a file holds it, to be compared with that
+    )  # in the form in which a file holds it, for comparison
 
     def edit(text: str) -> list[str]:
         _require_small(
             path, text + str(value)
-        )  # before the work, which is slow on a large file
+        )  # first, because editing a large file is slow
         return with_value(text, keys, value)
 
     _change(path, edit, lambda data: overlay(data, keys, value))
 
 
 def unset_value(path: Path, key: str) -> bool:
-    """Remove `key` from the config.yaml at `path`, so that its default holds. False if it was not there."""
+    """Removes `key` from the config.yaml at `path`, so that its default applies. Returns False if
+    it was not there.
+    """
     from hermes.settings.yaml_edit import without_value
 
     keys = find_key(key).path
@@ -46,7 +48,7 @@ def unset_value(path: Path, key: str) -> bool:
 
 
 def remove_entry(path: Path, table: str, name: str) -> bool:
-    """Remove what is called `name` from a table of named things, such as `mcp_servers`. False if it was not there."""
+    """Removes `name` from a table such as `mcp_servers`. Returns False if it was not there."""
     from hermes.settings.yaml_edit import without_value
 
     data, _ = parse_config(read_text(path) or "")
@@ -59,7 +61,7 @@ def remove_entry(path: Path, table: str, name: str) -> bool:
 
 
 def set_secret(path: Path, name: str, value: str | None) -> None:
-    """Set `name` in the `.env` at `path`, or remove it. The file is for this user only."""
+    """Sets or removes `name` in the `.env` at `path`. Only this user can read the file."""
     with atomic.locked(path) as target:
         text = read_text(target) or ""
         changed = (
@@ -74,7 +76,9 @@ def set_secret(path: Path, name: str, value: str | None) -> None:
 
 
 def install(path: Path, text: str, *, expected: str | None) -> bool:
-    """Make `text` the config.yaml, unless the file is no longer `expected`. The caller has checked `text`."""
+    """Writes `text`, which the caller has validated, as the config.yaml, unless the file is no
+    longer `expected`.
+    """
     with atomic.locked(path) as target:
         if read_text(target) != expected:
             return False
@@ -87,7 +91,7 @@ def install(path: Path, text: str, *, expected: str | None) -> bool:
 
 
 def _require_small(path: Path, text: str) -> None:
-    """A file that is larger than Hermes reads would lock its user out."""
+    """Rejects a file that is larger than Hermes reads: it would lock the user out."""
     if len(text.encode(errors="surrogatepass")) > MAX_CONFIG_BYTES:
         raise SettingsError(
             f"{path.name} would be larger than 1 MiB.",
@@ -111,7 +115,7 @@ def _change(
     expect: Callable[[dict[str, object]], dict[str, object]],
 ) -> bool:
     if isinstance(probe(path), OSError):
-        read_text(path)  # says what is wrong with a link to nothing or a closed folder
+        read_text(path)  # reports a dangling link or a closed folder
     with atomic.locked(path) as target:
         text = read_text(target) or ""
         data, problems = parse_config(text)

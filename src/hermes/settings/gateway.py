@@ -1,4 +1,4 @@
-"""The sections of `hermes gateway`: what holds for all platforms, each platform's own, the API and the schedules."""
+"""The sections of `hermes gateway`: the common one, one for each platform, the API and the schedules."""
 
 # ruff: noqa: RUF012 - msgspec gives each instance an empty dict of its own
 
@@ -26,7 +26,9 @@ class TelegramSettings(Section, frozen=True):
     ] = ""
     per_second: Annotated[
         float,
-        Meta(gt=0, le=1000, description="Messages and changes a second, in all chats."),
+        Meta(
+            gt=0, le=1000, description="Messages and edits per second, over all chats."
+        ),
     ] = 25.0
 
 
@@ -39,7 +41,7 @@ class DiscordSettings(Section, frozen=True):
     channels: Annotated[
         tuple[str, ...],
         Meta(
-            description="Ids of channels in which every message is meant for Hermes, mentioned or not."
+            description="Ids of channels in which Hermes reads every message, mentioned or not."
         ),
     ] = ()
 
@@ -53,7 +55,7 @@ class SlackSettings(Section, frozen=True):
     channels: Annotated[
         tuple[str, ...],
         Meta(
-            description="Ids of channels in which every message is meant for Hermes, mentioned or not."
+            description="Ids of channels in which Hermes reads every message, mentioned or not."
         ),
     ] = ()
 
@@ -85,7 +87,7 @@ class EmailSettings(Section, frozen=True):
         Meta(
             gt=0,
             le=86400,
-            description="Seconds between looks, if the server can't push.",
+            description="Seconds between checks, if the server can't push.",
         ),
     ] = 60.0
     trusted_authserv: Annotated[
@@ -102,35 +104,37 @@ class GatewayWebhookSettings(Section, frozen=True):
 
     tolerance: Annotated[
         float,
-        Meta(gt=0, le=3600, description="Seconds that a request's time may be off."),
+        Meta(
+            gt=0, le=3600, description="Seconds by which a request's time may differ."
+        ),
     ] = 300.0
     reply_timeout: Annotated[
         float,
-        Meta(gt=0, le=3600, description="Seconds a caller who waits is kept waiting."),
+        Meta(gt=0, le=3600, description="Seconds that a waiting caller waits at most."),
     ] = 120.0
     callback_url: Annotated[
         str,
         Meta(
-            description="Where replies are posted that nobody waits for; empty for nowhere."
+            description="Where replies are posted if no caller waits; empty for nowhere."
         ),
     ] = ""
 
 
 CHAT_PLATFORMS = ("telegram", "discord", "slack", "email", "webhook")
-"""Those that come with Hermes and take messages; plugins may bring others."""
+"""The built-in platforms that receive messages. Plugins may add others."""
 
 
 class GatewaySettings(Section, frozen=True):
-    """`hermes gateway`: Hermes in chat apps. Nobody is let in whom you have not named here or paired."""
+    """`hermes gateway`: Hermes in chat apps. Only people named here or paired can use it."""
 
     platforms: Annotated[
         tuple[str, ...],
-        Meta(description="Those that run; empty for each whose secrets are set."),
+        Meta(description="The platforms to run; empty for each whose secrets are set."),
     ] = ()
     owners: Annotated[
         tuple[str, ...],
         Meta(
-            description="Who may do everything, approve included, as `telegram:12345`: by id, not by name."
+            description="Who may do everything, including approvals, as `telegram:12345`: by id, not by name."
         ),
     ] = ()
     allow: Annotated[
@@ -138,7 +142,10 @@ class GatewaySettings(Section, frozen=True):
         Meta(description="Who else may talk to Hermes; `slack:*` is everybody there."),
     ] = ()
     pairing: Annotated[
-        bool, Meta(description="Strangers who write get a code that you can approve.")
+        bool,
+        Meta(
+            description="Strangers who write get a pairing code that you can approve."
+        ),
     ] = True
     approvers: Annotated[
         Literal["owner", "user"],
@@ -173,7 +180,7 @@ class GatewaySettings(Section, frozen=True):
         Meta(
             ge=0,
             le=86400,
-            description="Seconds without a word until Hermes says that it is still at it; 0: never.",
+            description="Seconds of silence until Hermes says that it is still working; 0 for never.",
         ),
     ] = 120.0
     file_bytes: Annotated[
@@ -181,14 +188,19 @@ class GatewaySettings(Section, frozen=True):
         Meta(
             ge=0,
             le=2_000_000_000,
-            description="The largest file that is taken or sent.",
+            description="The largest file that is received or sent.",
         ),
     ] = 20_000_000
     connect_timeout: Annotated[
         float, Meta(gt=0, le=600, description="Seconds for a platform to connect.")
     ] = 30.0
     drain_timeout: Annotated[
-        float, Meta(ge=0, le=3600, description="Seconds for turns to end at a stop.")
+        float,
+        Meta(
+            ge=0,
+            le=3600,
+            description="Seconds for turns to end when the gateway stops.",
+        ),
     ] = 20.0
     host: Annotated[
         str, Meta(description="Where it listens for webhooks and the API.")
@@ -199,7 +211,7 @@ class GatewaySettings(Section, frozen=True):
     voice_model: Annotated[
         str,
         Meta(
-            description="Model that writes down voice notes, such as `whisper-1`; empty for none."
+            description="Model that transcribes voice notes, such as `whisper-1`; empty for none."
         ),
     ] = ""
     voice_url: Annotated[
@@ -216,7 +228,7 @@ class GatewaySettings(Section, frozen=True):
 
 
 class ScheduleSettings(Section, frozen=True):
-    """Jobs that run at certain times, see `hermes cron`. Their agent has nobody to ask."""
+    """Jobs that run at set times, see `hermes cron`. Their agent cannot ask anybody."""
 
     enabled: Annotated[
         bool, Meta(description="`hermes gateway run` runs due jobs.")
@@ -224,7 +236,7 @@ class ScheduleSettings(Section, frozen=True):
     tool: Annotated[
         Literal["auto", "on", "off"],
         Meta(
-            description="Whether the agent can make jobs, if you approve; `auto`: once there is one, and in chats."
+            description="Whether the agent can create jobs, with your approval; `auto`: once one exists, and in chats."
         ),
     ] = "auto"
     timezone: Annotated[
@@ -234,13 +246,13 @@ class ScheduleSettings(Section, frozen=True):
     catch_up: Annotated[
         Literal["skip", "once", "all"],
         Meta(
-            description="What becomes of times at which nothing ran the schedules, for jobs that don't say."
+            description="What happens to runs that were missed while nothing ran the schedules, for jobs that don't say."
         ),
     ] = "once"
     approvals: Annotated[
         Literal["ask", "auto-edit", "full"],
         Meta(
-            description="What jobs do unasked, as in the chat. What would be asked about is not done."
+            description="What jobs do without asking, as in the chat. What needs an approval is not done."
         ),
     ] = "ask"
     timeout: Annotated[
@@ -253,16 +265,16 @@ class ScheduleSettings(Section, frozen=True):
         ),
     ] = ""
     at_once: Annotated[
-        int, Meta(ge=1, le=100, description="How many jobs run side by side.")
+        int, Meta(ge=1, le=100, description="How many jobs run at the same time.")
     ] = 4
     keep_days: Annotated[
         int,
-        Meta(ge=1, le=3650, description="How long it is kept what became of each run."),
+        Meta(ge=1, le=3650, description="How long the result of each run is kept."),
     ] = 90
 
 
 class ApiSettings(Section, frozen=True):
-    """`hermes api`, Hermes behind OpenAI's API. It is never open: `hermes api key add` makes the keys for it."""
+    """`hermes api`, Hermes behind OpenAI's API. It always needs a key: `hermes api key add` creates one."""
 
     host: Annotated[str, Meta(description="The address it listens on.")] = "127.0.0.1"
     port: Annotated[
@@ -275,7 +287,7 @@ class ApiSettings(Section, frozen=True):
         ),
     ] = ()
     behind_proxy: Annotated[
-        bool, Meta(description="A reverse proxy in front of it sees to TLS.")
+        bool, Meta(description="A reverse proxy in front of it handles TLS.")
     ] = False
     tls_cert: Annotated[str, Meta(description="File with its certificate.")] = ""
     tls_key: Annotated[str, Meta(description="File with the certificate's key.")] = ""
@@ -291,7 +303,7 @@ class ApiSettings(Section, frozen=True):
     approvals: Annotated[
         Literal["ask", "auto-edit", "full"],
         Meta(
-            description="What is done unasked, as in the chat. What would be asked about is not done."
+            description="What is done without asking, as in the chat. What needs an approval is not done."
         ),
     ] = "ask"
     folder: Annotated[

@@ -1,4 +1,4 @@
-"""`Home`: the folder that holds everything of one user, and where each part of it is. It reads nothing."""
+"""The home folder of one user, and the paths of its parts."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from hermes.primitives.files import make_private_folder
 
 
 class Home(Struct, frozen=True):
-    """The paths of one HERMES_HOME. Making a `Home` touches nothing; `ensure` creates the folder."""
+    """The paths of one HERMES_HOME. Creating a `Home` touches nothing; `ensure` creates the folder."""
 
     root: Path
 
@@ -27,7 +27,7 @@ class Home(Struct, frozen=True):
 
     @property
     def policy(self) -> Path:
-        """What tools may do."""
+        """The policy: what tools may do."""
         return self.root / "policy.yaml"
 
     @property
@@ -57,16 +57,18 @@ class Home(Struct, frozen=True):
 
     @property
     def cache(self) -> Path:
-        """The only part that is not worth a backup."""
+        """The cache, the only part not worth a backup."""
         return self.root / "cache"
 
     @property
     def sessions(self) -> Path:
-        """JSON snapshots of sessions, when they are on."""
+        """JSON snapshots of sessions, if enabled."""
         return self.root / "sessions"
 
     def ensure(self, *folders: Path) -> "Home":
-        """Create the home, and `folders` in it, for this user only. A folder that exists keeps its permissions."""
+        """Creates the home, and `folders` in it, for this user only. An existing folder keeps its
+        permissions.
+        """
         try:
             self.root.parent.mkdir(parents=True, exist_ok=True)
             for folder in (self.root, *folders):
@@ -106,7 +108,9 @@ class Home(Struct, frozen=True):
 
 
 def probe(path: Path, *, follow: bool = True) -> os.stat_result | OSError:
-    """What is at `path`, or why that can't be said: nothing there, a folder above that is closed, too long a name."""
+    """Returns what is at `path`, or why that is unknown: nothing there, a closed folder above, a
+    name too long.
+    """
     try:
         return path.stat(follow_symlinks=follow)
     except OSError as error:
@@ -114,7 +118,7 @@ def probe(path: Path, *, follow: bool = True) -> os.stat_result | OSError:
 
 
 def closed_folder(path: Path) -> Path | None:
-    """The topmost folder on the way to `path` that this user may not enter."""
+    """Returns the topmost folder on the way to `path` that this user may not enter."""
     for folder in reversed(path.parents):
         info = probe(folder)
         if isinstance(info, OSError):

@@ -1,13 +1,13 @@
-"""Key shapes: what the keys and tokens of common providers look like, and where a text may contain one."""
+"""The shapes of common providers' keys and tokens, and where a text may contain one."""
 
 import re
 from collections.abc import Iterator
 from functools import cache
 
 HIDDEN = "********"
-"""What takes the place of a secret."""
+"""What replaces a secret."""
 _RUN_LENGTH = 16
-"""Every key has this many letters, digits, `_` and `-` in a row; few ordinary words have."""
+"""Every key has this many letters, digits, `_` and `-` in a row; few ordinary words do."""
 _RUN = b"a" * _RUN_LENGTH
 _CLASSES = bytes(
     97 if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else 32
@@ -15,14 +15,14 @@ _CLASSES = bytes(
 )
 _HEX = "0123456789abcdef-"
 _BEFORE_DOT = ("SG.", "hvs.", "hvb.", "atlasv1.", "ya29.", "xoxe.", "8Q~")
-_SEPARATED = (  # prefixes that nothing else begins with; any key material may follow
+_SEPARATED = (  # unique prefixes; any key material may follow
     "sk-|sk_|rk_live_|rk_test_|csk-|gsk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|glptt-|gldt-|glrt-|glcbt-|glsoat-"
     "|xoxa-|xoxb-|xoxc-|xoxd-|xoxe-|xoxe\\.xoxp-|xoxe\\.xoxb-|xoxo-|xoxp-|xoxr-|xoxs-|xapp-|hf_|xai-|pplx-|nvapi-|npm_"
     "|pypi-|dckr_pat_|dop_v1_|doo_v1_|dor_v1_|shpat_|shpca_|shppa_|shpss_|GOCSPX-|whsec_|lin_api_|ntn_|figd_|tskey-"
     "|tvly-|sntrys_|sntryu_|glsa_|sbp_|phx_|PMAK-|CFPAT-|NRAK-|rubygems_|sq0atp-|sq0csp-|r8_|jina_|pscale_tkn_"
     "|pscale_pw_|vercel_|AIza|ATATT3|ATBB|hvs\\.|hvb\\.|atlasv1\\.|ya29\\.|AGE-SECRET-KEY-1"
 )
-# Words such as `sk-learn-contrib` begin alike: a key has a digit, a capital or a long run of letters.
+# Words such as `sk-learn-contrib` start alike: a key has a digit, a capital or a long run of letters.
 _BODY = r"(?=[a-z_\-]{0,100}+[A-Z0-9]|[a-z_\-]{0,40}[a-z]{16})[A-Za-z0-9_\-]{12,}"
 _EXACT = (
     r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}"
@@ -39,7 +39,7 @@ _ANYWHERE = (  # not only at the start of a word
     r"|[A-Za-z0-9_~.\-]{3}8Q~[A-Za-z0-9_~.\-]{31,}"  # Azure
 )
 _WEBHOOK = r"hooks\.slack\.com/|/webhooks/"
-# How the shapes begin, by their first letter: far faster to look for than the shapes.
+# How the shapes start, by their first letter: far faster to search than the shapes.
 _BEGINS = (
     r"(?:s(?:k[-_]|hp[acps]|ntry|bp_|q0|ecret_)|g(?:sk_|h[oprsu]_|ithub_pat_|l[a-z]{2,4}-)|x(?:ox|app-|ai-)|r(?:k_|8_|ubygems_)"
     r"|A(?:Iza|KIA|SIA|BIA|CCA|TATT3|TBB|GE-)|p(?:plx-|ypi-|hx_|scale_)|d(?:ckr_|o[opr]_v1_|api)|n(?:vapi-|pm_|tn_)|c(?:sk-)"
@@ -48,7 +48,7 @@ _BEGINS = (
 _BEGINS_WITHIN = rf"[-_]{_BEGINS}"
 KEY = rf"(?<![A-Za-z0-9])(?:(?:{_SEPARATED}){_BODY}|{_EXACT})|{_ANYWHERE}"
 _HEAD = rf"(?<![A-Za-z0-9])(?:{_SEPARATED}|AKIA|ASIA|eyJ)"
-_JOIN = (  # how a long string is carried on: on the next line, or as the next part of a sum
+_JOIN = (  # how a long string continues: on the next line, or as the next part of a sum
     r"(?:[\"'`]?[ \t]{0,9}[+\\]?[ \t]{0,9}\r?\n[ \t]{0,80}(?:[>|#+][ \t]{0,9})?[\"'`]?"
     r"|[\"'`][ \t]{0,9}\+[ \t]{0,9}[\"'`])"
 )
@@ -64,12 +64,12 @@ PRIVATE_KEY = (
 
 @cache
 def compiled(pattern: str) -> "re.Pattern[str]":
-    """The pattern, compiled when it is first used: most runs of Hermes never need it."""
+    """Compiles a pattern on first use: most runs of Hermes never need it."""
     return re.compile(pattern)
 
 
 def long_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Where `text` has enough key characters in a row to hold a key. A hash or a UUID by itself is left out."""
+    """Yields where `text` has enough key characters in a row to hold a key, except for a hash or a UUID."""
     classes = text.encode("ascii", "replace").translate(_CLASSES)
     start = classes.find(_RUN)
     while start >= 0:
@@ -82,7 +82,7 @@ def long_runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_secret_value(text: str) -> bool:
-    """Whether something in `text` has the shape of a provider's key, or begins a private key."""
+    """Returns whether `text` contains the shape of a provider's key, or the start of a private key."""
     if "PRIVATE KEY" in text and compiled(PRIVATE_KEY).search(text):
         return True
     return any(
@@ -91,12 +91,12 @@ def is_secret_value(text: str) -> bool:
 
 
 def may_begin_key(text: str) -> bool:
-    """Whether something in `text` begins as a key does."""
+    """Returns whether something in `text` starts like a key."""
     return compiled(_BEGINS).search(text) is not None
 
 
 def may_hold_key(text: str, start: int, end: int) -> bool:
-    """Whether the long run from `start` to `end` can be a key, or a part of one. Errs on the side of yes."""
+    """Returns whether the long run from `start` to `end` can be part of a key. Errs on the side of yes."""
     run = text[start:end]
     if _is_words(run):
         return False
@@ -110,7 +110,9 @@ def may_hold_key(text: str, start: int, end: int) -> bool:
 
 
 def _continues_key(text: str, start: int, end: int) -> bool:
-    """Whether a run follows what begins a key: `hvs.`, the number of a Telegram bot, the address of a webhook."""
+    """Returns whether a run follows the start of a key: `hvs.`, a Telegram bot's number, a
+    webhook's address.
+    """
     before = text[start - 1 : start]
     if before == ":":
         return 34 <= end - start <= 36 and text[start - 2].isdigit()
@@ -120,7 +122,7 @@ def _continues_key(text: str, start: int, end: int) -> bool:
 
 
 def _is_words(run: str) -> bool:
-    """Whether a long run is lower-case words, joined."""
+    """Returns whether a long run is lower-case words, joined."""
     return (
         run.islower()
         and not run[-_RUN_LENGTH:].isalpha()
@@ -129,7 +131,7 @@ def _is_words(run: str) -> bool:
 
 
 def _in_webhook(text: str, start: int) -> bool:
-    """Whether the address of a webhook stands before `start`."""
+    """Returns whether a webhook's address precedes `start`."""
     return (
         "hooks" in text
         and compiled(_WEBHOOK).search(text, max(start - 100, 0), start) is not None

@@ -1,4 +1,7 @@
-"""Loading: defaults, then config.yaml, then the environment. Only this module reads environment and settings files."""
+"""Loads the settings: defaults, then config.yaml, then the environment.
+
+Only this module reads the environment and settings files.
+"""
 
 import errno
 import os
@@ -19,12 +22,12 @@ MAX_CONFIG_BYTES = 1024 * 1024
 
 
 def environment() -> Mapping[str, str]:
-    """The environment of this process."""
+    """Returns the environment of this process."""
     return os.environ
 
 
 def current_folder() -> Path:
-    """The folder this process is in. FolderGone when it was deleted."""
+    """Returns the current folder. Raises FolderGone if it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -35,7 +38,9 @@ def current_folder() -> Path:
 
 
 def typed_path(name: str) -> Path:
-    """The path that somebody typed, absolute; nothing needs to be there. UsageError when nothing could ever be."""
+    """Returns a typed path as an absolute one; nothing needs to be there. Raises UsageError if
+    nothing could be.
+    """
     try:
         path = Path(name).expanduser().resolve()
         path.exists()
@@ -43,7 +48,7 @@ def typed_path(name: str) -> Path:
         OSError,
         ValueError,
         RuntimeError,
-    ) as error:  # too long, a character that no name has, an unknown ~user
+    ) as error:  # too long, an invalid character, an unknown ~user
         raise UsageError(
             f"{name[:200]!r} can't be used as a path: {error}", hint="Nothing was done."
         ) from error
@@ -51,7 +56,7 @@ def typed_path(name: str) -> Path:
 
 
 class EventTarget(NamedTuple):
-    """A dashboard that the environment names for the events of this process. Without a URL there is none."""
+    """The dashboard to which this process sends its events. No URL means none."""
 
     url: str
     token: str
@@ -59,7 +64,7 @@ class EventTarget(NamedTuple):
 
 
 def event_target(environ: Mapping[str, str] | None = None) -> EventTarget:
-    """What HERMES_DASHBOARD_EVENT_URL, _TOKEN and _CHANNEL say."""
+    """Reads HERMES_DASHBOARD_EVENT_URL, _TOKEN and _CHANNEL."""
     environ = environment() if environ is None else environ
     url, token, channel = (
         environ.get(f"HERMES_DASHBOARD_EVENT_{name}", "")
@@ -69,7 +74,7 @@ def event_target(environ: Mapping[str, str] | None = None) -> EventTarget:
 
 
 def find_home(environ: Mapping[str, str] | None = None) -> Home:
-    """The home that HERMES_HOME names, or `~/.hermes`. It need not exist."""
+    """Returns the home named by HERMES_HOME, or `~/.hermes`. It need not exist."""
     environ = environment() if environ is None else environ
     named = environ.get("HERMES_HOME") or "~/.hermes"
     try:
@@ -88,7 +93,7 @@ def find_home(environ: Mapping[str, str] | None = None) -> Home:
 def load(
     environ: Mapping[str, str] | None = None, *, home: Home | None = None
 ) -> Settings:
-    """The settings of this process. SettingsError names everything that is wrong; no file is changed."""
+    """Loads the settings. The SettingsError lists every problem; no file is changed."""
     environ = environment() if environ is None else environ
     home = home or find_home(environ)
     data, problems = read_config(home)
@@ -109,7 +114,7 @@ def load(
 def load_secrets(
     environ: Mapping[str, str] | None = None, *, home: Home | None = None
 ) -> Secrets:
-    """The secrets of `.env` and of the environment, which wins."""
+    """Loads the secrets from `.env` and the environment, which wins."""
     environ = environment() if environ is None else environ
     home = home or find_home(environ)
     lines = parse_env(read_text(home.env_file) or "")
@@ -123,14 +128,14 @@ def load_secrets(
 
 
 def read_config(home: Home) -> tuple[dict[str, object], list[SettingProblem]]:
-    """The data of config.yaml (none if there is no file), or what is wrong with it."""
+    """Reads the data of config.yaml (empty if there is no file), or its problems."""
     return parse_config(read_text(home.config) or "")
 
 
 def read_overrides(
     environ: Mapping[str, str],
 ) -> tuple[dict[tuple[str, ...], object], list[SettingProblem]]:
-    """The settings that the environment gives, by path, and the variables that are mistyped."""
+    """Reads the settings in the environment by path, and the problems of mistyped variables."""
     if not any(
         name.startswith("HERMES_") and name != "HERMES_HOME" for name in environ
     ):
@@ -154,12 +159,12 @@ def read_overrides(
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a settings file, line endings kept; None if there is no file."""
+    """Reads a settings file, line endings kept. Returns None if there is none."""
     name = path.name
     try:
         handle = os.open(
             path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
-        )  # a named pipe must not hang us
+        )  # a named pipe would block
     except FileNotFoundError as error:
         if path.is_symlink():
             hint = "Create the file it points to, or remove the link."
@@ -227,7 +232,7 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
 def unusable(
     path: Path, problems: list[SettingProblem], kept: str = "The file was not changed."
 ) -> SettingsError:
-    """The error that lists every problem of a file."""
+    """Builds the error that lists every problem of a file."""
     lines = "\n".join(f"  {problem.render(path.name)}" for problem in problems)
     return SettingsError(
         f"{path} can't be used:\n{lines}",

@@ -1,7 +1,7 @@
-"""Named secrets: values that are secret because of the name before them.
+"""Masks values that are secret because of the name before them.
 
-Assignments, JSON and YAML fields, form bodies, options of commands, header lines. Look-alikes are kept: the
-name of a variable, a type, a number of tokens, code, prose.
+Assignments, JSON and YAML fields, form bodies, command options and header lines. Look-alikes stay:
+a variable's name, a type, a number of tokens, code, prose.
 """
 
 import re
@@ -42,7 +42,7 @@ _COUNT = r"[\d.,:_/%+\-]+[kKmMGsx]?$"
 _PATH = r"(?:\.{0,2}|~)/\S"
 _PROSE = r"[A-Za-z'’,\-]+(?: [A-Za-z0-9'’,\-]+)+[.!?…]$"
 _OF_PARSER = r"(?i)\b(?:unexpected|illegal|unrecognized|expected) $"
-# A variable whose name goes on behind the word: TOKEN_GITHUB. What only tells about a secret is left alone: TOKEN_URL.
+# A variable whose name continues after the word: TOKEN_GITHUB. Facts about a secret stay: TOKEN_URL.
 _LATE_VARIABLE = (
     r"(?<![A-Za-z0-9_])([A-Z0-9_]{0,40}?(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE_KEY"
     r"|ACCESS_KEY)S?_(?![A-Z0-9_]{0,40}(?:COUNT|LIMIT|UR[IL]|FILE|PATH|NAME|ENDPOINT|TTL|TYPE|LENGTH|ENV|VAR|FIELD"
@@ -54,7 +54,7 @@ _LONG_WORD = r"[A-Za-z]{16,}$|[0-9a-f]{16,}$"
 
 
 class _Name(NamedTuple):
-    """The name of a secret, as it is written and in lower case with `_` between its words."""
+    """The name of a secret, as written, and in lower case with `_` between its words."""
 
     written: str
     spelled: str
@@ -65,7 +65,7 @@ class _Name(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _secret_name(written: str) -> _Name | None:
-    """What is known of a name; None when it is not one of a secret."""
+    """Returns the parsed name; None if it does not name a secret."""
     spelled = written.lstrip("-")
     if not spelled.islower() and not spelled.isupper():
         spelled = compiled(_CAMEL).sub("_", spelled)
@@ -84,7 +84,9 @@ _Span = tuple[int, int]
 
 
 def mask_named(text: str, low: str) -> str:
-    """`text`, which is `low` in lower case, without private keys and the values after the names of secrets."""
+    """Masks private keys and the values after the names of secrets in `text`; `low` is `text` in
+    lower case.
+    """
     masked = text
     if "private" in low:
         masked = compiled(PRIVATE_KEY).sub(HIDDEN, masked)
@@ -99,13 +101,13 @@ def mask_named(text: str, low: str) -> str:
 
 
 def _without_values(text: str, low: str, pattern: str) -> str:
-    """`text` without the values after the names that `pattern` finds in it."""
+    """Masks the values after the names that `pattern` finds in `text`."""
     names = compiled(pattern)
     if names.search(low) is None:
         return text
     parts, at, end = list[str](), 0, -1
     for found in names.finditer(low):
-        # In `token=token=token=x` the first was looked at with all behind it, and the last is looked at by itself.
+        # In `token=token=token=x` the first was examined with all that follows; the last is examined alone.
         is_chained = found.start() == end and names.match(low, found.end()) is not None
         end = found.end()
         if found.start() < at or is_chained:
@@ -124,7 +126,7 @@ def _without_late(found: "re.Match[str]") -> str:
 
 
 def lowered(text: str) -> str:
-    """`text` in lower case, every character at its place."""
+    """Returns `text` in lower case, with every character at its position."""
     low = text.lower()
     if len(low) == len(text):
         return low
@@ -132,7 +134,7 @@ def lowered(text: str) -> str:
 
 
 def _value(text: str, found: "re.Match[str]") -> _Span | None:
-    """Where the secret is that the word in `found` announces; None when it announces none."""
+    """Returns where the secret is that the name in `found` announces; None if there is none."""
     first, start, separator = found.start(), found.end(), found[3]
     preceding = text[max(first - _LONGEST_NAME, 0) : first]
     before = preceding.rstrip(_NAME_CHARACTERS)
@@ -152,7 +154,7 @@ def _value(text: str, found: "re.Match[str]") -> _Span | None:
 
 
 def _in_element(text: str, start: int) -> _Span | None:
-    """The value in XML: `<password>x</password>`."""
+    """Returns the value in XML: `<password>x</password>`."""
     end = text.find("</", start, start + _LONGEST_VALUE)
     if end <= start or compiled(_PLACEHOLDER).match(text, start):
         return None
@@ -160,7 +162,7 @@ def _in_element(text: str, start: int) -> _Span | None:
 
 
 def _bare_value(text: str, name: _Name, found: "re.Match[str]") -> _Span | None:
-    """The value without quotes."""
+    """Returns the value without quotes."""
     start = found.end()
     is_variable = name.is_capital and found[3] == "="
     bare = compiled(_BARE_VARIABLE if is_variable else _BARE).match(text, start)
@@ -180,7 +182,7 @@ def _bare_value(text: str, name: _Name, found: "re.Match[str]") -> _Span | None:
 def _after_blank(
     text: str, name: _Name, before: str, start: int, quote: "re.Match[str] | None"
 ) -> _Span | None:
-    """The value of an option (`--password x`), of SQL (`PASSWORD 'x'`) or of a netrc (`login a password x`)."""
+    """Returns the value of an option (`--password x`), of SQL (`PASSWORD 'x'`) or of a netrc file."""
     is_sql = quote is not None and quote[2] == "'" and name.is_capital
     if quote is not None and (name.is_option or (is_sql and name.is_password)):
         return _in_quotes(text, quote, _PASSWORD)
@@ -215,12 +217,12 @@ def _in_quotes(text: str, quote: "re.Match[str]", name: _Name) -> _Span | None:
 
 
 def _end_of_quoted(text: str, quote: "re.Match[str]") -> int:
-    """Where a quoted value ends; what is left of one that was cut off is secret too."""
+    """Returns where a quoted value ends. The rest of a truncated one is secret too."""
     start = quote.end()
     last = start + _LONGEST_VALUE
     end = text.find(quote[0], start, last)
     while end > start and not quote[1] and text[end - 1] == "\\":
-        end = text.find(quote[0], end + 1, last)  # that was a quote within the value
+        end = text.find(quote[0], end + 1, last)  # a quote within the value
     if end >= 0:
         return end
     line = text.find("\n", start, last)
@@ -228,15 +230,16 @@ def _end_of_quoted(text: str, quote: "re.Match[str]") -> int:
 
 
 def _is_word(value: str) -> bool:
-    """Whether a value is a word or several, not a long random string."""
+    """Returns whether a value is one or several words, not a long random string."""
     letters = value.replace("-", "").replace("_", "")
     return letters.isalpha() and not compiled(_LONG_WORD).match(value)
 
 
 def _is_bare_secret(value: str, *, is_password: bool, is_given: bool) -> bool:
-    """Whether a value without quotes is a secret, and not code, a number or a word of a sentence.
+    """Returns whether an unquoted value is a secret, and not code, a number or a word of a
+    sentence.
 
-    `is_given` when the place leaves no doubt that it is a value: a variable, an option, a form.
+    `is_given` if the context leaves no doubt that it is a value: a variable, an option, a form.
     """
     if compiled(_COUNT).match(value):
         return is_password and len(value) >= 4 and (is_given or value.isdigit())
@@ -250,14 +253,16 @@ def _is_bare_secret(value: str, *, is_password: bool, is_given: bool) -> bool:
 
 
 def _stands_for_secret(value: str) -> bool:
-    """Whether a value is empty or only stands for a secret: `${TOKEN}`, `<your key>`, `None`, OPENAI_API_KEY."""
+    """Returns whether a value is empty or a placeholder: `${TOKEN}`, `<your key>`, `None`,
+    OPENAI_API_KEY.
+    """
     return (
         not value or compiled(rf"{_PLACEHOLDER}|{_VARIABLE}").match(value) is not None
     )
 
 
 def _in_form(text: str, start: int, end: int) -> bool:
-    """Whether a pair is one of several as a form sends them: `a=1&password=x`."""
+    """Returns whether a pair is one of several of a form: `a=1&password=x`."""
     return text[start - 1 : start] in {"&", "?"} or text[end : end + 1] == "&"
 
 
@@ -285,12 +290,12 @@ _COMMANDS = (
 
 
 def mask_commands(text: str) -> str:
-    """`text` without passwords that commands have behind an option of one letter, and SQL behind IDENTIFIED BY."""
+    """Masks passwords after one-letter options of commands, and after IDENTIFIED BY in SQL."""
     return compiled(_COMMANDS).sub(lambda found: (found[1] or found[3]) + HIDDEN, text)
 
 
 def mask_headers(text: str, low: str) -> str:
-    """`text` without what authorization and cookie headers hold, and without the password of `curl -u`."""
+    """Masks the values of authorization and cookie headers, and the password of `curl -u`."""
     if "authorization" in low:
         text = _replaced(text, _SIGNED, 2)
         text = _replaced(text, _AUTHORIZATION, 3, _masked_authorization)
@@ -309,7 +314,7 @@ def _replaced(
     group: int,
     masked: Callable[[str], str] = lambda _: HIDDEN,
 ) -> str:
-    """`text` with a group of a pattern, which is in lower case, replaced wherever it is found."""
+    """Replaces a group of a lower-case pattern wherever it matches."""
     parts, at = list[str](), 0
     for found in compiled(pattern).finditer(lowered(text)):
         start, end = found.span(group)

@@ -1,4 +1,4 @@
-"""The text of config.yaml to checked data. Good files take a fast path; only what is wrong or doubtful is diagnosed."""
+"""Parses config.yaml into validated data. Good files take a fast path; only the others are diagnosed."""
 
 import re
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from hermes.settings.sections import Settings
 from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
 
 _INDENT = r"[ ]*(?:-[ ]+)*"
-_NO_KEY = frozenset("#{[-&*!|>%@`?")  # what no plain key begins with
+_NO_KEY = frozenset("#{[-&*!|>%@`?")  # characters that no plain key starts with
 _FLOW_KEY = r"""[{,]\s*["']?([^\s:,{}\[\]"']+)["']?\s*:"""
-# What the fast reader takes without a word: tabs, tags, aliases (which it multiplies out), several documents.
+# What the fast reader accepts silently: tabs, tags, aliases (which it expands), several documents.
 _DOUBTFUL = r"(?m)^[ ]*\t|^(?:---|\.\.\.|%|[ ]*\?[ ])|(?:^|[\s\[,:{-])[*!][^\s]|[^\x09\x0a\x0d\x20-\x7e\xa0-\U0010ffff]"
 
 
 class SettingProblem(Struct, frozen=True):
-    """One thing wrong with a file: where, which key, what, and what to do."""
+    """A problem of a file: where, which key, what, and what to do."""
 
     line: int
     key: str
@@ -27,17 +27,17 @@ class SettingProblem(Struct, frozen=True):
     hint: str = ""
 
     def where(self, name: str) -> str:
-        """`config.yaml:3: store.size: unknown key`"""
+        """Returns `config.yaml:3: store.size: unknown key`."""
         place = f"{name}:{self.line}" if self.line else name
         return ": ".join(part for part in (place, self.key, self.text) if part)
 
     def render(self, name: str) -> str:
-        """The same with what to do: `...; did you mean ...?`"""
+        """Returns the same with what to do: `...; did you mean ...?`"""
         return self.where(name) + (f"; {self.hint}" if self.hint else "")
 
 
 def parse_config(text: str) -> tuple[dict[str, object], list[SettingProblem]]:
-    """The data of a config.yaml, or everything that is wrong with it."""
+    """Returns the data of a config.yaml, or all of its problems."""
     text = text.removeprefix("\ufeff")
     line = too_deep(text)
     if line:
@@ -74,7 +74,7 @@ def _read(text: str) -> dict[str, object] | SettingProblem:
 
 
 def drop_empty(data: object, section: type[Struct] = Settings) -> dict[str, object]:
-    """`data` without sections that hold nothing, such as one whose lines are all commented out."""
+    """Removes empty sections from `data`, such as one whose lines are all commented out."""
     if not isinstance(data, dict):
         raise msgspec.ValidationError("expected `section:` lines at the top level")
     kept = dict(data)
@@ -104,7 +104,7 @@ def _doubtful(text: str) -> bool:
 
 
 def _repeats_a_key(text: str) -> bool:
-    """Whether some block mapping seems to hold a key twice. Errs on the side of yes."""
+    """Returns whether a block mapping seems to hold a key twice. Errs on the side of yes."""
     open_blocks: list[tuple[int, set[str]]] = []
     for line in text.split("\n"):
         indent, key = _key_of(line)
@@ -125,7 +125,7 @@ def _repeats_a_key(text: str) -> bool:
 
 
 def _key_of(line: str) -> tuple[str, str]:
-    """The indentation of a line, with its dashes, and the key it begins with; an empty key if it has none."""
+    """Returns a line's indentation, with its dashes, and the key it starts with, if any."""
     found = re.match(_INDENT, line)
     indent = found[0] if found else ""
     rest = line[len(indent) :]
@@ -147,7 +147,7 @@ def _key_of(line: str) -> tuple[str, str]:
 def overlay(
     data: Mapping[str, object], path: tuple[str, ...], value: object
 ) -> dict[str, object]:
-    """`data` with `value` at `path`."""
+    """Returns `data` with `value` at `path`."""
     below = data.get(path[0])
     nested = below if isinstance(below, dict) else {}
     return {

@@ -1,7 +1,8 @@
-"""Redaction: text without the secrets in it, for logs, chat labels, approval texts and summaries.
+"""Masks secrets in text for logs, chat labels, approval texts and summaries.
 
-Most lines hold none and cost two microseconds: a quick search for a few words and long runs of key characters. Only
-lines with such a hint are examined closely. A secret is recognised by its shape (`key_shapes`) or the name before it.
+Most lines hold none and cost two microseconds: a quick search for a few words and long runs of key
+characters. Only lines with such a hint are examined closely. A secret is recognised by its shape
+(`key_shapes`) or the name before it.
 """
 
 import binascii
@@ -38,16 +39,20 @@ _ENCODED = r"[A-Za-z0-9+/_\-]{20,}(?:\r?\n[ \t]*[A-Za-z0-9+/_\-]{16,})*={0,2}"
 _SHORTEST_ENCODED, _LONGEST_ENCODED = 20, 20_000
 _SHORTEST_SPLIT = 16
 _DEPTH = 2
-"""How often something encoded is decoded."""
+"""How many times encoded text is decoded."""
 
 
 def mask(text: str) -> str:
-    """`text` with every secret in it replaced: keys, passwords, private keys, and what an address holds of them."""
+    """Returns `text` with every secret replaced: keys, passwords, private keys, and credentials in
+    addresses.
+    """
     return _masked(text, _DEPTH)
 
 
 def has_credentials(text: str) -> bool:
-    """Whether `text` holds an address with a password or key in it: `https://me:pw@host`, `...?token=x`."""
+    """Returns whether `text` holds an address with a password or key: `https://me:pw@host`,
+    `...?token=x`.
+    """
     if "://" not in text:
         return False
     return ("@" in text and re.search(_USERINFO, text) is not None) or re.search(
@@ -76,7 +81,7 @@ def _masked(text: str, depth: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """`text` without invisible characters, and without the percent signs that hide how keys and fields begin."""
+    """Removes invisible characters, and the percent signs that hide how keys and fields start."""
     if not text.isascii():
         text = compiled(_UNSEEN).sub("", text)
     if "%" in text:
@@ -84,7 +89,7 @@ def _plain(text: str) -> str:
     return text
 
 
-# Whether the slower searches are worth while. Each line asks this, so it has to be quick.
+# Whether the slower searches are needed. Runs for each line, so it has to be fast.
 
 
 def _may_name_secret(low: str) -> bool:
@@ -119,7 +124,7 @@ def _may_hold_command(low: str) -> bool:
 
 
 def _has_pass(low: str) -> bool:
-    """Whether there is a `pass` that is neither `passed`, `passes` nor `passing`."""
+    """Returns whether there is a `pass` other than in `passed`, `passes` or `passing`."""
     return low.count("pass") > low.count("passe") + low.count("passi")
 
 
@@ -141,7 +146,7 @@ def _mask_keys(text: str, depth: int) -> str:
 
 
 def _without_encoded(text: str, depth: int) -> str:
-    """`text`, which may be base64 in one or several lines, without what holds a secret."""
+    """Masks secrets in `text`, which may be base64 on one or several lines."""
     if _encodes_secret("".join(text.split()), depth):
         return HIDDEN
     if "\n" not in text:
@@ -153,14 +158,14 @@ def _without_encoded(text: str, depth: int) -> str:
 
 
 def _mask_split(text: str) -> str:
-    """`text` without keys that a line break or a sum of strings cuts in two."""
+    """Masks keys that a line break or a sum of strings splits in two."""
     if ("\n" not in text and "+" not in text) or not may_begin_key(text):
         return text
     return compiled(SPLIT_KEY).sub(_without_parts, text)
 
 
 def _without_parts(found: "re.Match[str]") -> str:
-    """A key in parts, without those that are one: what follows a whole key on the next line is not."""
+    """Masks the parts of a split key; what follows a whole key on the next line is not one."""
     length, end = len(found[1]), 0
     for part in compiled(r"[A-Za-z0-9_\-]+").finditer(found[2]):
         if not _is_material(part[0]):
@@ -170,7 +175,9 @@ def _without_parts(found: "re.Match[str]") -> str:
 
 
 def _is_material(part: str) -> bool:
-    """Whether `part` looks like a piece of a key: letters with digits, or capitals within a word."""
+    """Returns whether `part` looks like a piece of a key: letters with digits, or capitals within a
+    word.
+    """
     has_letters = not part.isdigit() and part.strip("_-") != ""
     return has_letters and (
         any(map(str.isdigit, part))
@@ -186,7 +193,7 @@ def _may_be_encoded(text: str, start: int, end: int) -> bool:
 
 
 def _encodes_secret(text: str, depth: int) -> bool:
-    """Whether `text` is base64 of something that would be masked."""
+    """Returns whether `text` is base64 of something that would be masked."""
     decoded = _decoded(text)
     return decoded != "" and (
         is_secret_value(decoded) or _masked(decoded, depth) != decoded
@@ -194,7 +201,7 @@ def _encodes_secret(text: str, depth: int) -> bool:
 
 
 def _decoded(text: str) -> str:
-    """What `text` is in base64, when that is plain text."""
+    """Decodes base64 if the result is plain text."""
     text = text.rstrip("=").replace("-", "+").replace("_", "/")
     if len(text) % 4 == 1 or len(text) > _LONGEST_ENCODED:
         return ""

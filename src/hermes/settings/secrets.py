@@ -1,4 +1,4 @@
-"""Secrets: which names are secret, the text of `.env`, and `Secrets`, which never shows what it holds."""
+"""Secrets: which names are secret, the format of `.env`, and `Secrets`, which never shows its values."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -31,22 +31,26 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$", "`"
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether something called `name` (api_key, GITHUB_TOKEN, ...) holds a secret."""
+    """Returns whether something called `name` (api_key, GITHUB_TOKEN, ...) holds a secret."""
     return re.search(_KEY_NAME, name.replace("-", "_")) is not None
 
 
 def names_variable(value: str) -> bool:
-    """Whether `value` (WEBHOOK_SECRET) is where a secret is kept, and not one itself."""
+    """Returns whether `value` (WEBHOOK_SECRET) is the name of a secret's variable, and not a secret
+    itself.
+    """
     return "_" in value and re.fullmatch(_VARIABLE, value) is not None
 
 
 def is_secret_variable(name: str) -> bool:
-    """Whether `name` is the environment variable of a secret, and so belongs in `.env`."""
+    """Returns whether `name` is the environment variable of a secret, and so belongs in `.env`."""
     return re.fullmatch(_VARIABLE, name) is not None and is_secret_name(name)
 
 
 def variable_for(key: str, value: str = "") -> str:
-    """The variable to suggest for a secret that was found under `key`, by that name or else by the shape of `value`."""
+    """Suggests the variable for a secret found under `key`, by that name or else by the shape of
+    `value`.
+    """
     name = key.replace("-", "_").upper()
     match = re.search(_KEY_NAME, name)
     if match and match.start() and is_secret_variable(name):
@@ -58,12 +62,12 @@ def variable_for(key: str, value: str = "") -> str:
 
 
 def is_address_variable(name: str) -> bool:
-    """Whether `name` (OPENAI_BASE_URL) says where a service is; it is kept beside that service's key."""
+    """Returns whether `name` (OPENAI_BASE_URL) holds a service's address, kept beside its key."""
     return name.endswith("_BASE_URL") and re.fullmatch(_VARIABLE, name) is not None
 
 
 class Secrets:
-    """Secrets by name, and the addresses kept with them, never shown. The process environment wins over `.env`."""
+    """Secrets by name, and the addresses kept with them; never shown. The environment wins over `.env`."""
 
     __slots__ = ("_environ", "_file")
 
@@ -76,11 +80,11 @@ class Secrets:
         }
 
     def get(self, name: str) -> str | None:
-        """The value, or None if it is not set. An empty variable counts as not set."""
+        """Returns the value, or None if it is not set. An empty variable counts as not set."""
         return self._environ.get(name) or self._file.get(name) or None
 
     def require(self, name: str) -> str:
-        """The value; a SettingsError that says how to set it if there is none."""
+        """Returns the value. Raises a SettingsError that says how to set it if there is none."""
         value = self.get(name)
         if value is None:
             raise SettingsError(
@@ -89,7 +93,7 @@ class Secrets:
         return value
 
     def origin(self, name: str) -> str:
-        """Where the value comes from: `environment`, `.env` or nothing."""
+        """Returns where the value comes from: `environment`, `.env` or nothing."""
         if self._environ.get(name):
             return "environment"
         return ".env" if self._file.get(name) else ""
@@ -118,7 +122,7 @@ class EnvLine(Struct, frozen=True):
 
 
 def parse_env(text: str) -> list[EnvLine]:
-    """The lines of a `.env`, each with its line ending."""
+    """Parses a `.env` into lines, each with its line ending."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix("\ufeff"))
     return [_parse_line(line) for line in lines]
 
@@ -150,13 +154,13 @@ def _parse_line(line: str) -> EnvLine:
 
 
 def _uncommented(text: str) -> str:
-    """`text` up to a `#` that stands at its start or after a blank."""
+    """Returns `text` up to a `#` at its start or after a space."""
     found = re.search(r"(?:^|(?<=\s))#", text)
     return text[: found.start()].rstrip() if found else text
 
 
 def _quoted(text: str) -> tuple[str, int]:
-    """The value of a quoted string and the index after its closing quote, or -1."""
+    """Returns the value of a quoted string and the index after its closing quote, or -1."""
     quote = text[0]
     value: list[str] = []
     index = 1
@@ -175,12 +179,12 @@ def _quoted(text: str) -> tuple[str, int]:
 
 
 def with_secret(text: str, name: str, value: str) -> str:
-    """`text` of a `.env` with `name` set; every other line stays as it is."""
+    """Returns the text of a `.env` with `name` set; every other line stays as it is."""
     return _replace(text, name, f"{name}={_format(value)}")
 
 
 def without_secret(text: str, name: str) -> str:
-    """`text` of a `.env` with `name` removed."""
+    """Returns the text of a `.env` without `name`."""
     return _replace(text, name, None)
 
 
@@ -208,7 +212,7 @@ def _format(value: str) -> str:
     ):
         raise SettingsError(
             "A secret can't hold control characters.",
-            hint="Check what was pasted; nothing was changed.",
+            hint="Nothing was changed. Check what you pasted.",
         )
     if re.fullmatch(_PLAIN_VALUE, value):
         return value

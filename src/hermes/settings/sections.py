@@ -16,7 +16,7 @@ from hermes.settings.section import AMOUNT, Section
 
 
 class SessionSettings(Section, frozen=True):
-    """What is kept of conversations."""
+    """What is saved of conversations."""
 
     write_json_snapshots: Annotated[
         bool,
@@ -69,7 +69,7 @@ class ModelSettings(Section, frozen=True):
         ),
     ] = "auto"
     default: Annotated[
-        str, Meta(description="The model's name; empty for the provider's usual one.")
+        str, Meta(description="The model's name; empty for the provider's default.")
     ] = ""
     base_url: Annotated[
         str,
@@ -108,7 +108,7 @@ class ModelSettings(Section, frozen=True):
     reasoning_summary: Annotated[
         Literal["off", "auto", "concise", "detailed"],
         Meta(
-            description="Ask for a summary of hidden thinking; some accounts may not."
+            description="Ask for a summary of hidden reasoning; not allowed for some accounts."
         ),
     ] = "off"
     connect_timeout: Annotated[
@@ -141,13 +141,15 @@ class ModelSettings(Section, frozen=True):
     openai_runtime: Annotated[
         Literal["auto", "codex_app_server"],
         Meta(
-            description="Who runs turns: Hermes itself, or the codex program (see `/codex-runtime`)."
+            description="The engine that runs turns: Hermes, or the codex program (see `/codex-runtime`)."
         ),
     ] = "auto"
 
 
 class CustomModel(Section, frozen=True):
-    """Facts about one model of your own; what is not given is looked up or assumed. Prices are per million tokens."""
+    """Facts about one model of your own; missing ones are looked up or assumed. Prices are per
+    million tokens.
+    """
 
     window: Annotated[
         Annotated[int, Meta(ge=1)] | None,
@@ -204,7 +206,7 @@ class CustomProvider(Section, frozen=True):
 
 
 class BudgetSettings(Section, frozen=True):
-    """Hard caps: a call that could pass one is not made. `$2.50` or `200k tokens`; empty for none."""
+    """Hard caps: a call that could exceed one is not made. `$2.50` or `200k tokens`; empty for none."""
 
     per_turn: Annotated[
         str, Meta(pattern=AMOUNT, description="The most that one turn may use.")
@@ -220,7 +222,8 @@ class BudgetSettings(Section, frozen=True):
         ),
     ] = ""
     max_steps: Annotated[
-        int, Meta(ge=1, le=10_000, description="How often a turn may ask the model.")
+        int,
+        Meta(ge=1, le=10_000, description="How many times a turn may call the model."),
     ] = 500
 
     def caps(self) -> dict[str, str]:
@@ -229,11 +232,13 @@ class BudgetSettings(Section, frozen=True):
 
 
 class AuxiliarySettings(Section, frozen=True):
-    """Models for work on the side: `provider:model`, a model of the main provider, `auto` for its cheapest that can do
-    it, `main` for the model that answers, or `off`. When one fails, the model that answers steps in."""
+    """Models for auxiliary work: `provider:model`, a model of the main provider, `auto` for its
+    cheapest suitable one, `main` for the model that answers, or `off`. If one fails, the model that
+    answers takes over.
+    """
 
     title: Annotated[
-        str, Meta(description="Finds titles for sessions; `off` takes the first words.")
+        str, Meta(description="Writes titles of sessions; `off` uses the first words.")
     ] = "off"
     summary: Annotated[
         str,
@@ -244,7 +249,7 @@ class AuxiliarySettings(Section, frozen=True):
     review: Annotated[
         str,
         Meta(
-            description="Looks back to learn; `main` costs least, as its cache knows the conversation."
+            description="Reviews conversations to learn; `main` costs least, as its cache holds the conversation."
         ),
     ] = "main"
     vision: Annotated[
@@ -259,14 +264,14 @@ class AuxiliarySettings(Section, frozen=True):
 
 
 class CompressionSettings(Section, frozen=True):
-    """When a long conversation is compressed, and what then stays word for word."""
+    """When a long conversation is compressed, and what then stays verbatim."""
 
     threshold: Annotated[
         float,
         Meta(
             gt=0,
             le=1,
-            description="Part of the model's window that may fill up before room is made.",
+            description="Share of the context window that may fill up before compression.",
         ),
     ] = 0.8
     protect_first_n: Annotated[
@@ -278,7 +283,7 @@ class CompressionSettings(Section, frozen=True):
 
 
 class ApprovalSettings(Section, frozen=True):
-    """Questions that wait for you. What needs no question is in `policy.yaml`."""
+    """Questions that wait for you. What runs without asking is in `policy.yaml`."""
 
     timeout: Annotated[
         float,
@@ -317,7 +322,7 @@ class McpServerSettings(Section, frozen=True):
         dict[str, str], Meta(description="Sent with every request to the service.")
     ] = {}
     timeout: Annotated[
-        float, Meta(gt=0, le=3600, description="Seconds that a call may be silent.")
+        float, Meta(gt=0, le=3600, description="Seconds without output from a call.")
     ] = 60.0
     connect_timeout: Annotated[
         float, Meta(gt=0, le=600, description="Seconds for it to start.")
@@ -331,12 +336,12 @@ class McpServerSettings(Section, frozen=True):
         ),
     ] = 1800.0
     enabled: Annotated[
-        bool, Meta(description="Off: it stays configured and is not used.")
+        bool, Meta(description="Off: it stays configured but is not used.")
     ] = True
     trusted: Annotated[
         bool,
         Meta(
-            description="Believe what it says of its tools: those that only read run without asking."
+            description="Trust its tool descriptions: tools that only read run without asking."
         ),
     ] = False
     tools: McpToolSettings = McpToolSettings()
@@ -387,7 +392,7 @@ class CodexSettings(Section, frozen=True):
         Meta(
             ge=0,
             le=604_800,
-            description="Unused, after which its process is ended; it comes back. 0 for never.",
+            description="Unused, after which its process is ended until needed; 0 for never.",
         ),
     ] = 900.0
 
@@ -398,7 +403,7 @@ class WebSettings(Section, frozen=True):
     search_backend: Annotated[
         Literal["auto", "brave", "tavily", "exa", "serper", "searxng", "duckduckgo"],
         Meta(
-            description="Who is asked; `auto` takes what has a key (BRAVE_API_KEY, ...), else DuckDuckGo."
+            description="The search service; `auto` uses one with a key (BRAVE_API_KEY, ...), else DuckDuckGo."
         ),
     ] = "auto"
     searxng_url: Annotated[
@@ -458,7 +463,7 @@ class LearningSettings(Section, frozen=True):
     mode: Annotated[
         Literal["propose", "auto", "off"],
         Meta(
-            description="What a review does: propose changes, make them, or nothing. To your own skills it proposes."
+            description="What a review does: propose changes, make them, or nothing. Your own skills only get proposals."
         ),
     ] = "propose"
     turns: Annotated[
@@ -466,7 +471,7 @@ class LearningSettings(Section, frozen=True):
         Meta(
             ge=1,
             le=10_000,
-            description="After so many turns a conversation is reviewed.",
+            description="Turns after which a conversation is reviewed.",
         ),
     ] = 10
     iterations: Annotated[
@@ -474,7 +479,7 @@ class LearningSettings(Section, frozen=True):
         Meta(
             ge=1,
             le=10_000,
-            description="Or after so many steps with tools in which no skill was used.",
+            description="Or steps with tools, without using a skill, after which it is reviewed.",
         ),
     ] = 10
     budget: Annotated[
@@ -498,7 +503,10 @@ class LearningSettings(Section, frozen=True):
         ),
     ] = ""
     memory_user: Annotated[
-        str, Meta(min_length=1, description="Whose notes are meant at that service.")
+        str,
+        Meta(
+            min_length=1, description="The user of that service whose notes are used."
+        ),
     ] = "hermes"
     retire_after: Annotated[
         int,
@@ -524,7 +532,7 @@ class DashboardSettings(Section, frozen=True):
         ),
     ] = ()
     behind_proxy: Annotated[
-        bool, Meta(description="A reverse proxy in front of it sees to TLS.")
+        bool, Meta(description="A reverse proxy in front of it handles TLS.")
     ] = False
     tls_cert: Annotated[str, Meta(description="File with its certificate.")] = ""
     tls_key: Annotated[str, Meta(description="File with the certificate's key.")] = ""
@@ -564,7 +572,7 @@ class SandboxSettings(Section, frozen=True):
 
 
 class WebhookSettings(Section, frozen=True):
-    """An address that is told of events, each in a signed request. Redirects are not followed."""
+    """An address that receives events, each in a signed request. Redirects are not followed."""
 
     url: Annotated[
         str, Meta(pattern=r"^https?://", description="The address; it may be private.")
@@ -599,7 +607,7 @@ class TraceSettings(Section, frozen=True):
         Meta(description="Sent with each request; `${NAME}` is a secret."),
     ] = {}
     service_name: Annotated[
-        str, Meta(min_length=1, description="What Hermes is called there.")
+        str, Meta(min_length=1, description="The name of this service in traces.")
     ] = "hermes"
     contents: Annotated[
         bool,
@@ -642,7 +650,7 @@ class Settings(Section, frozen=True):
     webhooks: Annotated[
         dict[str, WebhookSettings],
         Meta(
-            description="Addresses that are told of events, by a name of your choice: url, secret, events."
+            description="Addresses that receive events, by a name of your choice: url, secret, events."
         ),
     ] = {}
     traces: TraceSettings = TraceSettings()

@@ -1,9 +1,11 @@
-"""The settings as a flat list of keys, derived from the types: names, variables, kinds, the nearest valid name."""
+"""The settings as a flat list of keys, derived from the types: names, variables, types and nearest
+names.
+"""
 
 import json
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Meta, Struct
@@ -60,7 +62,7 @@ class SettingKey(Struct, frozen=True):
 def all_keys(
     section: type[Struct] = Settings, path: tuple[str, ...] = ()
 ) -> Iterator[SettingKey]:
-    """Every key with a fixed name, in the order of the types."""
+    """Returns every key with a fixed name, in the order of the types."""
     for field in msgspec.structs.fields(section):
         here = (*path, field.encode_name)
         nested = as_section(field.type)
@@ -76,7 +78,9 @@ def all_keys(
 
 
 def find_key(name: str) -> SettingKey:
-    """The key called `name`, also below a table of named things (`servers.mine.url`); SettingsError if none."""
+    """Returns the key called `name`, also in a table (`servers.mine.url`). Raises SettingsError if
+    there is none.
+    """
     annotation: object = Settings
     default: object = Settings()
     for part in name.split("."):
@@ -104,42 +108,42 @@ def find_key(name: str) -> SettingKey:
 
 
 def unknown_key(name: str) -> SettingsError:
-    """The error for a key that does not exist, with the nearest that does."""
+    """Builds the error for an unknown key, with the nearest known one."""
     near = nearest(name)
     hint = f"Did you mean {near}?" if near else "See all with: hermes config show"
     return SettingsError(f"There is no setting called {name}.", hint=hint)
 
 
 def nearest(name: str) -> str | None:
-    """The valid key or section most like `name`: the same last word in another section first, then by spelling."""
+    """Returns the key or section closest to `name`: the same last word in another section first, then by spelling."""
     import difflib
 
     keys = [key.path for key in all_keys()]
-    names = list(
-        dict.fromkeys(
-            ".".join(path[:depth]) for path in keys for depth in range(1, len(path) + 1)
-        )
-    )
-    words = name.lower().replace("-", "_").split(".")
-    same = [".".join(path) for path in keys if path[-1] == words[-1]]
-    if same:
+    *_, last_word = words = name.lower().replace("-", "_").split(".")
+    same_word = [".".join(path) for path in keys if path[-1] == last_word]
+    if same_word:
         return max(
-            same, key=lambda key: difflib.SequenceMatcher(None, key, name).ratio()
+            same_word, key=lambda key: difflib.SequenceMatcher(None, key, name).ratio()
         )
-    depth = [key for key in names if key.count(".") == len(words) - 1]
-    close = difflib.get_close_matches(
-        ".".join(words), depth, 1, 0.6
-    ) or difflib.get_close_matches(name, names, 1, 0.6)
-    if not close:  # a misspelt last word in the wrong section
-        last = difflib.get_close_matches(
-            words[-1], [path[-1] for path in keys], 1, 0.75
-        )
-        close = [".".join(path) for path in keys if last and path[-1] == last[0]]
-    return close[0] if close else None
+    names = _keys_and_sections(keys)
+    same_depth = [key for key in names if key.count(".") == len(words) - 1]
+    close = difflib.get_close_matches(".".join(words), same_depth, 1, 0.6)
+    close = close or difflib.get_close_matches(name, names, 1, 0.6)
+    if close:
+        return close[0]
+    # A misspelt last word in the wrong section.
+    last_words = {path[-1]: ".".join(path) for path in reversed(keys)}
+    near = difflib.get_close_matches(last_word, [path[-1] for path in keys], 1, 0.75)
+    return last_words[near[0]] if near else None
+
+
+def _keys_and_sections(keys: Sequence[tuple[str, ...]]) -> list[str]:
+    prefixes = (path[:depth] for path in keys for depth in range(1, len(path) + 1))
+    return list(dict.fromkeys(".".join(prefix) for prefix in prefixes))
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
-    """HERMES_* variables that mean nothing to Hermes."""
+    """Returns the HERMES_* variables that Hermes does not know."""
     known = {key.variable for key in all_keys()} | set(OTHER_VARIABLES)
     names = (
         name
@@ -150,7 +154,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
 
 
 def nearest_variable(name: str) -> str | None:
-    """The variable most like `name`."""
+    """Returns the variable closest to `name`."""
     import difflib
 
     known = [
@@ -162,7 +166,8 @@ def nearest_variable(name: str) -> str | None:
 
 
 def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
-    """What a person typed, or the environment holds, as the value of `key`; SettingsError if it can't be.
+    """Parses a value that a person typed or the environment holds. Raises SettingsError if it is
+    invalid.
 
     The error repeats a short text unless `quote` is off.
     """
@@ -201,7 +206,7 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
 
 
 def _mistyped(key: SettingKey, text: str) -> SettingsError:
-    """What was expected, what came (if that is short and no secret), and an example."""
+    """Builds the error: what was expected, what was given (if short and no secret), and an example."""
     got = (
         f", got {text!r}"
         if 0 < len(text) <= _MAX_QUOTED_CHARS and not is_secret_value(text)
@@ -214,7 +219,7 @@ def _mistyped(key: SettingKey, text: str) -> SettingsError:
 
 
 def example_of(annotation: object) -> str:
-    """A value that would do; empty where any text or keys do."""
+    """Returns a valid example; empty if any text or keys do."""
     base, _ = unwrap(annotation)
     if base is bool:
         return "true"
@@ -237,7 +242,7 @@ def example_of(annotation: object) -> str:
 
 
 def kind(annotation: object) -> str:
-    """What a value must be, in words: `a number from 0 to 3600`."""
+    """Describes the valid values: `a number from 0 to 3600`."""
     base, optional = unwrap(annotation)
     if typing.get_origin(base) is typing.Literal:
         words = "one of " + ", ".join(str(value) for value in typing.get_args(base))
@@ -259,7 +264,7 @@ def kind(annotation: object) -> str:
 
 
 def bounds(annotation: object) -> str:
-    """The limits of a number or text, in words, with a space before them."""
+    """Describes the limits of a number or text, with a space before them."""
     limits: dict[str, float] = {}
     for meta in _metas(annotation):
         for name in ("ge", "gt", "le", "lt", "min_length", "max_length"):
@@ -277,7 +282,7 @@ def bounds(annotation: object) -> str:
 
 
 def unwrap(annotation: object) -> tuple[object, bool]:
-    """The type without its metadata and without `| None`, and whether it had that."""
+    """Returns the type without metadata and `| None`, and whether it allowed None."""
     while typing.get_origin(annotation) is typing.Annotated:
         annotation = typing.get_args(annotation)[0]
     if typing.get_origin(annotation) not in {typing.Union, types.UnionType}:
@@ -290,13 +295,13 @@ def unwrap(annotation: object) -> tuple[object, bool]:
 
 
 def as_section(annotation: object) -> type[Struct] | None:
-    """The Struct behind an annotation, if it is one."""
+    """Returns the Struct behind an annotation, if it is one."""
     base, _ = unwrap(annotation)
     return base if isinstance(base, type) and issubclass(base, Struct) else None
 
 
 def table_of(annotation: object) -> object | None:
-    """What the values of a `dict[str, ...]` are."""
+    """Returns the type of the values of a `dict[str, ...]`."""
     base, _ = unwrap(annotation)
     return (
         typing.get_args(base)[1]

@@ -1,4 +1,4 @@
-"""Where every value comes from, and everything that is wrong, for `hermes config show`, `check` and `doctor`."""
+"""Where each value comes from, and all problems, for `hermes config show`, `check` and `doctor`."""
 
 import stat
 from collections.abc import Mapping
@@ -19,7 +19,9 @@ from hermes.settings.setting_keys import (
 
 
 class SettingOrigin(Struct, frozen=True):
-    """One setting with its value in force and its origin: `default`, `config.yaml:3` or the variable's name."""
+    """A setting with its effective value and its origin: `default`, `config.yaml:3` or the
+    variable's name.
+    """
 
     key: SettingKey
     value: object
@@ -27,7 +29,7 @@ class SettingOrigin(Struct, frozen=True):
 
 
 def entries(environ: Mapping[str, str], home: Home) -> list[SettingOrigin]:
-    """Every setting. SettingsError if they can't be loaded."""
+    """Returns every setting. Raises SettingsError if they cannot be loaded."""
     settings = load(environ, home=home)
     lines = _lines(read_text(home.config) or "")
     overrides, _ = read_overrides(environ)
@@ -46,17 +48,17 @@ def entries(environ: Mapping[str, str], home: Home) -> list[SettingOrigin]:
 
 
 def config_problems(home: Home) -> list[SettingProblem]:
-    """What is wrong with config.yaml. SettingsError if it can't be read at all."""
+    """Returns the problems of config.yaml. Raises SettingsError if it cannot be read at all."""
     return read_config(home)[1]
 
 
 def variable_problems(environ: Mapping[str, str]) -> list[SettingProblem]:
-    """Variables with a value that can't be used."""
+    """Returns the variables with unusable values."""
     return read_overrides(environ)[1]
 
 
 def variable_warnings(environ: Mapping[str, str]) -> list[SettingProblem]:
-    """HERMES_* variables that mean nothing, with the nearest that does."""
+    """Returns unknown HERMES_* variables, each with the nearest known one."""
     found: list[SettingProblem] = []
     for name in unknown_variables(environ):
         near = nearest_variable(name)
@@ -66,7 +68,7 @@ def variable_warnings(environ: Mapping[str, str]) -> list[SettingProblem]:
 
 
 def secret_problems(home: Home) -> list[SettingProblem]:
-    """What is wrong with `.env`. SettingsError if it can't be read at all."""
+    """Returns the problems of `.env`. Raises SettingsError if it cannot be read at all."""
     lines = parse_env(read_text(home.env_file) or "")
     found = [
         SettingProblem(number, "", line.problem, "correct it")
@@ -82,7 +84,7 @@ def secret_problems(home: Home) -> list[SettingProblem]:
 
 
 def _lines(text: str) -> dict[tuple[str, ...], int]:
-    """The line of every key in a sound config.yaml."""
+    """Returns the line of every key in a valid config.yaml."""
     if not text.strip():
         return {}
     from ruamel.yaml.nodes import MappingNode, Node

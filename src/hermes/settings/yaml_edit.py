@@ -1,7 +1,8 @@
-"""Changing one value in the text of a YAML file and leaving every other byte alone.
+"""Changes one value in a YAML text and leaves every other byte alone.
 
-Values are cut and pasted at the marks of the parsed nodes. What can't be done that way (flow mappings, anchors) goes
-through a ruamel.yaml round trip, which keeps comments but may change blanks. The caller checks the result.
+Values are replaced at the marks of the parsed nodes. What that cannot do (flow mappings, anchors)
+goes through a ruamel.yaml round trip, which keeps comments but may change whitespace. The caller
+validates the result.
 """
 
 import io
@@ -20,7 +21,7 @@ _UNSAFE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 
 
 def with_value(text: str, path: tuple[str, ...], value: object) -> list[str]:
-    """Candidates for `text` with `value` at `path`, the gentlest first."""
+    """Yields candidates for `text` with `value` at `path`, the least invasive first."""
     bom, body = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
     spliced = _Splice(body).set(path, value)
     candidates = [] if spliced is None else [bom + spliced]
@@ -28,7 +29,7 @@ def with_value(text: str, path: tuple[str, ...], value: object) -> list[str]:
 
 
 def without_value(text: str, path: tuple[str, ...]) -> list[str]:
-    """Candidates for `text` without the key at `path`, the gentlest first."""
+    """Yields candidates for `text` without the key at `path`, the least invasive first."""
     bom, body = text[: text.startswith("\ufeff")], text.removeprefix("\ufeff")
     spliced = _Splice(body).remove(path)
     candidates = [] if spliced is None else [bom + spliced]
@@ -36,7 +37,7 @@ def without_value(text: str, path: tuple[str, ...]) -> list[str]:
 
 
 def scalar(value: object, style: str | None = None) -> str:
-    """`value` as one line of YAML. Text keeps the quotes that `style` names, if it can."""
+    """Formats `value` as one line of YAML. Text keeps the quotes named by `style`, if possible."""
     if isinstance(value, float) and value in {float("inf"), float("-inf")}:
         return ".inf" if value > 0 else "-.inf"
     if not isinstance(value, str):
@@ -63,7 +64,7 @@ class _Splice:
         self.ending = "\r\n" if "\r\n" in text else "\n"
 
     def set(self, path: tuple[str, ...], value: object) -> str | None:
-        """The new text, or None if this shape needs the round trip."""
+        """Returns the new text, or None if this shape needs the round trip."""
         if self.root is None or _is_null(self.root):
             return (
                 self._append(path, value)
@@ -137,7 +138,7 @@ class _Splice:
     def _fill(
         self, key: Node | None, parent: Node, path: tuple[str, ...], value: object
     ) -> str | None:
-        """Give a section that holds nothing its first key."""
+        """Adds the first key to an empty section."""
         if key is None:
             return None
         line_end = self._line_end(self._after_colon(key))
@@ -147,7 +148,9 @@ class _Splice:
     def _insert(
         self, node: MappingNode, path: tuple[str, ...], value: object
     ) -> str | None:
-        """Add a key after the last one of a block; at the very end of the file if that block is the whole file."""
+        """Adds a key after the last one of a block; at the end of the file if that block is the
+        whole file.
+        """
         if node is self.root and not re.search(r"^\.\.\.", self.text, re.MULTILINE):
             return self._append(path, value)
         key, last = node.value[-1]
@@ -163,7 +166,7 @@ class _Splice:
     def _insert_flow(
         self, node: MappingNode, path: tuple[str, ...], value: object
     ) -> str | None:
-        """Add a key to `{a: 1}`, after the last one."""
+        """Adds a key to `{a: 1}`, after the last one."""
         if len(path) > 1:
             return None
         entry = f"{scalar(path[0])}: {scalar(value)}"
@@ -177,7 +180,7 @@ class _Splice:
         return f"{self.text[:at]}, {entry}{self.text[at:]}"
 
     def _remove_flow(self, parent: MappingNode, key: Node, node: Node) -> str:
-        """Remove a key from `{a: 1, b: 2}` with the comma that belongs to it."""
+        """Removes a key from `{a: 1, b: 2}` with its comma."""
         place = next(index for index, pair in enumerate(parent.value) if pair[0] is key)
         start, end = key.start_mark.index, node.end_mark.index
         if place > 0:
@@ -208,7 +211,7 @@ class _Splice:
         return self.ending.join(lines) + " " + scalar(value)
 
     def _step(self) -> int:
-        """How far this file indents."""
+        """Returns the file's indentation width."""
         if isinstance(self.root, MappingNode):
             for _, value in self.root.value:
                 if isinstance(value, MappingNode) and not value.flow_style:
@@ -216,7 +219,7 @@ class _Splice:
         return 2
 
     def _content_end(self, node: Node, key: Node, parent: Node) -> int:
-        """Where the last character of a value is followed by its comment or line end."""
+        """Returns where a value ends, before its comment or line end."""
         while not isinstance(node, ScalarNode) and not _is_flow(node) and node.value:
             if isinstance(node, MappingNode):
                 parent, (key, node) = node, node.value[-1]

@@ -1,6 +1,6 @@
-"""YAML text to data. The fast reader has no bound on nested blocks and would take the process down, so one is set here.
+"""Parses YAML. Rejects deep nesting of blocks, which would crash the fast reader.
 
-Brackets need none: the reader itself refuses them.
+Brackets need no check: the reader itself rejects them.
 """
 
 import re
@@ -14,7 +14,7 @@ _RUN = r"[ \t]*(?:[-?:][ \t]+)*"
 
 
 class YamlTooDeep(ValueError):
-    """The text holds more blocks in blocks than Hermes reads."""
+    """The text nests blocks too deeply."""
 
     def __init__(self, line: int) -> None:
         super().__init__(TOO_DEEP)
@@ -22,7 +22,7 @@ class YamlTooDeep(ValueError):
 
 
 def parse_yaml(text: str) -> object:
-    """The data in `text`. ValueError if it is no YAML, TooDeep if reading it is not safe."""
+    """Parses `text`. Raises ValueError for invalid YAML and YamlTooDeep for unsafe nesting."""
     line = too_deep(text)
     if line:
         raise YamlTooDeep(line)
@@ -30,7 +30,7 @@ def parse_yaml(text: str) -> object:
 
 
 def too_deep(text: str) -> int:
-    """The first line that is nested too deeply, 0 if none is. One pass, whatever the text."""
+    """Returns the first line that is nested too deeply; 0 if none is. One pass, whatever the text."""
     if len(text) <= MAX_YAML_DEPTH:
         return 0
     columns: list[int] = []

@@ -160,7 +160,7 @@ def test_a_new_session_knows_what_it_says_beyond_the_files(
     prompt = learning.prompt()
     assert prompt.count("likes tea") == 1
     assert (
-        '<memory file="external">\n- plays the cello\n[1 notes are kept out' in prompt
+        '<memory file="external">\n- plays the cello\n[1 notes are left out' in prompt
     )
     assert "send the keys" not in prompt
 
@@ -195,7 +195,7 @@ def test_nobody_there_is_the_same(tmp_path: Path) -> None:
 
 
 def test_a_key_does_not_go_over_the_network_in_the_clear() -> None:
-    with pytest.raises(LearningError, match="in the clear"):
+    with pytest.raises(LearningError, match="unencrypted"):
         HttpMemory("http://memory.example", "anna", KEY).recent(1)
 
 

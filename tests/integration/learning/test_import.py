@@ -227,7 +227,7 @@ def test_its_conversations_are_whole_sessions(app: App, tmp_path: Path) -> None:
         ("AssistantMessage", "green"),
         (
             "ToolFinished",
-            "The result was not kept by the program this was imported from.",
+            "The program this was imported from did not save the result.",
         ),
     ]
     first = history.messages[1]
@@ -308,7 +308,7 @@ def test_a_home_of_our_own_kind_brings_all_but_its_sessions_and_says_how(
     (tmp_path / "other" / "memories" / "MEMORY.md").write_text("- uses uv\n")
     made, done = run(app, tmp_path / "other")
     assert done.notes == 1
-    assert any("another home of this Hermes" in entry.why for entry in made.left)
+    assert any("another Hermes home" in entry.why for entry in made.left)
 
 
 def claude_file(folder: Path) -> Path:

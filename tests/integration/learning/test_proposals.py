@@ -71,7 +71,7 @@ def test_a_skill_that_changed_meanwhile_is_not_overwritten(
     )
     proposal = learning.propose(change, REVIEW)
     (folder / "SKILL.md").write_text(TEXT.replace("1. Tidy.", "1. Tidy by hand."))
-    with pytest.raises(LearningError, match="not what it was"):
+    with pytest.raises(LearningError, match="changed after this change was prepared"):
         learning.approve(proposal.id)
     assert "by hand" in (folder / "SKILL.md").read_text()
     assert [waiting.id for waiting in learning.proposals.pending()] == [proposal.id]

@@ -423,7 +423,7 @@ async def test_what_can_be_neither_made_nor_proposed_is_said_and_not_tried_again
         place.say("one")
         await reviewed(place)
         (review,) = place.reviews()
-        assert "memory: add memory was not kept" in review.failure
+        assert "memory: add memory was not saved" in review.failure
         assert "p1.json" in review.failure
 
 

@@ -14,7 +14,7 @@ from hermes.children.git_folder import find_git
 from hermes.learning.change import LearningError
 from hermes.learning.learning_service import LearningService
 from hermes.learning.skill_install import altered, install, plan
-from hermes.learning.skill_source import SkillSource, open_parcel, unpacked
+from hermes.learning.skill_source import SkillSource, open_skill_source, unpacked
 
 SKILL = b"---\nname: brew-tea\ndescription: Brews tea. Use it for tea.\n---\n1. Boil water.\n"
 
@@ -43,7 +43,7 @@ def test_a_folder_is_installed_with_its_hash(
     (folder / "data").mkdir(parents=True)
     (folder / "SKILL.md").write_bytes(SKILL)
     (folder / "data" / "kinds.txt").write_text("green\n")
-    chosen = plan(learning.skills, open_parcel(str(folder)))
+    chosen = plan(learning.skills, open_skill_source(str(folder)))
     assert (chosen.name, chosen.findings, chosen.replaces) == ("brew-tea", [], False)
     assert "+1. Boil water." in chosen.diff
     install(learning.skills, chosen)
@@ -81,7 +81,7 @@ def test_another_hash_than_the_expected_one_is_refused(
     parcel = SkillSource({"SKILL.md": SKILL}, "a")
     digest = plan(learning.skills, parcel).hash
     assert plan(learning.skills, parcel, expected=f"sha256:{digest}").hash == digest
-    with pytest.raises(LearningError, match="not the files"):
+    with pytest.raises(LearningError, match="not the expected files"):
         plan(learning.skills, parcel, expected="sha256:" + "0" * 64)
 
 
@@ -99,9 +99,12 @@ def test_archives_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(
         zipped(("brew-tea-main/SKILL.md", SKILL), ("brew-tea-main/a/b.txt", b"1"))
     )
-    assert set(open_parcel(str(tmp_path / "a.zip")).files) == {"SKILL.md", "a/b.txt"}
+    assert set(open_skill_source(str(tmp_path / "a.zip")).files) == {
+        "SKILL.md",
+        "a/b.txt",
+    }
     (tmp_path / "a.tgz").write_bytes(tarred((tarfile.TarInfo("./SKILL.md"), SKILL)))
-    assert set(open_parcel(str(tmp_path / "a.tgz")).files) == {"SKILL.md"}
+    assert set(open_skill_source(str(tmp_path / "a.tgz")).files) == {"SKILL.md"}
 
 
 @pytest.mark.parametrize(
@@ -148,9 +151,9 @@ def test_a_bomb_is_stopped_by_what_comes_out() -> None:
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", b"\0" * 30_000_000)
     assert len(data.getvalue()) < 100_000
-    with pytest.raises(LearningError, match="more than a skill may have"):
+    with pytest.raises(LearningError, match="limit for a skill"):
         unpacked(data.getvalue())
-    with pytest.raises(LearningError, match="more than a skill may have"):
+    with pytest.raises(LearningError, match="limit for a skill"):
         unpacked(zipped(*((f"f{n}", b"") for n in range(600))))
 
 
@@ -201,11 +204,11 @@ def test_a_git_address_is_fetched_without_running_anything(
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     git = find_git(os.environ)
-    parcel = open_parcel(f"file://{source}", git=git, environment=os.environ)
+    parcel = open_skill_source(f"file://{source}", git=git, environment=os.environ)
     with pytest.raises(LearningError, match="2 skills"):
         plan(learning.skills, parcel)
     assert plan(learning.skills, parcel, skill="other").name == "other"
-    below = open_parcel(
+    below = open_skill_source(
         f"file://{source}#skills/brew-tea", git=git, environment=os.environ
     )
     assert plan(learning.skills, below).name == "brew-tea"
@@ -220,7 +223,7 @@ def test_an_address_that_is_a_trick_or_leads_nowhere_is_said(
     address: str, tmp_path: Path
 ) -> None:
     with pytest.raises(LearningError):
-        open_parcel(
+        open_skill_source(
             address if "://" in address else f"{address}://",
             git=find_git(os.environ),
             environment=os.environ,
@@ -231,12 +234,12 @@ def test_folders_and_hidden_files_count_too() -> None:
     folder = tarfile.TarInfo("d")
     folder.type = tarfile.DIRTYPE
     bomb = folder.tobuf() * 90_000
-    with pytest.raises(LearningError, match="more than a skill may have"):
+    with pytest.raises(LearningError, match="limit for a skill"):
         unpacked(gzip.compress(bomb, 1))
     hidden = zipped(*((f".h{n}", b"\0" * 9_000_000) for n in range(3)))
-    with pytest.raises(LearningError, match="more than a skill may have"):
+    with pytest.raises(LearningError, match="limit for a skill"):
         unpacked(hidden)
-    with pytest.raises(LearningError, match="more than a skill may have"):
+    with pytest.raises(LearningError, match="limit for a skill"):
         unpacked(zipped(*((f".h{n}", b"") for n in range(6_000))))
 
 
@@ -248,15 +251,15 @@ def test_a_repository_that_unfolds_to_too_much_is_refused(tmp_path: Path) -> Non
         ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "big"],
     ):
         subprocess.run(["git", *command], cwd=source, check=True)
-    with pytest.raises(LearningError, match="more than a skill may have"):
-        open_parcel(
+    with pytest.raises(LearningError, match="limit for a skill"):
+        open_skill_source(
             f"file://{source}", git=find_git(os.environ), environment=os.environ
         )
 
 
 def test_a_token_in_an_address_is_not_kept(tmp_path: Path) -> None:
     source = repository(tmp_path / "repo")
-    parcel = open_parcel(
+    parcel = open_skill_source(
         f"file://me:token-123@{source}",
         git=find_git(os.environ),
         environment=os.environ,

@@ -108,7 +108,7 @@ def test_a_change_merges_with_what_the_user_did_meanwhile_or_is_refused(
     clash = SkillChange(
         "steps", (SkillFileChange("SKILL.md", before, before.replace("one", "eins")),)
     )
-    with pytest.raises(LearningError, match="not what it was"):
+    with pytest.raises(LearningError, match="changed after this change was prepared"):
         learning.apply(clash, MODEL)
     assert "ONE" in path.read_text()
 
@@ -126,7 +126,7 @@ def test_a_change_merges_with_what_the_user_did_meanwhile_or_is_refused(
         ),
         (
             SkillChange("a", (SkillFileChange("SKILL.md", None, "no front matter"),)),
-            "not right",
+            "not valid",
         ),
         (
             SkillChange("a", (SkillFileChange("notes.md", None, "x"),)),

@@ -38,7 +38,7 @@ def test_what_people_write_is_read() -> None:
         (GOOD.replace("name: tidy-up", "name: other"), "folder"),
         (
             GOOD.replace("description: Tidies. Use it when asked.", "description: ''"),
-            "no description",
+            "description is missing",
         ),
         (GOOD.replace("Tidies.", "x" * 2000), "description has"),
         ("---\nname: tidy-up\ndescription: x\n---\n \n", "no text"),

@@ -1,1 +1,1 @@
-"""Reading what other agents have kept: their conversations, as ours. Nothing of a source is ever written to."""
+"""Imports conversations of other agents. Never writes to a source."""

@@ -1,4 +1,4 @@
-"""Conversations of Claude Code: `~/.claude/projects/<folder>/<session>.jsonl`."""
+"""Reads conversations of Claude Code: `~/.claude/projects/<folder>/<session>.jsonl`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +17,11 @@ from hermes.learning.imports.json_fields import (
 from hermes.schema.messages import Usage
 
 AGENT = "claude-code"
-_ASIDE = ("<local-command-", "<command-name>", "Caveat: The messages below")
+_NOT_TYPED = ("<local-command-", "<command-name>", "Caveat: The messages below")
 
 
 def is_one(path: Path) -> bool:
-    """Whether a file looks like such a conversation."""
+    """Returns whether a file looks like a conversation of Claude Code."""
     for number, entry in enumerate(Objects(path)):
         if "sessionId" in entry and entry.get("type") in ("user", "assistant"):
             return True
@@ -31,55 +31,61 @@ def is_one(path: Path) -> bool:
 
 
 def read(path: Path) -> ImportedConversation | None:
-    """The conversation in a file; None when nothing was said in it."""
-    ids = CallIds()
-    messages: list[ImportedMessage] = []
-    title = cwd = session = ""
-    last_reply = ""
+    """Reads the conversation in a file. Returns None if it holds no message of a person."""
+    reader = _Reader()
     lines = Objects(path)
     for entry in lines:
-        kind = entry.get("type")
-        title = (
-            text(
-                entry.get("summary") or entry.get("customTitle") or entry.get("aiTitle")
-            )
-            or title
-        )
-        if (
-            kind not in ("user", "assistant")
-            or entry.get("isSidechain")
-            or entry.get("isMeta")
-        ):
-            continue
-        session = session or text(entry.get("sessionId"))
-        cwd = cwd or text(entry.get("cwd"))
-        message = part(entry, "message")
-        when = moment(entry.get("timestamp"))
-        if kind == "user":
-            messages += _user(message, when)
-            last_reply = ""
-        else:
-            reply = _assistant(message, when, ids)
-            again = (
-                message.get("id") == last_reply
-                and bool(messages)
-                and messages[-1].role == "assistant"
-            )
-            if last_reply and again:
-                messages[-1] = _joined(messages[-1], reply)
-            else:
-                messages.append(reply)
-            last_reply = text(message.get("id"))
+        reader.add(entry)
+    messages = reader.messages
     if not any(message.role == "user" for message in messages):
         return None
     return ImportedConversation(
-        id=session or path.stem,
+        id=reader.session or path.stem,
         agent=AGENT,
         messages=tuple(messages),
-        title=title or _first(messages),
-        cwd=cwd,
+        title=reader.title or _first(messages),
+        cwd=reader.cwd,
         unread=lines.passed,
     )
+
+
+class _Reader:
+    """Collects the messages of one file."""
+
+    def __init__(self) -> None:
+        self.messages: list[ImportedMessage] = []
+        self.title = self.cwd = self.session = ""
+        self._ids = CallIds()
+        self._last_reply = ""
+
+    def add(self, entry: Object) -> None:
+        """Adds an entry, unless it belongs to a subagent or was not part of the conversation."""
+        title = entry.get("summary") or entry.get("customTitle") or entry.get("aiTitle")
+        self.title = text(title) or self.title
+        if entry.get("isSidechain") or entry.get("isMeta"):
+            return
+        message, when = part(entry, "message"), moment(entry.get("timestamp"))
+        match entry.get("type"):
+            case "user":
+                self.messages += _user(message, when)
+                self._last_reply = ""
+            case "assistant":
+                self._add_reply(message, when)
+            case _:
+                return
+        self.session = self.session or text(entry.get("sessionId"))
+        self.cwd = self.cwd or text(entry.get("cwd"))
+
+    def _add_reply(self, message: Object, when: float) -> None:
+        reply = _assistant(message, when, self._ids)
+        reply_id = text(message.get("id"))
+        last = self.messages[-1] if self.messages else None
+        is_same_reply = bool(self._last_reply) and reply_id == self._last_reply
+        if is_same_reply and last is not None and last.role == "assistant":
+            self.messages[-1] = _joined(last, reply)
+        else:
+            self.messages.append(reply)
+        self._last_reply = reply_id
 
 
 def _user(message: Object, when: float) -> Iterator[ImportedMessage]:
@@ -94,13 +100,9 @@ def _user(message: Object, when: float) -> Iterator[ImportedMessage]:
                 ok=not block.get("is_error"),
                 when=when,
             )
-    said = (
-        content
-        if isinstance(content, str)
-        else text([block for block in blocks if _is_text(block)])
-    )
-    if said.strip() and not said.startswith(_ASIDE):
-        yield ImportedMessage(role="user", text=said, when=when)
+    written = _text_of(content)
+    if written.strip() and not written.startswith(_NOT_TYPED):
+        yield ImportedMessage(role="user", text=written, when=when)
 
 
 def _assistant(message: Object, when: float, ids: CallIds) -> ImportedMessage:
@@ -118,9 +120,7 @@ def _assistant(message: Object, when: float, ids: CallIds) -> ImportedMessage:
     ]
     return ImportedMessage(
         role="assistant",
-        text=content
-        if isinstance(content, str)
-        else text([block for block in blocks if _is_text(block)]),
+        text=_text_of(content),
         reasoning="\n".join(filter(None, thoughts)),
         calls=tuple(
             ids.call(block.get("name"), block.get("input"), block.get("id"))
@@ -152,15 +152,23 @@ def _usage(counted: Object) -> Usage | None:
     )
 
 
-def _joined(one: ImportedMessage, two: ImportedMessage) -> ImportedMessage:
-    """The pieces of one reply, which stand in lines of their own."""
+def _joined(first: ImportedMessage, second: ImportedMessage) -> ImportedMessage:
+    """Joins two parts of one reply, which the file stores on separate lines."""
     return msgspec.structs.replace(
-        one,
-        text="\n".join(filter(None, (one.text, two.text))),
-        reasoning="\n".join(filter(None, (one.reasoning, two.reasoning))),
-        calls=(*one.calls, *two.calls),
-        usage=two.usage or one.usage,
+        first,
+        text="\n".join(filter(None, (first.text, second.text))),
+        reasoning="\n".join(filter(None, (first.reasoning, second.reasoning))),
+        calls=(*first.calls, *second.calls),
+        usage=second.usage or first.usage,
     )
+
+
+def _text_of(content: object) -> str:
+    """Returns a message's text: the content itself, or its blocks of text."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return text([block for block in blocks if _is_text(block)])
 
 
 def _is_text(block: object) -> bool:

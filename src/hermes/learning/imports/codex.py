@@ -1,4 +1,4 @@
-"""Conversations of codex: `~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl`."""
+"""Reads conversations of codex: `~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 
 
 def is_one(path: Path) -> bool:
-    """Whether a file looks like such a conversation."""
+    """Returns whether a file looks like a conversation of codex."""
     first = next(iter(Objects(path)), None) or {"type": ""}
     return first.get("type") == "session_meta" or (
         "id" in first and "instructions" in first
@@ -33,7 +33,7 @@ def is_one(path: Path) -> bool:
 
 
 def read(path: Path) -> ImportedConversation | None:
-    """The conversation in a file; None when nothing was said in it."""
+    """Reads the conversation in a file. Returns None if it holds no message of a person."""
     ids = CallIds()
     messages: list[ImportedMessage] = []
     session = cwd = model = ""
@@ -108,7 +108,7 @@ def _add(
     model: str,
     thought: list[str],
 ) -> None:
-    """Calls that follow one another belong to one reply; thoughts come before what they led to."""
+    """Adds a message. Successive calls join one reply; reasoning precedes what it led to."""
     if said.role != "assistant":
         messages.append(said)
         return

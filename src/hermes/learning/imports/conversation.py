@@ -1,4 +1,4 @@
-"""A conversation from elsewhere, and the same as a session of ours: lines that `store.transfer` takes in."""
+"""An imported conversation, and its conversion to the lines of an exported session."""
 
 import hashlib
 import re
@@ -24,11 +24,11 @@ from hermes.schema.messages import (
 )
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_MAX_MESSAGE_CHARS = 4_000_000  # characters of one message
+_MAX_MESSAGE_CHARS = 4_000_000  # of one message
 
 
 class ImportedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message: of a person, of the model with its calls, or a tool's result."""
+    """One message: by a person, by the model with its calls, or a tool's result."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
@@ -43,7 +43,7 @@ class ImportedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportedConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """What another agent kept of one conversation."""
+    """A conversation of another agent."""
 
     id: str
     agent: str
@@ -51,25 +51,25 @@ class ImportedConversation(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     cwd: str = ""
     unread: int = 0
-    """Lines of its file that could not be read."""
+    """The number of lines of its file that could not be read."""
 
     @property
     def name(self) -> str:
-        """The id it gets here; the same each time, so that nothing is imported twice."""
+        """Its id in Hermes. The same on each import, so that nothing is imported twice."""
         if re.fullmatch(_FIT, self.id) and self.id != "last":
             return self.id
         return f"{self.agent}-{hashlib.sha256(self.id.encode(errors='replace')).hexdigest()[:16]}"
 
     @property
     def started(self) -> float:
-        """When its first message was said."""
+        """When its first message was written."""
         return next(
             (message.when for message in self.messages if message.when > 0), 0.0
         )
 
 
 def session_lines(conversation: ImportedConversation) -> Iterator[str]:
-    """The conversation in the form of an exported session."""
+    """Yields the conversation as lines of an exported session."""
     header = {"format": "hermes-session", "version": 1, "session_id": conversation.name}
     yield msgspec.json.encode(header).decode()
     writer = _Writer(conversation.started)
@@ -84,7 +84,7 @@ def session_lines(conversation: ImportedConversation) -> Iterator[str]:
 
 
 class _Writer:
-    """Gives rows their numbers and puts turns around them."""
+    """Numbers the rows and groups them into turns."""
 
     def __init__(self, started: float) -> None:
         self._seq = 0
@@ -136,15 +136,15 @@ class _Writer:
             self._open = False
 
     def _begun(self) -> Iterator[str]:
-        """A reply to nobody still belongs to a turn."""
+        """Starts a turn for a reply that answers nobody."""
         if not self._open:
             self._turn, self._open = self._turn + 1, True
             yield self.row(TurnStarted(runtime="import"))
 
     def _unanswered(self) -> Iterator[str]:
-        """Every call has exactly one result, also one whose result the source does not have."""
+        """Adds results for calls whose result the source does not have: every call needs exactly one."""
         for call in self._calls.values():
-            text = "The result was not kept by the program this was imported from."
+            text = "The program this was imported from did not save the result."
             yield self.row(
                 ToolFinished(call_id=call.id, name=call.name, text=text, ok=False)
             )

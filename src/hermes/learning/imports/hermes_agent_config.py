@@ -1,4 +1,4 @@
-"""The settings and secrets of the well-known agent, as far as they mean the same here."""
+"""Reads the settings and secrets of Hermes Agent (Nous Research) that have an equivalent here."""
 
 import re
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ _SERVER = (
     "enabled",
     "env",
 )
-_TELLING = ("authorization", "proxy-authorization", "cookie")  # headers
+_SECRET_HEADERS = ("authorization", "proxy-authorization", "cookie")
 _PLAIN = str | int | float | bool
 
 
 class ImportedConfig(msgspec.Struct, frozen=True):
-    """What can be carried over: settings by key, secrets by name, and what has no equivalent."""
+    """The settings by key, the secrets by name, and what has no equivalent."""
 
     settings: dict[str, Any] = {}
     secrets: dict[str, str] = {}
@@ -46,7 +46,7 @@ class ImportedConfig(msgspec.Struct, frozen=True):
 
 
 def read_configuration(home: Path) -> ImportedConfig:
-    """The settings and secrets in a home. What can't be read is left, and said."""
+    """Reads the settings and secrets of a home. Reports what cannot be read."""
     try:
         data = parse_yaml(read_text(home / "config.yaml") or "")
     except ValueError:
@@ -66,26 +66,32 @@ def read_configuration(home: Path) -> ImportedConfig:
 
 
 def _settings(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    model = data.get("model")
+    yield from _model_settings(data.get("model"))
+    for (section, name), key in _SAME.items():
+        value = _object(data, section).get(name)
+        if isinstance(value, _PLAIN) and value != "":
+            yield key, value
+    servers = _object(data, "mcp_servers")
+    for name in servers:
+        server = _object(servers, name)
+        for key in _SERVER:
+            if key in server:
+                yield f"mcp_servers.{name}.{key}", server[key]
+
+
+def _model_settings(model: object) -> Iterator[tuple[str, str]]:
     if isinstance(model, str) and model:
         yield "model.default", model
     elif isinstance(model, dict):
         for name, key in _MODEL.items():
-            if isinstance(value := model.get(name), str) and value:
+            value = model.get(name)
+            if isinstance(value, str) and value:
                 yield key, value
-    for (section, name), key in _SAME.items():
-        inner = data.get(section)
-        value = inner.get(name) if isinstance(inner, dict) else None
-        if isinstance(value, _PLAIN) and value != "":
-            yield key, value
-    servers = data.get("mcp_servers")
-    for name, server in servers.items() if isinstance(servers, dict) else ():
-        if isinstance(server, dict):
-            yield from (
-                (f"mcp_servers.{name}.{key}", server[key])
-                for key in _SERVER
-                if key in server
-            )
+
+
+def _object(data: dict[str, Any], name: str) -> dict[str, Any]:
+    value = data.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _secrets(home: Path) -> Iterator[tuple[str, str]]:
@@ -97,18 +103,25 @@ def _secrets(home: Path) -> Iterator[tuple[str, str]]:
 def _without_secrets(
     values: dict[str, Any], secrets: dict[str, str], server: str = ""
 ) -> dict[str, str]:
-    """Variables or headers with references in place of secrets, which go where secrets are kept. The secret in a header
-    is called after its `server`, as all services have the same headers."""
-    kept: dict[str, str] = {}
+    """Moves secrets from variables or headers to `secrets` and returns references in their place.
+
+    The secret of a header is named after its `server`, because all servers use the same header
+    names.
+    """
+    safe: dict[str, str] = {}
     for name, value in values.items():
         text = str(value)
-        telling = (
-            is_secret_name(name) or is_secret_value(text) or name.lower() in _TELLING
+        is_secret = (
+            is_secret_name(name)
+            or is_secret_value(text)
+            or name.lower() in _SECRET_HEADERS
         )
-        if "${" in text or not telling:
-            kept[name] = text
+        if "${" in text or not is_secret:
+            safe[name] = text
             continue
-        called = re.sub(r"\W+", "_", f"{server}_{name}_KEY").upper() if server else name
-        secrets.setdefault(called, text)
-        kept[name] = f"${{{called}}}"
-    return kept
+        secret_name = (
+            re.sub(r"\W+", "_", f"{server}_{name}_KEY").upper() if server else name
+        )
+        secrets.setdefault(secret_name, text)
+        safe[name] = f"${{{secret_name}}}"
+    return safe

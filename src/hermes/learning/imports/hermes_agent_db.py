@@ -1,4 +1,4 @@
-"""Conversations in the `state.db` of the well-known agent of this name. A copy is read, never the file itself."""
+"""Reads conversations from the `state.db` of Hermes Agent (Nous Research), using a copy of the file."""
 
 import contextlib
 import shutil
@@ -15,7 +15,7 @@ from hermes.learning.imports.json_fields import CallIds, moment, text
 from hermes.schema.messages import ToolCall
 
 AGENT = "hermes"
-_ENCODED = "\0json:"  # how lists of blocks are kept in a column of text
+_ENCODED = "\0json:"  # prefix of a list of blocks in a text column
 _SESSION = ("id", "title", "cwd", "source", "model", "started_at")
 _MESSAGE = (
     "role", "content", "tool_call_id", "tool_calls", "tool_name", "timestamp", "reasoning", "reasoning_content",
@@ -24,7 +24,7 @@ _MESSAGE = (
 
 
 def conversations(database: Path) -> Iterator[ImportedConversation]:
-    """All of them, the oldest first."""
+    """Yields all conversations, oldest first."""
     import sqlite3
 
     with _copied(database) as copy:
@@ -40,7 +40,7 @@ def conversations(database: Path) -> Iterator[ImportedConversation]:
         except sqlite3.Error as error:
             raise LearningError(
                 f"{database} can't be read ({error}).",
-                hint="Nothing of it was imported.",
+                hint="Nothing was imported from it.",
             ) from error
         finally:
             connection.close()
@@ -52,7 +52,7 @@ def _decoded(data: bytes) -> str:
 
 @contextlib.contextmanager
 def _copied(database: Path) -> Iterator[Path]:
-    """A copy with its write-ahead log, so that opening it changes nothing of the user's."""
+    """Copies the database with its write-ahead log, so that opening it does not change the user's file."""
     with tempfile.TemporaryDirectory(prefix="hermes-import-") as folder:
         for end in ("", "-wal"):
             source = database.with_name(database.name + end)
@@ -64,20 +64,18 @@ def _copied(database: Path) -> Iterator[Path]:
 def _select(
     connection: Any, table: str, wanted: Sequence[str], order: str, where: str = ""
 ) -> str:
-    """Columns that this version of the file has; the others are empty."""
+    """Selects the columns that this version of the file has; others are NULL."""
     known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
     if "id" not in known:
         raise LearningError(
             f"There is no table `{table}` in it.",
-            hint="This is not a state.db that can be imported.",
+            hint="This state.db cannot be imported.",
         )
     if table == "sessions" and "started_at" not in known:
         hint = (
             "Move sessions with: hermes sessions export, then hermes sessions import."
         )
-        raise LearningError(
-            "It is the session log of another home of this Hermes.", hint=hint
-        )
+        raise LearningError("It is the session log of another Hermes home.", hint=hint)
     columns = ", ".join(
         f'"{name}"' if name in known else f'NULL AS "{name}"' for name in wanted
     )

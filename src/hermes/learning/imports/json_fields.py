@@ -1,4 +1,4 @@
-"""Untyped JSON of others, read with care: what has the wrong shape counts as not there."""
+"""Reads untyped JSON from other programs. A value of the wrong type counts as missing."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _MAX_LINE_BYTES = 32_000_000
 
 
 class Objects:
-    """The objects of a file of JSON lines. Lines that are none are passed over and counted in `passed`."""
+    """The objects of a JSON Lines file. Other lines are skipped and counted in `passed`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class Objects:
 
 
 def text(value: object) -> str:
-    """A text, or the texts of a list of blocks."""
+    """Returns a text, or the texts of a list of blocks."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -48,13 +48,13 @@ def text(value: object) -> str:
 
 
 def part(value: object, name: str) -> Object:
-    """An object inside another; empty when there is none."""
+    """Returns an object inside another; empty if there is none."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 
 
 def moment(value: object) -> float:
-    """A time as unix seconds, however it is written; 0 when it can't be read."""
+    """Returns a time in any format as Unix seconds; 0 if it cannot be read."""
     if isinstance(value, bool):
         return 0.0
     if isinstance(value, int | float):
@@ -66,13 +66,13 @@ def moment(value: object) -> float:
 
 
 class CallIds:
-    """Ids for calls: those of the source, or new ones where it has none."""
+    """Assigns ids to calls: the source's own, or new ones."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
 
     def call(self, name: object, arguments: object, call_id: object) -> ToolCall:
-        """A call; its arguments are JSON text whatever they were."""
+        """Returns a call, with its arguments as JSON text."""
         written = (
             arguments
             if isinstance(arguments, str)

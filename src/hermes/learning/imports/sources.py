@@ -1,4 +1,4 @@
-"""What is at a path: a home of the well-known agent, or conversations of Claude Code or codex."""
+"""Finds out what is at a path: a home of Hermes Agent, or conversations of Claude Code or codex."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["hermes", "claude-code", "codex"]
 
 
 class Left(msgspec.Struct, frozen=True):
-    """Something that is not carried over, and why."""
+    """Something that is not imported, and why."""
 
     what: str
     why: str
@@ -33,7 +33,7 @@ _READERS = (
 
 
 def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
-    """What kind of source it is, and the files that hold its conversations."""
+    """Returns the kind of a source, and the files with its conversations."""
     if not source.exists():
         raise LearningError(
             f"There is nothing at {source}.", hint="Nothing was imported."
@@ -48,17 +48,15 @@ def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
     ]
     kind, paths = max(found, key=lambda entry: len(entry[1]))
     if not paths:
-        hint = "It can be a home of the well-known agent (~/.hermes), or a folder of Claude Code or codex."
-        raise LearningError(
-            f"Nothing that can be imported was found in {source}.", hint=hint
-        )
+        hint = "Name a home of Hermes Agent (~/.hermes), or a folder of Claude Code or codex."
+        raise LearningError(f"Found nothing to import in {source}.", hint=hint)
     return kind, paths
 
 
 def read(
     kind: Kind, files: tuple[Path, ...], left: list[Left]
 ) -> Iterator[ImportedConversation]:
-    """The conversations; a file that can't be read is said, and the others go on."""
+    """Reads the conversations. Reports a file that cannot be read and continues with the others."""
     readers = {reader.kind: reader.read for reader in _READERS}
     for path in files:
         try:
@@ -69,7 +67,7 @@ def read(
                     left.append(
                         Left(
                             f"{conversation.unread} lines of {path}",
-                            "they are not JSON, or were cut off",
+                            "not JSON, or truncated",
                         )
                     )
                 yield conversation

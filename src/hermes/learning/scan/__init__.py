@@ -1,4 +1,4 @@
-"""Looks for text that wants to be an instruction, and for code that nobody should run, before either is kept."""
+"""Scans text for injected instructions, and code for dangers, before either is saved."""
 
 from hermes.learning.scan.code import SkillFinding, scan_files
 from hermes.learning.scan.text import scan

@@ -1,15 +1,15 @@
-"""Patterns with bounded repetitions, so that the time to search a text grows only with its length."""
+"""Compiles patterns with bounded repetitions, so that searching takes time linear in the text."""
 
 import re
 
 _MAX_CHAR_REPEATS = 200
-"""How often `*` and `+` may repeat one character; longer runs of a character are shortened before."""
+"""The bound of `*` and `+` on one character; longer runs of a character are shortened before."""
 _MAX_GROUP_REPEATS = 12
-"""The most that they repeat a group."""
+"""The bound of `*` and `+` on a group."""
 
 
 def bounded(source: str) -> "re.Pattern[str]":
-    """The pattern, with a bound in place of each `*` and `+`."""
+    """Compiles a pattern, with a bound for each `*` and `+`."""
     made: list[str] = []
     at, in_class = 0, False
     while at < len(source):
@@ -25,7 +25,7 @@ def bounded(source: str) -> "re.Pattern[str]":
             character = "[^" if source.startswith("[^", at) else "["
         elif character in "*+" and not made[-1].endswith(
             "}"
-        ):  # after a bound, `+` gives nothing back
+        ):  # after a bound, `+` makes it possessive
             most = _MAX_GROUP_REPEATS if made[-1] == ")" else _MAX_CHAR_REPEATS
             made.append(f"{{{'0' if character == '*' else '1'},{most}}}")
             at += 1

@@ -1,4 +1,6 @@
-"""Looks through the files of a skill: instructions in its texts, and code that takes, hides, destroys or stays."""
+"""Scans the files of a skill: its texts for instructions, its code for theft, concealment, damage
+and persistence.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +18,7 @@ Level: TypeAlias = Literal["danger", "caution"]
 
 _MAX_FILE_CHARS = 2_000_000
 _MAX_CHARS_BY_LINE = 20_000
-"""Characters of a file that are looked through line by line, for the place of what is disguised."""
+"""Characters of a file that are scanned by line, to locate a disguised finding."""
 _PROGRAMS = (
     b"\x7fELF",
     b"MZ",
@@ -95,7 +97,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "danger",
-        "takes secrets along",
+        "collects secrets",
         rf"{_SENDS}[^\n]{{0,300}}(?:{_PRIVATE}|{_WHOLE_ENVIRONMENT})|(?:{_PRIVATE}|{_WHOLE_ENVIRONMENT})[^\n]{{0,300}}{_SENDS}",
     ),
     (
@@ -105,17 +107,17 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "danger",
-        "stays after it has run",
+        "stays active after it has run",
         r"\bcrontab\s+-(?!l\s*$|l\s*\n)|\|\s*crontab\b|/etc/cron|\bsystemctl\b[^\n]{0,400}\benable\b|\blaunchctl\s+(?:load|bootstrap)|launchagents/|\bschtasks\b[^\n]{0,400}/create|currentversion\\+run",
     ),
     (
         "danger",
-        "stays after it has run",
+        "stays active after it has run",
         r"(?:>>?|tee(?:\s+-a)?|\bopen\()\s*[\"']?(?:~|\$home|\$\{home\}|/root|/home/\w+)?/?\.(?:bashrc|bash_profile|profile|zshrc|zprofile|config/fish|config/autostart|xinitrc)|authorized_keys|\.git/hooks/|\bcore\.hookspath|/etc/(?:profile|rc\.local|ld\.so\.preload|sudoers)|\bld_preload\b|sitecustomize",
     ),
     (
         "danger",
-        "opens a way in",
+        "opens a backdoor",
         r"/dev/(?:tcp|udp)/|\bnc(?:at)?\b[^\n]{0,400}\s-\w*[ec]\b|\bsocat\b[^\n]{0,400}\bexec:|\bbash\s+-i\b[^\n]{0,400}[<>]&|\bpty\.spawn|\bsocket\.socket\([^\n]{0,400}(?:\n[^\n]{0,400}){0,6}?\bdup2\b|\bngrok\b|\bssh\s+[^\n]{0,400}-R\s",
     ),
     (
@@ -125,17 +127,17 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "danger",
-        "turns protection off",
+        "turns off protection",
         r"\b(?:setenforce\s+0|ufw\s+disable|iptables\s+-f\b|csrutil\s+disable|set-mppreference|spctl\s+--master-disable)|approvals?\.?(?:mode)?\W{0,3}(?:=|:|to)\W*(?:off|full)\b|\bpolicy\.yaml\b|hermes\s+config\s+set\s+(?:approvals|tools|mcp)|--(?:yolo|dangerously)",
     ),
     (
         "danger",
-        "changes what Hermes is",
+        "changes Hermes itself",
         r"(?:>>?|tee|write_file|cp|mv)\b[^\n]{0,80}\.hermes/(?:config\.yaml|\.env|policy\.yaml|hooks|plugins|memories)",
     ),
     (
         "danger",
-        "mines or phones home",
+        "mines cryptocurrency or contacts a remote server",
         r"\b(?:xmrig|minerd|stratum\+tcp|coinhive)\b|\b(?:discord(?:app)?\.com/api/webhooks|api\.telegram\.org/bot|requestbin|webhook\.site|pipedream\.net|ngrok\.io|burpcollaborator|interact\.sh|oast\.(?:fun|pro|live|site))",
     ),
     (
@@ -145,7 +147,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "caution",
-        "wants more rights",
+        "asks for more permissions",
         r"\bsudo\b|\bchmod\s+(?:-R\s+)?(?:0?777|[ugoa]*\+s)\b|\bchown\s+root|\bdoas\b",
     ),
     (
@@ -175,12 +177,12 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "danger",
-        "takes secrets along",
+        "collects secrets",
         rf"\b(?:history|set|declare -p)\b\s*\|[^\n]{{0,60}}{_SENDS}|\bfind\s+[/~][^\n]{{0,400}}-exec\s+(?:curl|wget|scp|nc)\b|document\.cookie[^\n]{{0,80}}{_SENDS}|{_SENDS}[^\n]{{0,120}}document\.cookie|\b(?:zip|tar)\b(?>[^\n]{{0,400}}?{_HOME})(?>[^\n]{{0,400}}?(?:&&|;|\|))[^\n]{{0,400}}?{_SENDS}",
     ),
     (
         "danger",
-        "takes secrets along",
+        "collects secrets",
         r"\b(?:nslookup|dig)\b[^\n]{0,400}\$\(|169\.254\.169\.254|metadata\.google\.internal|/proc/(?:self|\d+)/environ",
     ),
     (
@@ -190,7 +192,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "danger",
-        "opens a way in",
+        "opens a backdoor",
         r"\bsock_stream\b[^\n]{0,400}\b(?:exec|sh)\b|\bfsockopen\s*\([^\n]{0,400}\bexec|\bat\s+now\b|\bnohup\b[^\n]{0,400}\b(?:nc|ncat|socat)\b",
     ),
 )
@@ -213,7 +215,7 @@ class SkillFinding(msgspec.Struct, frozen=True):
 
 
 def scan_files(files: Mapping[str, bytes]) -> list[SkillFinding]:
-    """Everything found in a skill's files, the worst first."""
+    """Returns all findings in a skill's files, worst first."""
     found = [
         finding
         for name, data in sorted(files.items())
@@ -227,7 +229,7 @@ def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
         yield SkillFinding("danger", "is a program nobody can read", name)
         return
     if len(data) > _MAX_FILE_CHARS:
-        yield SkillFinding("caution", "is too large to be looked through", name)
+        yield SkillFinding("caution", "is too large to scan", name)
     try:
         text = data[:_MAX_FILE_CHARS].decode("utf-8")
     except UnicodeDecodeError:
@@ -242,7 +244,7 @@ def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
 
 
 def _scan_code(name: str, text: str) -> Iterator[SkillFinding]:
-    """One finding per sign: in the text as it is, else in one of its other readings."""
+    """Yields one finding per pattern: in the text as it is, else in another reading of it."""
     plain = text.casefold()
     others = [reading for reading in readings(text) if reading != plain]
     for level, what, pattern in _patterns():
@@ -254,7 +256,7 @@ def _scan_code(name: str, text: str) -> Iterator[SkillFinding]:
 
 
 def _line_of(text: str, what: str) -> int:
-    """The line where it begins, else the first of those at the beginning that show it; 0 when it takes several."""
+    """Returns the line where the match starts, else the first that shows it; 0 if it spans several."""
     plain = text.casefold()
     places = [
         found.end() - len(found[0].lstrip())

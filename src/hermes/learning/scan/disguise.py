@@ -1,6 +1,6 @@
-"""What a text says once its disguises are off: invisible characters, lookalikes, spacing, digits, encodings.
+"""Removes disguises from a text: invisible characters, lookalikes, spacing, digits, encodings.
 
-Each reading is plain lower-case text. None of them is shown to anybody; they are only looked at for patterns.
+Each reading is plain lower-case text. Readings are only searched for patterns, never shown.
 """
 
 import base64
@@ -22,7 +22,7 @@ _CARRYING = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}"
 _OVERRIDES = "[\u202d\u202e\u2066-\u2068]"
 _RUN = r"(?<![^\W_])(?:[^\W_][ .\-_*|/]{1,3}){4,}[^\W_](?![^\W_])"
 _SAME_SIGNS = r"(?s)([^\w\n])(?=\1{40})"
-"""All but the last 40 of a row of the same sign: fillers, which only make a text longer."""
+"""Matches all but the last 40 of a run of the same character: filler."""
 _WORD = r"[\w@$!]+"
 _MAX_WORD_CHARS = 40  # longer ones are keys and other data
 _BASE64 = r"[A-Za-z0-9+/_-]{16,}={0,2}"
@@ -54,11 +54,11 @@ _TELLING = (
     "secret",
 )
 _WINDOW_CHARS = 100_000
-"""Characters that are looked at; what is longer is looked at in its beginning and its end."""
+"""Characters that are scanned; of longer text, the start and the end."""
 
 
 def hidden(text: str) -> str:
-    """What is in the text that a reader can't see; empty when there is nothing."""
+    """Returns what the text holds that a reader cannot see; empty if nothing."""
     if any(ord(char) in _TAGS for char in text) and not _only_flags(text):
         return "characters of the tag block, which no reader sees"
     if re.search(_HIDDEN_IN_WORD, text) or re.search(_ZERO_WIDTH, text):
@@ -71,7 +71,7 @@ def hidden(text: str) -> str:
 
 
 def readings(text: str) -> Iterator[str]:
-    """The text in every reading that differs from the one before."""
+    """Yields the text in every reading that differs from the one before."""
     if len(text) > _WINDOW_CHARS:
         text = f"{text[: _WINDOW_CHARS // 2]}\n{text[-_WINDOW_CHARS // 2 :]}"
     seen: set[str] = set()
@@ -98,7 +98,7 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     yield re.sub(_WORD, lambda word: _with_letters(word[0]), stripped)
     yield re.sub(_MARKUP, "", stripped).replace("_", " ")
     if "&" in shown or "%" in shown or "\\" in shown:
-        import html  # its table of names is large, and seldom needed
+        import html  # its table of names is large and rarely needed
 
         yield re.sub(
             _ESCAPED,
@@ -112,12 +112,12 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     for turned in (codecs.encode(stripped, "rot13"), stripped[::-1]):
         if any(
             word in turned for word in _TELLING
-        ):  # by chance, no turned text has such a word
+        ):  # reversed text does not contain such a word by chance
             yield turned
 
 
 def _visible(text: str) -> str:
-    """Tag characters as the letters they stand for, other invisible ones gone."""
+    """Replaces tag characters by the letters they stand for, and removes other invisible ones."""
     letters = "".join(
         chr(ord(char) - 0xE0000) if ord(char) in _TAGS and ord(char) > 0xE001F else char
         for char in text
@@ -126,13 +126,13 @@ def _visible(text: str) -> str:
 
 
 def _only_flags(text: str) -> bool:
-    """The flags of England, Scotland and Wales are a black flag and tag letters."""
+    """Returns whether tag characters only spell the flags of England, Scotland and Wales."""
     rest = re.sub("\U0001f3f4[\U000e0061-\U000e007a]{1,6}\U000e007f", "", text)
     return not any(ord(char) in _TAGS for char in rest)
 
 
 def _with_letters(word: str) -> str:
-    """A word whose digits stand for the letters they look like; a number, or data, as it is."""
+    """Replaces digits in a word by the letters they look like; numbers and data stay."""
     if (
         len(word) > _MAX_WORD_CHARS
         or word.isalpha()
@@ -143,7 +143,7 @@ def _with_letters(word: str) -> str:
 
 
 def _joined(run: str) -> str:
-    """Words written letter by letter, put together; a wider gap, or the rarer kind of gap, is where a word ends."""
+    """Joins words that are written letter by letter. A wider or rarer gap ends a word."""
     words = re.split(r"[ .\-_*|/]{2,}", run)
     if len(words) == 1 and " " in run and re.search(r"[.\-_*|/]", run):
         words = run.split(" ")

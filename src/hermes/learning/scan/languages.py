@@ -1,4 +1,6 @@
-"""Orders to drop instructions or to keep quiet, as other languages say them. Accents may be missing in a reading."""
+"""Patterns for orders to drop instructions or to keep quiet in other languages. A reading may lack
+accents.
+"""
 # ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
 
 _DROP = "an order to drop other instructions"

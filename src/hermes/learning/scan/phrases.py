@@ -1,7 +1,9 @@
-"""The patterns of injected instructions. Strong ones count alone; of the weak, two of different kinds are needed.
+"""Patterns of injected instructions. A strong one suffices; weak ones count in pairs of different
+kinds.
 
-They are looked for in lower-case readings of a text (see `disguise`). Words of one family may stand apart, but only
-within a sentence, so that ordinary prose about instructions, rules and keys is left alone.
+They are searched in lower-case readings of a text (see `disguise`). The words of a pattern may
+stand apart, but only within a sentence, so that ordinary prose about instructions, rules and keys
+does not match.
 """
 # ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
 
@@ -46,7 +48,7 @@ _ASSISTANT = r"(?:assistants?|ai(?: agents?| models?| assistants?)?|llms?|langua
 
 
 class Phrase(NamedTuple):
-    """A pattern, what it is a sign of, and whether it is enough."""
+    """A pattern, what it indicates, and whether it suffices alone."""
 
     kind: str
     strong: bool
@@ -345,7 +347,7 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
 
 @cache
 def phrases() -> tuple[Phrase, ...]:
-    """All patterns, made ready at the first use."""
+    """Returns all patterns, compiled on first use."""
     return tuple(
         Phrase(kind, strong, bounded(source)) for kind, strong, source in _SOURCES
     )

@@ -1,16 +1,16 @@
-"""Whether a text carries instructions that its reader did not ask for."""
+"""Detects injected instructions in a text."""
 
 from itertools import pairwise
 
 from hermes.learning.scan.disguise import hidden, readings
 from hermes.learning.scan.phrases import phrases
 
-_MAX_HINT_DISTANCE_CHARS = 300  # characters between two hints that belong together
-_MAX_HINTS_PER_KIND = 50  # hints of one kind that are looked at
+_MAX_HINT_DISTANCE_CHARS = 300  # between two hints that count as a pair
+_MAX_HINTS_PER_KIND = 50  # examined
 
 
 def scan(text: str) -> str:
-    """What in the text looks like an injected instruction; empty when nothing does."""
+    """Returns what in the text looks like an injected instruction; empty if nothing does."""
     if found := hidden(text):
         return found
     for reading in readings(text):

@@ -1,1 +1,3 @@
-"""What the surfaces at a terminal share: how text looks, how calls and questions read, signals, opening a session."""
+"""Shared code of the terminal surfaces: text layout, tool calls, questions, signals and opening a
+session.
+"""

@@ -1,9 +1,9 @@
-"""Questions to a person: may this call run, what a tool wants to know. How they read, and what counts as an answer."""
+"""Approvals and questions at a terminal: how they are shown, and how answers are parsed."""
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from hermes.core.answers import approval_hash
 from hermes.core.arguments import arguments_by_name
@@ -11,16 +11,19 @@ from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, count, one_line, width, wrap
 from hermes.surfaces.terminal.tool_line import patched_files
 
+if TYPE_CHECKING:
+    from hermes.app.session_service import SessionService
+
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 
 _CHOICES = {
     "y": "once",
-    "s": "this session",
-    "a": "always exactly this",
+    "s": "until you quit",
+    "a": "always this call",
     "n": "no",
     "v": "view",
 }
-_EXACTLY = "again this session"
+_EXACT_CHOICES = _CHOICES | {"s": "this call until you quit", "a": "always"}
 
 QUESTION_EVENTS = frozenset(
     (
@@ -30,7 +33,7 @@ QUESTION_EVENTS = frozenset(
         "agent.question.answered",
     )
 )
-"""What a surface has to know of child agents: it is the one that can answer them."""
+"""Events a surface also handles for child agents, because it answers for them."""
 
 _WORDS: Mapping[str, Word] = {
     "y": "once",
@@ -45,36 +48,38 @@ _WORDS: Mapping[str, Word] = {
     "deny": "deny",
 }
 _NO_BECAUSE = re.compile(r"(?:n|no)[,:;.]?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_REASON_HINT = "After n you can add a reason for the model."
 _REACHES = {
     "network": "It may use the network.",
     "machine": "It runs outside the sandbox: it can reach your files and the network.",
 }
 _MAX_SUMMARY_LINES = 40
-_TAIL_LINES = 8  # of them from the end
-_MAX_NAMED_FILES = 5  # files of a patch
-_CUT_SUMMARY_CHARS = 20_000  # characters from which on a summary may not be all
-_REMEMBERED_ANSWER_WAIT_S = 0.03  # seconds: a remembered answer comes by itself, and its question is never shown
-KEY_GRACE_S = (
-    0.3  # seconds that a question is on the screen before a key can be meant for it
+_TAIL_LINES = 8  # shown from the end of a long summary
+_MAX_NAMED_FILES = 5  # of a patch
+_CUT_SUMMARY_CHARS = 20_000  # from this length on, the policy may have cut the summary
+_REMEMBERED_ANSWER_WAIT_S = (
+    0.03  # a remembered answer arrives by then, and its question is never shown
 )
+KEY_GRACE_S = 0.3  # a key pressed earlier was not meant for the question
 
 
 class PersonAnswer(NamedTuple):
-    """An answer: a word about a call, with what the model should hear about a no; or the words a tool asked for."""
+    """An answer: a decision on a call, with a reason for a denial, or the text a tool asked for."""
 
     call_id: str
     word: Word | None
     text: str = ""
     session: str = ""
-    """The session that asked; a child of the one that is shown may."""
+    """The session that asked: the one shown, or a child of it."""
     shown: str = ""
-    """Hash of the request that was on the screen."""
+    """The hash of the request that was on the screen."""
 
 
 class Questions:
-    """The open questions of one session; the first of them is put to the person.
+    """The open questions of one session, shown one at a time.
 
-    `show` gets it at once, `listen` when an answer counts: what is typed before that was meant for something else.
+    `show` is called at once, `listen` when an answer counts: input before that was meant for
+    something else.
     """
 
     def __init__(
@@ -87,9 +92,7 @@ class Questions:
         self._show = show
         self._listen = listen
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
-        self._open: dict[
-            tuple[str, str], Mapping[str, Any]
-        ] = {}  # by session and call: children count for themselves
+        self._open: dict[tuple[str, str], Mapping[str, Any]] = {}  # by session and call
         self._shown = ("", "")
         self._since = 0.0
 
@@ -99,14 +102,12 @@ class Questions:
         return self._open.get(self._shown)
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Takes notice of questions, and of answers from anywhere."""
+        """Opens questions, and closes those answered anywhere."""
         match event["type"]:
             case "agent.approval.requested" | "agent.question.asked":
                 key = _key(event)
                 if key == self._shown and not _is_same(event, self._open[key]):
-                    self._close(
-                        key
-                    )  # it is asked anew, and not as it stands on the screen
+                    self._close(key)  # asked again with a different text
                 self._open[key] = event
                 asyncio.get_running_loop().call_later(
                     _REMEMBERED_ANSWER_WAIT_S, self._put_next
@@ -128,21 +129,29 @@ class Questions:
     async def take(
         self,
         line: str,
-        give: Callable[[PersonAnswer], Awaitable[bool]],
+        deliver: Callable[[PersonAnswer], Awaitable[bool]],
         *,
         typed_at: float | None = None,
     ) -> bool:
-        """Uses a line as the answer to the current question; False when it is not clearly one, or came too early."""
+        """Uses a line as the answer to the current question. Returns False if it is no clear answer
+        or came too early.
+        """
         request = self.current
-        given = None if request is None else parse_answer(request, line)
-        if request is None or given is None or self.is_early(typed_at):
+        if request is None or self.is_early(typed_at):
             return False
-        shown = approval_hash(request) if given.word is not None else ""
-        await give(given._replace(session=request.get("session_id", ""), shown=shown))
+        answer = parse_answer(request, line)
+        if answer is None:
+            return False
+        shown = approval_hash(request) if answer.word is not None else ""
+        session = request.get("session_id", "")
+        await deliver(answer._replace(session=session, shown=shown))
         return True
 
     def is_early(self, typed_at: float | None) -> bool:
-        """Whether a line was sent (in the loop's time; None from a pipe) before anybody can have read the question."""
+        """Returns whether a line was sent before anybody can have read the question.
+
+        `typed_at` is in the event loop's time; None for lines from a pipe.
+        """
         return typed_at is not None and typed_at < self._since + KEY_GRACE_S
 
     def _close(self, key: tuple[str, str]) -> None:
@@ -164,94 +173,113 @@ class Questions:
             self._listen(request)
 
 
-def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two events put the same question: it reads the same on the screen."""
-    if one["type"] != other["type"]:
+async def deliver_answer(
+    service: "SessionService", answer: PersonAnswer, session: str
+) -> bool:
+    """Answers the session, or the child session that asked. Returns False if nothing waits for the
+    answer.
+    """
+    session = answer.session or session
+    if answer.word is None:
+        return await service.reply(session, answer.call_id, answer.text, by="cli")
+    return await service.answer(
+        session,
+        answer.call_id,
+        answer.word,
+        by="cli",
+        shown=answer.shown,
+        reason=answer.text,
+    )
+
+
+def _is_same(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Returns whether two events show the same question on the screen."""
+    if first["type"] != other["type"]:
         return False
-    if one["type"] == "agent.approval.requested":
-        return approval_hash(one) == approval_hash(other)
-    return (one["text"], list(one.get("options") or ())) == (
+    if first["type"] == "agent.approval.requested":
+        return approval_hash(first) == approval_hash(other)
+    return (first["text"], list(first.get("options") or ())) == (
         other["text"],
         list(other.get("options") or ()),
     )
 
 
 def _key(event: Mapping[str, Any]) -> tuple[str, str]:
-    """Ids of calls are unique within their session only."""
+    """Returns the key of a call. Call ids are unique only within their session."""
     return event.get("session_id", ""), event["call_id"]
 
 
 def question_lines(
     request: Mapping[str, Any], style: Style, columns: int, *, whole: bool = False
 ) -> list[str]:
-    """What will happen; only a summary longer than a screen or two is cut, and says so."""
+    """Returns the lines of a question. A very long summary is cut, with a note."""
     if request["type"] == "agent.question.asked":
         return _question(request, style, columns)
     heading = wrap(
         f"Hermes wants to use {clean(request['name'])}{_files(request)}:", columns
     )
-    text = _told(request, whole=whole)
-    paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
-    summary = [
-        (line, row)
-        for line in text.split("\n")
-        for row in wrap(line, max(columns - 2, 20))
-    ]
-    rows = [f"  {paint(line, row)}" for line, row in summary]
-    shown = rows
-    if (
-        not whole and len(rows) > _MAX_SUMMARY_LINES
-    ):  # the end is shown too: what matters must not hide behind what does not
-        left = style.dim(
-            f"  ... {count(len(rows) - _MAX_SUMMARY_LINES, 'more line')}; v shows all of it"
-        )
-        shown = [*rows[: _MAX_SUMMARY_LINES - _TAIL_LINES], left, *rows[-_TAIL_LINES:]]
-    remarks = [f"({request['reason']})"] if request.get("reason") else []
-    remarks += [_REACHES[request["reach"]]] if request.get("reach") in _REACHES else []
-    remarks += (
-        [f"s allows for this session: {scope}"] if (scope := _scope(request)) else []
-    )
+    remarks = (wrap(clean(text), columns - 2) for text in _remarks(request))
     return [
         *map(style.yellow, heading),
-        *shown,
-        *(
-            style.dim(f"  {line}")
-            for text in remarks
-            for line in wrap(clean(text), columns - 2)
-        ),
+        *_summary_rows(request, style, columns, whole=whole),
+        *(style.dim(f"  {line}") for lines in remarks for line in lines),
     ]
+
+
+def _summary_rows(
+    request: Mapping[str, Any], style: Style, columns: int, *, whole: bool
+) -> list[str]:
+    text = _summary(request, whole=whole)
+    paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
+    rows: list[str] = []
+    for line in text.split("\n"):
+        rows += (f"  {paint(line, row)}" for row in wrap(line, max(columns - 2, 20)))
+    hidden = len(rows) - _MAX_SUMMARY_LINES
+    if whole or hidden <= 0:
+        return rows
+    note = style.dim(f"  ... {count(hidden, 'more line')}; v shows all")
+    # Show the end too: it may hold what matters.
+    return [*rows[: _MAX_SUMMARY_LINES - _TAIL_LINES], note, *rows[-_TAIL_LINES:]]
+
+
+def _remarks(request: Mapping[str, Any]) -> list[str]:
+    """Returns why the policy asks, what the call can reach and what `s` would allow."""
+    remarks = [f"({request['reason']})"] if request.get("reason") else []
+    if request.get("reach") in _REACHES:
+        remarks.append(_REACHES[request["reach"]])
+    if scope := _scope(request):
+        remarks.append(f"s allows until you quit: {scope}")
+    return remarks
 
 
 def label_for(request: Mapping[str, Any], columns: int) -> str:
-    """What stands before the answer."""
+    """Returns the label before the answer."""
     if request["type"] == "agent.question.asked":
-        return "A number or your own words" if request.get("options") else "Your answer"
+        return (
+            "A number or your own answer" if request.get("options") else "Your answer"
+        )
     keys = _keys(request, columns)
-    words = _CHOICES if _scope(request) else _CHOICES | {"s": _EXACTLY}
+    words = _CHOICES if _scope(request) else _EXACT_CHOICES
     full = f"Allow? {', '.join(f'{key} ({words[key]})' for key in keys)}"
     return full if width(full) <= columns - 4 else f"Allow? {'/'.join(keys)}"
 
 
 def again(request: Mapping[str, Any]) -> str:
-    """What to say to a line that was no answer."""
+    """Returns what to say after a line that was no answer."""
     if request["type"] == "agent.question.asked":
         options = request.get("options")
         return (
-            f"Please type a number from 1 to {len(options)}, or your own words."
+            f"Please type a number from 1 to {len(options)}, or an answer of your own."
             if options
             else "Please answer."
         )
-    keys = [
-        key
-        for key in _CHOICES
-        if key != "v" and (key in "yn" or request.get("memorable", True))
-    ]
-    only = "" if request.get("memorable", True) else " It is asked each time."
-    return f"Please answer {', '.join(keys[:-1])} or n; after n you may tell the model why.{only}"
+    if not request.get("memorable", True):
+        return f"Please type y or n. {_REASON_HINT} Hermes asks about this call every time."
+    return f"Please type y, s, a or n. {_REASON_HINT}"
 
 
 def wants_all(request: Mapping[str, Any], line: str) -> bool:
-    """Whether a line asks to see all of what will happen."""
+    """Returns whether a line asks for the whole summary."""
     return request["type"] == "agent.approval.requested" and line.strip().lower() in {
         "v",
         "view",
@@ -259,7 +287,7 @@ def wants_all(request: Mapping[str, Any], line: str) -> bool:
 
 
 def is_approval_answer(request: Mapping[str, Any], line: str) -> bool:
-    """Whether a line is one of the words that a call is allowed or forbidden with."""
+    """Returns whether a line answers an approval."""
     return (
         request["type"] == "agent.approval.requested"
         and parse_answer(request, line) is not None
@@ -267,7 +295,7 @@ def is_approval_answer(request: Mapping[str, Any], line: str) -> bool:
 
 
 def parse_answer(request: Mapping[str, Any], line: str) -> PersonAnswer | None:
-    """What a person typed; None for anything that is not clearly an answer."""
+    """Parses a line. Returns None unless it is clearly an answer."""
     text = line.strip()
     if request["type"] == "agent.question.asked":
         chosen = _chosen(request.get("options") or (), text)
@@ -282,60 +310,49 @@ def parse_answer(request: Mapping[str, Any], line: str) -> PersonAnswer | None:
 
 
 def _chosen(options: Sequence[str], text: str) -> str:
-    """The option of that number, or the words; nothing for a number that no option has."""
+    """Returns the option with that number, or the text itself; empty for a number without an option."""
     if not options or not text.isdecimal() or text in options:
         return text
     return options[int(text) - 1] if 1 <= int(text) <= len(options) else ""
 
 
 def _keys(request: Mapping[str, Any], columns: int) -> list[str]:
-    """The answers that count."""
-    rows = sum(1 for _ in wrap(_told(request), max(columns - 3, 20)))
-    is_cut = rows > _MAX_SUMMARY_LINES or _told(request) != _told(request, whole=True)
-    kept = {
-        "y": True,
-        "s": request.get("memorable", True),
-        "a": request.get("memorable", True),
-        "n": True,
-        "v": is_cut,
-    }
-    return [key for key in _CHOICES if kept[key]]
+    """Returns the keys that are offered."""
+    rows = sum(1 for _ in wrap(_summary(request), max(columns - 3, 20)))
+    is_cut = rows > _MAX_SUMMARY_LINES or _summary(request) != _summary(
+        request, whole=True
+    )
+    keys = ["y", "s", "a", "n"] if request.get("memorable", True) else ["y", "n"]
+    return [*keys, "v"] if is_cut else keys
 
 
-def _told(request: Mapping[str, Any], *, whole: bool = False) -> str:
-    """What will happen, as the policy put it."""
+def _summary(request: Mapping[str, Any], *, whole: bool = False) -> str:
+    """Returns the summary of what will happen, written by the policy."""
     summary = request.get("summary") or request["arguments"]
     if whole and len(summary) >= _CUT_SUMMARY_CHARS:
-        summary = f"{summary}\n\nAll of what was asked for:\n{_longest(request)}"
+        summary = f"{summary}\n\nThe whole request:\n{_longest(request)}"
     return clean(summary)
 
 
 def _scope(request: Mapping[str, Any]) -> str:
-    """What the answer for the session covers; empty when that is only this exact call, if anything."""
+    """Returns what `s` would allow until you quit; empty if only this exact call."""
     return str(request.get("scope") or "") if request.get("memorable", True) else ""
 
 
 def _patch(request: Mapping[str, Any]) -> str:
-    return (
-        str(_arguments(request).get("patch", ""))
-        if request["name"] == "apply_patch"
-        else ""
-    )
+    if request["name"] != "apply_patch":
+        return ""
+    return str(_arguments(request).get("patch", ""))
 
 
 def _files(request: Mapping[str, Any]) -> str:
-    """The files of a patch."""
+    """Names the files of a patch."""
     names = patched_files(_patch(request))
-    more = (
-        f" and {len(names) - _MAX_NAMED_FILES} more"
-        if len(names) > _MAX_NAMED_FILES
-        else ""
-    )
-    return (
-        f" on {', '.join(map(one_line, names[:_MAX_NAMED_FILES]))}{more}"
-        if names
-        else ""
-    )
+    if not names:
+        return ""
+    shown = ", ".join(map(one_line, names[:_MAX_NAMED_FILES]))
+    hidden = len(names) - _MAX_NAMED_FILES
+    return f" on {shown} and {hidden} more" if hidden > 0 else f" on {shown}"
 
 
 def _longest(request: Mapping[str, Any]) -> str:
@@ -364,6 +381,6 @@ def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[st
 
 
 def _diff_paint(style: Style, *, on: bool) -> Callable[[str, str], str]:
-    """Paints a row by the line of a diff that it is part of."""
+    """Returns a function that colours a row by its line of the diff."""
     paints = {"+": style.green, "-": style.red, "@": style.cyan} if on else {}
     return lambda line, row: paints.get(line[:1], str)(row)

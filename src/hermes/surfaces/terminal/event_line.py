@@ -1,4 +1,4 @@
-"""How an event looks in a terminal: one line."""
+"""Formats an event as one line."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,13 +8,13 @@ import msgspec
 from hermes.schema.event import ENVELOPE_FIELDS
 from hermes.surfaces.terminal.text import TextScreen, cut, moment, one_line
 
-_MAX_LINE_CELLS = 200  # of a line that goes into a file
+_MAX_LINE_CELLS = 200  # of a line written to a file
 _MAX_VALUE_CELLS = 80
 _encode = msgspec.json.Encoder().encode
 
 
 class EventLines:
-    """Makes a line of each event."""
+    """Formats events as lines."""
 
     def __init__(self, screen: TextScreen, *, dated: bool = False) -> None:
         self._screen = screen

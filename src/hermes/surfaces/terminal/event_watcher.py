@@ -1,4 +1,4 @@
-"""Reading the bus from inside an event loop: what a session publishes, on the loop's own thread."""
+"""Subscribes to the bus from inside an event loop."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ EventHandler: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 @contextmanager
 def events_in_loop(handle: EventHandler, pattern: str = "agent.**") -> Iterator[None]:
-    """While inside, `see` is told of every event that matches, in the thread of the running loop."""
+    """Calls `handle` in the loop's thread for every matching event, while the context is open."""
     loop, home = asyncio.get_running_loop(), threading.get_ident()
 
     def forward(event: Mapping[str, Any]) -> None:
@@ -28,7 +28,9 @@ def events_in_loop(handle: EventHandler, pattern: str = "agent.**") -> Iterator[
 
 @contextmanager
 def subscribed(handle: EventHandler, pattern: str) -> Iterator[None]:
-    """While inside, `see` is told of every event that matches, at once, in whichever thread published it."""
+    """Calls `handle` at once for every matching event, in the publisher's thread, while the context
+    is open.
+    """
     bus = default_bus()
     subscription = bus.subscribe(pattern, handle)
     try:

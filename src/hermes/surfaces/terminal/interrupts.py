@@ -1,4 +1,4 @@
-"""Stopping the turn that runs, however early the wish comes."""
+"""Interrupts the running turn, even if the request comes before the turn has started."""
 
 import asyncio
 import contextlib
@@ -9,11 +9,13 @@ from hermes.app import App
 from hermes.app.session_service import SessionService
 from hermes.errors import StoreError
 
-_REPEAT_INTERRUPT_S = 0.1  # seconds until the request is repeated: it may have come just before the turn could hear it
+_REPEAT_INTERRUPT_S = (
+    0.1  # the request is repeated, because it may arrive before the turn listens
+)
 
 
 class Interrupts:
-    """Follows the turns of one session, and stops the one that runs or is about to."""
+    """Follows the turns of one session, and interrupts the current or next one."""
 
     def __init__(self, service: SessionService, session: str) -> None:
         self._service = service
@@ -24,7 +26,7 @@ class Interrupts:
         self._presses = 0
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Takes notice of a turn's beginning and end."""
+        """Records a turn's start and end."""
         if event.get("session_id") != self._session:
             return
         if event["type"] == "agent.turn.started":
@@ -36,19 +38,21 @@ class Interrupts:
             self._presses = 0
 
     def press(self) -> int:
-        """Stops the turn at the first press. Returns how many there were since the last turn ended."""
+        """Interrupts the turn on the first press. Returns the number of presses since the last turn
+        ended.
+        """
         self._presses += 1
         if self._stopping is None or self._stopping.done():
             self._stopping = asyncio.ensure_future(self._stop())
         return self._presses
 
     def forget(self) -> None:
-        """Nothing runs: a wish that nobody heard is not for a later turn."""
+        """Drops a request that no turn received, so that it does not hit a later one."""
         self.close()
         self._presses = 0
 
     def close(self) -> None:
-        """Stops nothing any more."""
+        """Stops repeating the request."""
         if self._stopping is not None:
             self._stopping.cancel()
 
@@ -61,7 +65,7 @@ class Interrupts:
 
 
 def is_elsewhere(app: App, session: str) -> bool:
-    """Whether another process runs the session now."""
+    """Returns whether another process runs the session."""
     try:
         held = app.store.leases.holder(session)
     except StoreError:

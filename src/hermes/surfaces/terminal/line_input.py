@@ -1,4 +1,4 @@
-"""Lines that a person types at a terminal which edits them itself, read without holding up anything else."""
+"""Reads lines from a terminal that edits them itself, without blocking the event loop."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 
 class TypedLine(NamedTuple):
-    """A line without its end, and when it was sent in the loop's time; None from a pipe, whose lines wait anyway."""
+    """A line without its newline, and when it was sent in the loop's time; None from a pipe."""
 
     text: str
     at: float | None = None
@@ -36,11 +36,11 @@ class LineReader:
         asyncio.get_running_loop().remove_reader(self._fd)
 
     async def read(self) -> TypedLine | None:
-        """The next line."""
+        """Returns the next line."""
         return await self._queue.get()
 
     def end(self) -> None:
-        """Lets the reader see the end."""
+        """Makes `read` return None."""
         self._queue.put_nowait(None)
 
     def _receive(self) -> None:

@@ -1,4 +1,4 @@
-"""What Hermes does by itself in a conversation, in the same words on every surface."""
+"""Notices about compaction, in the same words on every surface."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,11 +8,11 @@ from hermes.surfaces.terminal.text import count, one_line
 COMPACTION = frozenset(
     ("session.compacted", "session.trimmed", "session.compaction_failed")
 )
-"""Events that say that room was made in the model's window, or that it could not be."""
+"""Events about a compaction, successful or not."""
 
 
 def compaction_notice(event: Mapping[str, Any]) -> str:
-    """What became of the conversation, in sentences."""
+    """Returns the notice for a compaction event."""
     match event["type"]:
         case "session.compacted":
             sizes = f"about {event.get('before', 0):,} tokens became {event.get('after', 0):,}"

@@ -1,4 +1,4 @@
-"""Opening what a conversation needs: settings with this run's choices, the session log, a session, a model."""
+"""Opens what a conversation needs: the settings of this run, the session log, a session and a model."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -19,23 +19,26 @@ from hermes.surfaces.terminal.weights_download import have_weights
 
 
 class SessionTarget(NamedTuple):
-    """Where a conversation goes on or begins: a session of before, or a folder for a new one."""
+    """What a conversation opens: an existing session, or a folder for a new one."""
 
     before: SessionInfo | None
     cwd: Path
 
 
 def open_app(question: RunOptions) -> App:
-    """The app with the settings in force for this run. Says so when the session log had to be repaired."""
+    """Builds the app with this run's settings. Reports a repair of the session log."""
     home = find_home()
     app = build(chosen(load(home=home), question), home)
-    if app.has_log and (told := app.store.recovery or app.store.incomplete) is not None:
-        say(str(told))
+    if (
+        app.has_log
+        and (report := app.store.recovery or app.store.incomplete) is not None
+    ):
+        say(str(report))
     return app
 
 
 def choose_model(app: App, question: RunOptions, *, may_ask: bool = True) -> Route:
-    """The model of this run. A local model's weights are fetched first, if somebody agrees."""
+    """Returns this run's model. Downloads a local model's weights first, with consent."""
     secrets = load_secrets(home=app.home)
     route = first_route(app.settings, secrets)
     if question.model:
@@ -46,7 +49,7 @@ def choose_model(app: App, question: RunOptions, *, may_ask: bool = True) -> Rou
 
 
 def chosen(settings: Settings, question: RunOptions) -> Settings:
-    """The settings with the provider that was named on the command line, and its usual model."""
+    """Returns the settings with the provider named on the command line, and its default model."""
     if not question.provider:
         return settings
     address = (
@@ -59,30 +62,30 @@ def chosen(settings: Settings, question: RunOptions) -> Settings:
 
 
 def find_target(app: App, question: RunOptions) -> SessionTarget:
-    """Which session and which folder are meant. Touches nothing."""
+    """Returns the session and folder that the options name. Changes nothing."""
     if not question.resume:
-        return SessionTarget(None, _asked_folder(question))
+        return SessionTarget(None, _requested_folder(question))
     if not app.has_log:
         raise HermesError(
-            "There are no sessions yet.", hint='Begin one: hermes "hello"'
+            "There are no sessions yet.", hint='Start one: hermes "hello"'
         )
     info = app.store.sessions.find(question.resume)
-    folder = Path(info.cwd) if info.cwd else _asked_folder(question)
+    folder = Path(info.cwd) if info.cwd else _requested_folder(question)
     if not folder.is_dir():
         hint = "Create the folder again, or start a new session: leave out --continue and --resume."
         raise HermesError(
             f"Session {info.id} worked in {folder}, which no longer exists.", hint=hint
         )
-    if question.cwd and folder.resolve() != _asked_folder(question):
+    if question.cwd and folder.resolve() != _requested_folder(question):
         raise UsageError(
             f"Session {info.id} works in {folder}.",
-            hint="Leave out --cwd to go on there, or begin a new session.",
+            hint="Leave out --cwd to resume it there, or start a new session.",
         )
     return SessionTarget(info, folder)
 
 
-def _asked_folder(question: RunOptions) -> Path:
-    """The folder that was named, else the one we are in."""
+def _requested_folder(question: RunOptions) -> Path:
+    """Returns the folder named on the command line, else the current one."""
     named = Path(question.cwd).expanduser()
     folder = (named if named.is_absolute() else current_folder() / named).resolve()
     if not folder.is_dir():
@@ -93,7 +96,7 @@ def _asked_folder(question: RunOptions) -> Path:
 
 
 def begin(app: App, target: SessionTarget, surface: str) -> str:
-    """The id of the session: that of before, or a new one. From here on others can see what happens."""
+    """Returns the id of the existing or new session, and makes it visible to other processes."""
     app.go_live(load_secrets(home=app.home))
     if target.before is not None:
         return target.before.id

@@ -1,4 +1,6 @@
-"""Draws the result of a command on a terminal: every block by one function, some results by a function of their own."""
+"""Draws the result of a command on a terminal: a function for each kind of block, and for some
+kinds of result.
+"""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -30,12 +32,12 @@ if TYPE_CHECKING:
     from hermes.commands.events import ReplayedEvents
     from hermes.commands.sessions import SearchResults, SessionTranscript
 
-_MIN_COLUMN_CELLS = 12  # cells of a column that gives way
+_MIN_COLUMN_CELLS = 12  # of a column that may shrink
 
 
 def draw(result: Result, screen: TextScreen, now: float) -> Iterable[str]:
-    """The lines of a result."""
-    match type(result).__name__:  # by name, so that nothing is loaded that is not drawn
+    """Returns the lines of a result."""
+    match type(result).__name__:  # by name, so that only what is drawn is imported
         case "SessionTranscript":
             return _transcript(cast("SessionTranscript", result), screen)
         case "SearchResults":
@@ -47,7 +49,7 @@ def draw(result: Result, screen: TextScreen, now: float) -> Iterable[str]:
 
 
 def draw_blocks(blocks: Iterable[Block], screen: TextScreen) -> Iterator[str]:
-    """The lines of some blocks."""
+    """Yields the lines of blocks."""
     for block in blocks:
         match block:
             case Line():
@@ -76,7 +78,7 @@ def _transcript(result: "SessionTranscript", screen: TextScreen) -> Iterator[str
     if is_empty and result.after:
         yield f"No rows after {result.after}; the last one is {result.session.head}."
     elif is_empty:
-        yield "\nNothing was said yet."
+        yield "\nNo messages yet."
 
 
 def _search_results(
@@ -97,7 +99,7 @@ def _events(result: "ReplayedEvents", screen: TextScreen) -> Iterator[str]:
 
 
 def paint(style: Style, look: Look, text: str) -> str:
-    """Text in the colour of its look."""
+    """Colours a text by its look."""
     colours = {
         "bold": style.bold,
         "dim": style.dim,
@@ -110,7 +112,7 @@ def paint(style: Style, look: Look, text: str) -> str:
 
 
 def draw_diff(text: str, style: Style) -> Iterator[str]:
-    """A unified diff, in colours where there are any."""
+    """Yields the lines of a unified diff, coloured."""
     for line in clean(text).rstrip("\n").split("\n"):
         if line.startswith(("@@", "diff", "index", "---", "+++")):
             yield style.dim(line)
@@ -137,7 +139,7 @@ def _line(line: Line, screen: TextScreen) -> Iterator[str]:
 
 
 def _hanging(line: Line, style: Style) -> str:
-    """The words of the last span, wrapped below one another behind the others."""
+    """Returns the line with its last span wrapped and indented behind the others."""
     *marks, last = line.spans
     indent = sum(width(clean(mark.text)) for mark in marks) + 1
     text = hanging(clean(last.text), sys.stdout, indent)
@@ -149,7 +151,7 @@ def _hanging(line: Line, style: Style) -> str:
 
 
 def _painted(span: Span, style: Style) -> str:
-    """A span; line breaks at its beginning are left out of the colour."""
+    """Colours a span, without the line breaks at its start."""
     text = clean(span.text)
     plain = text.lstrip("\n")
     return "\n" * (len(text) - len(plain)) + paint(style, span.look, plain)
@@ -163,7 +165,7 @@ def _record(record: Record, screen: TextScreen) -> Iterator[str]:
 
 
 def cut_to(text: str, screen: TextScreen) -> str:
-    """A line that fits a terminal; into a file it goes whole."""
+    """Cuts a line to the terminal's width; in a file it stays whole."""
     return cut(text, screen.columns) if screen.style.enabled else text
 
 
@@ -198,7 +200,7 @@ def _limited(row: list[str], columns: tuple[Column, ...]) -> list[str]:
 
 
 def _widths(cells: list[list[str]], table: TableBlock, screen: TextScreen) -> list[int]:
-    """The cells of each column; one that gives way gets what the others leave."""
+    """Returns the width of each column. Columns that may shrink get what the others leave."""
     widths = [
         max(column.least, *map(width, texts))
         for column, texts in zip(table.columns, zip(*cells, strict=True), strict=True)
@@ -217,7 +219,7 @@ def _aligned(cell: str, size: int, column: Column) -> str:
 
 
 def _stacked(table: TableBlock, screen: TextScreen) -> Iterator[str]:
-    """Each row as some lines, the first in bold."""
+    """Yields each row as several lines, the first in bold."""
     for row in table.rows:
         for number, columns in enumerate(table.narrow):
             cells = [one_line(row.cells[index]) for index in columns]

@@ -1,4 +1,4 @@
-"""One run of Hermes at a terminal: what is asked, if anything is, and with which choices."""
+"""The options of one run at a terminal."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
@@ -9,7 +9,7 @@ Approvals: TypeAlias = Literal["ask", "auto-edit", "full"]
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
-    """A question to answer; a chat when there is no text."""
+    """A question to answer, or a chat if there is no text."""
 
     text: str | None = None
     images: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """The known word that `word` was probably meant to be; empty if there is none."""
+    """Returns the known word closest to `word`; empty if none is close."""
     import difflib
 
     return next(iter(difflib.get_close_matches(word, known, 1, 0.7)), "")

@@ -1,4 +1,4 @@
-"""Messages that a search found, as a person reads them."""
+"""Formats the messages that a search found."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from hermes.surfaces.terminal.text import TextScreen, ago, cut, one_line, wrap
 def hit_lines(
     hits: list[MessageHit], query: str, screen: TextScreen, now: float
 ) -> Iterator[str]:
-    """The hits, by session."""
+    """Yields the hits, grouped by session."""
     previous = ""
     for hit in hits:
         if hit.session != previous:
@@ -25,7 +25,7 @@ def hit_lines(
 
 
 def highlight(line: str, query: str, screen: TextScreen) -> str:
-    """`line` with the words of the query marked."""
+    """Returns `line` with the query's words highlighted."""
     wanted = re.sub(r'(?<!\S)-("[^"]*"?|\S+)', " ", query)
     words: list[str] = re.findall(r"\w+", wanted)
     longest_first = "|".join(

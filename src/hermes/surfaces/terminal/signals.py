@@ -1,4 +1,4 @@
-"""The signals that end a run: Ctrl-C, SIGTERM, and SIGHUP, which comes when the terminal's window is closed."""
+"""Signals that end a run: Ctrl-C, SIGTERM, and SIGHUP when the terminal is closed."""
 
 import os
 import signal
@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 EXIT_INTERRUPTED = 130
-SAVED = "Your message is saved; the process that runs this session will answer it."
+SAVED = "Your message was saved. The process that runs this session will answer it."
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """While inside, Ctrl-C raises KeyboardInterrupt; `main` lets it end the process until a run listens for it."""
+    """Makes Ctrl-C raise KeyboardInterrupt while the context is open.
+
+    Until then `main` lets it kill the process.
+    """
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_DFL:
         yield
@@ -24,12 +27,12 @@ def interruptible() -> Iterator[None]:
 
 
 def listen_for_end(end: Callable[[int], object]) -> None:
-    """In the running loop, calls `end` with the exit code at SIGTERM and SIGHUP, unless they are ignored (nohup)."""
+    """Calls `end` with the exit code on SIGTERM and SIGHUP, unless they are ignored (nohup)."""
     import asyncio
 
     terminals = [
         fd for fd in (1, 2) if os.isatty(fd)
-    ]  # now: of one that is gone nobody can tell what it was
+    ]  # checked now: a lost terminal no longer looks like one
 
     def hang_up() -> None:
         null = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""What Hermes says to a person beside its output: on stderr, fitted to the terminal, harmless."""
+"""Messages on stderr, beside the output: wrapped to the terminal, without control characters."""
 
 import contextlib
 import sys
@@ -10,7 +10,7 @@ from hermes.surfaces.terminal.style import Style, hanging, printable, stderr_sty
 def say(
     message: str, hint: str = "", *, styled: bool = True, alarming: bool = True
 ) -> None:
-    """A message, and below it what can be done. Without a stderr nothing is said."""
+    """Prints a message, and a hint below it. Does nothing if stderr is closed."""
     style = stderr_style() if styled else Style(enabled=False)
     paint = style.red if alarming else style.dim
     try:
@@ -24,13 +24,13 @@ def say(
                 file=sys.stderr,
                 flush=True,
             )
-    except OSError:  # stderr is gone: the exit code is all that is left to say
+    except OSError:  # stderr is closed; the exit code must do
         return
 
 
 def remark(text: str) -> None:
-    """A dim line on stderr, beside the output."""
-    with contextlib.suppress(OSError):  # stderr is gone
+    """Prints a dim line on stderr."""
+    with contextlib.suppress(OSError):  # stderr is closed
         print(
             stderr_style().dim(hanging(printable(text), sys.stderr, 0)),
             file=sys.stderr,
@@ -39,7 +39,7 @@ def remark(text: str) -> None:
 
 
 def not_saved(error: StoreError) -> str:
-    """That something was not saved, said once: some errors begin with it themselves."""
+    """Returns "Not saved: ..." with the error's reason, which may already start with it."""
     reason = error.message
     return (
         f"Not saved: {reason[11:] if reason[:11].lower() == 'not saved: ' else reason}"

@@ -1,4 +1,4 @@
-"""How text looks in a terminal: colour only where it is wanted, and nothing in a value can drive the terminal."""
+"""Terminal styles: colour where it is wanted, and no control characters from values."""
 
 import functools
 import os
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Style:
-    """Marks text with colours, or leaves it alone."""
+    """Colours text, or leaves it plain."""
 
     def __init__(self, *, enabled: bool) -> None:
         self.enabled = enabled
@@ -52,7 +52,7 @@ class Style:
         return self._mark("36", text)
 
     def status(self, mark: str) -> str:
-        """`ok`, `warn` or `fail` in its colour, all of one width."""
+        """Returns `ok`, `warn` or `fail`, coloured and padded to one width."""
         paint = {OK: self.green, WARN: self.yellow, FAIL: self.red}[mark]
         return paint(f"{mark:<4}")
 
@@ -63,7 +63,7 @@ class Style:
 def wants_color(
     stream: TextIO, environ: Mapping[str, str], color: str = "auto"
 ) -> bool:
-    """Whether to colour what goes to `stream`. `color` is the setting `display.color`, which wins over NO_COLOR."""
+    """Returns whether to colour output to `stream`. `display.color`, in `color`, wins over NO_COLOR."""
     if color != "auto":
         return color == "always"
     if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
@@ -72,12 +72,12 @@ def wants_color(
 
 
 def stdout_style() -> Style:
-    """The style of stdout, by `display.color` and the terminal."""
+    """Returns the style of stdout, by `display.color` and the terminal."""
     return _style(sys.stdout)
 
 
 def stderr_style() -> Style:
-    """The style of stderr, by `display.color` and the terminal."""
+    """Returns the style of stderr, by `display.color` and the terminal."""
     return _style(sys.stderr)
 
 
@@ -90,7 +90,10 @@ def _style(stream: TextIO) -> Style:
 
 @functools.cache
 def settings_of_this_run() -> Settings:
-    """The settings, read once for the whole process. Defaults if they can't be read: the command itself says so."""
+    """Returns the settings, read once per process.
+
+    Defaults if they cannot be read: the command itself reports that.
+    """
     try:
         return load(environment())
     except HermesError:
@@ -98,19 +101,19 @@ def settings_of_this_run() -> Settings:
 
 
 def printable(text: str) -> str:
-    """`text` with its control characters made visible; line breaks stay."""
+    """Makes control characters in `text` visible. Line breaks stay."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in " \n" else ascii(c)[1:-1] for c in text)
 
 
-_MAX_COLUMN_CELLS = 40  # cells of a column: what is longer sticks out, and moves nothing but its own row
+_MAX_COLUMN_CELLS = 40  # a longer cell shifts only its own row
 
 
 def columns(
     rows: Sequence[Sequence[str]], *, indent: int = 2, gap: int = 2
 ) -> list[str]:
-    """Rows of plain text, aligned."""
+    """Aligns rows of plain text."""
     lengths = [[len(cell) for cell in column] for column in zip(*rows, strict=True)]
     widths = [
         max([size for size in sizes if size <= _MAX_COLUMN_CELLS], default=0)
@@ -129,7 +132,7 @@ def columns(
 
 
 def hanging(text: str, stream: TextIO, indent: int) -> str:
-    """`text` that starts at column `indent`, broken between words to fit the terminal; as it is if there is none."""
+    """Wraps `text` that starts at column `indent` to the terminal; unchanged if there is none."""
     if not stream.isatty():
         return text
     import textwrap
@@ -140,7 +143,7 @@ def hanging(text: str, stream: TextIO, indent: int) -> str:
 
 
 def terminal_width(stream: TextIO | None = None) -> int:
-    """Columns of the terminal, 80 if there is none."""
+    """Returns the terminal's width; 80 if there is none."""
     try:
         return os.get_terminal_size((stream or sys.stdout).fileno()).columns or 80
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""Text on a screen: made harmless, measured in cells, cut, wrapped; short times and amounts.
+"""Text on a screen: sanitized, measured in cells, cut and wrapped; short times and amounts.
 
-A wide (CJK, emoji) character takes two cells, a combining one none.
+A wide character (CJK, emoji) takes two cells, a combining one none.
 """
 
 import re
@@ -35,28 +35,28 @@ __all__ = [
 
 _JOINERS = re.compile(
     "([\u200c\u200d]+)"
-)  # invisible, harmless, and part of many words and emoji
+)  # invisible but harmless; part of many words and emoji
 
 
 class TextScreen(NamedTuple):
-    """Where text goes: how wide, in which style."""
+    """The width and style of an output."""
 
     columns: int
     style: Style
 
     @property
     def is_narrow(self) -> bool:
-        """Too narrow for a table."""
+        """Whether it is too narrow for a table."""
         return self.columns < 60
 
 
 def stdout_screen() -> TextScreen:
-    """The screen that stdout is, or would be."""
+    """Returns the screen of stdout."""
     return TextScreen(max(20, terminal_width()), stdout_style())
 
 
 def clean(text: str) -> str:
-    """`text` with nothing in it that drives a terminal; tabs become spaces, line breaks stay."""
+    """Removes control sequences from `text`. Tabs become spaces; line breaks stay."""
     if text.isprintable():
         return text
     plain = text.replace("\r\n", "\n").expandtabs(4)
@@ -67,17 +67,17 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The beginning of `text` on one line; long enough for any terminal."""
+    """Returns the start of `text` on one line, long enough for any terminal."""
     return " ".join(clean(text[:2000]).split())
 
 
 def width(text: str) -> int:
-    """How many cells `text` takes."""
+    """Returns the number of cells that `text` takes."""
     return len(text) if text.isascii() else sum(map(cells, text))
 
 
 def cut(text: str, columns: int) -> str:
-    """`text` in at most that many cells, with an ellipsis if something is missing."""
+    """Cuts `text` to at most `columns` cells, with an ellipsis if something is missing."""
     if _reach(text, 0, columns) == len(text):
         return text
     return (
@@ -88,18 +88,18 @@ def cut(text: str, columns: int) -> str:
 
 
 def pad(text: str, columns: int) -> str:
-    """`text` filled up with spaces."""
+    """Pads `text` with spaces."""
     return text + " " * (columns - width(text))
 
 
 def wrap(text: str, columns: int) -> Iterator[str]:
-    """Lines of at most that many cells; indentation and line breaks stay."""
+    """Wraps text into lines of at most `columns` cells. Indentation and line breaks stay."""
     for line in text.split("\n"):
         yield from _wrap_line(line, columns)
 
 
 def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
-    """Rows of one-line cells, aligned; the columns named in `right` to the right."""
+    """Aligns rows of one-line cells; columns named in `right` to the right."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines: list[str] = []
     for row in rows:
@@ -112,7 +112,7 @@ def table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[s
 
 
 def cells(char: str) -> int:
-    """How many cells one character takes."""
+    """Returns the number of cells that one character takes."""
     if char.isascii():
         return 1
     if unicodedata.combining(char) or unicodedata.category(char) in {"Mn", "Me", "Cf"}:
@@ -121,7 +121,7 @@ def cells(char: str) -> int:
 
 
 def _reach(text: str, start: int, columns: int) -> int:
-    """How far into `text` that many cells lead from `start`."""
+    """Returns the index in `text` that is so many cells after `start`."""
     used = 0
     for index in range(start, len(text)):
         used += cells(text[index])
@@ -144,7 +144,9 @@ def _wrap_line(line: str, columns: int) -> Iterator[str]:
 
 
 def _break(line: str, start: int, end: int) -> int:
-    """Where to break so that the line ends at or before `end`: at a space, between wide characters, or anywhere."""
+    """Returns where to break the line, at or before `end`: at a space, between wide characters, or
+    anywhere.
+    """
     if cells(line[end]) == 2:
         return end
     space = line.rfind(" ", start + 1, end + 1)

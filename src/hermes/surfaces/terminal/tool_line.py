@@ -1,4 +1,4 @@
-"""A tool call on one line: what it does, how it went, how long it took."""
+"""A tool call on one line: its arguments, its result and its duration."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _BULKY = {
     "new_text",
     "items",
     "patch",
-}  # arguments that say more than a line can show
+}  # arguments too long for one line
 
 _PATCHED = re.compile(
     r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$",
@@ -26,14 +26,14 @@ _PATCHED = re.compile(
 _NOTES = re.compile(
     r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE
 )
-_FAILED_TAIL_LINES = 3  # lines of a command that failed
+_FAILED_TAIL_LINES = 3  # of a failed command
 
 COMMAND_TOOLS = frozenset(("terminal", "run_python", "exec_command"))
-"""Tools whose output is worth a look."""
+"""Tools whose output is shown."""
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """The signs in front of a line."""
+    """The symbols in front of lines."""
 
     done: str = "✓"
     failed: str = "✗"
@@ -50,7 +50,7 @@ ASCII_MARKS = Marks(
 
 
 def marks_for(encoding: str | None) -> Marks:
-    """Signs that the encoding of a stream can show."""
+    """Returns symbols that the stream's encoding can represent."""
     return (
         Marks()
         if (encoding or "").lower().replace("-", "") in {"utf8", "utf16", "utf32"}
@@ -59,13 +59,13 @@ def marks_for(encoding: str | None) -> Marks:
 
 
 class RunningCalls:
-    """The calls that run, and since when."""
+    """The running calls and when they started."""
 
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, float]] = {}
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Takes notice of a call's beginning, and of an answer that lets it begin."""
+        """Records a call's start, or the approval that lets it start."""
         match event["type"]:
             case "agent.tool.started":
                 self._calls[event["call_id"]] = (
@@ -81,13 +81,13 @@ class RunningCalls:
                 pass
 
     def running(self) -> str:
-        """The call that began last and still runs."""
+        """Returns the label of the running call that started last."""
         return next((label for label, _ in reversed(self._calls.values())), "")
 
     def finish(
         self, event: Mapping[str, Any], style: Style, marks: Marks, columns: int
     ) -> str:
-        """The line of a call that ended; below it the last words of a command that failed."""
+        """Returns the line of a finished call, followed by the last output of a failed command."""
         label, since = self._calls.pop(
             event["call_id"], (one_line(event["name"]), event["ts"])
         )
@@ -113,19 +113,19 @@ class RunningCalls:
 
 
 def outcome(text: str) -> str:
-    """`exit code 2`: what a command's result says of its end; empty when it did not run."""
+    """Returns how a command ended, such as `exit code 2`; empty if it did not run."""
     found = _NOTES.findall(text)
     return found[-1].partition(";")[0] if found else ""
 
 
 def printed(text: str) -> str:
-    """What a command printed, from its result."""
+    """Returns a command's output, without the notes in its result."""
     ends = list(_NOTES.finditer(text))
     return text[: ends[-1].start()] if ends else text
 
 
 def last_lines(output: str, most: int) -> list[str]:
-    """The last lines that are not blank; what a progress bar overwrote is gone."""
+    """Returns the last lines that are not blank, without what a progress bar overwrote."""
     lines = [
         clean(line.rstrip("\r").rpartition("\r")[2]).rstrip()
         for line in output.split("\n")
@@ -134,7 +134,7 @@ def last_lines(output: str, most: int) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """`12 ms`, `3.4 s`, `2 min 5 s`."""
+    """Formats a duration as `12 ms`, `3.4 s` or `2 min 5 s`."""
     if seconds < 1:
         return f"{max(seconds, 0) * 1000:.0f} ms"
     if seconds < 60:
@@ -143,13 +143,13 @@ def duration(seconds: float) -> str:
 
 
 def preparing(event: Mapping[str, Any]) -> str:
-    """How far a local model is."""
+    """Returns the progress of preparing a local model."""
     done, total = event["done"], max(event["total"], 1)
     return f"preparing the local model, once on this machine: {min(100, done * 100 // total)} %"
 
 
 def label_of(name: str, arguments: str) -> str:
-    """`read_file src/app.py`: the name and the values of the arguments."""
+    """Returns the tool's name and the values of its arguments: `read_file src/app.py`."""
     try:
         values = parse_arguments(arguments)
     except BadArguments:
@@ -162,7 +162,7 @@ def label_of(name: str, arguments: str) -> str:
 
 
 def patched_files(patch: str) -> list[str]:
-    """The files that a patch is about, each once."""
+    """Returns the files that a patch changes, each once."""
     return list(
         dict.fromkeys(name for name in _PATCHED.findall(patch) if name != "/dev/null")
     )

@@ -1,4 +1,4 @@
-"""How a session reads in a terminal: its heading, the transcript (who said what, what tools did), the list of rows."""
+"""Shows a session: its heading, the transcript, or the list of its rows."""
 
 from collections.abc import Iterable, Iterator
 
@@ -44,13 +44,13 @@ from hermes.surfaces.terminal.text import (
     wrap,
 )
 
-_MAX_RESULT_LINES = 8  # of a tool's result
+_MAX_RESULT_LINES = 8  # of a result
 _MAX_REASONING_LINES = 2
-_MAX_ARGUMENT_CHARS = 60  # characters of one argument
+_MAX_ARGUMENT_CHARS = 60  # of one argument
 
 
 def heading(info: SessionInfo, screen: TextScreen) -> Iterator[str]:
-    """Which session this is, where it ran, how much it was."""
+    """Yields the session's id, folder, times and size."""
     yield from (
         screen.style.bold(line)
         for line in wrap(one_line(info.title) or "(no title)", screen.columns)
@@ -70,7 +70,7 @@ def heading(info: SessionInfo, screen: TextScreen) -> Iterator[str]:
 
 
 def _span(start: float, end: float) -> str:
-    """From when to when, without saying anything twice."""
+    """Returns the time range, without repeating the date."""
     first, last = moment(start), moment(end)
     if first == last:
         return first
@@ -78,7 +78,7 @@ def _span(start: float, end: float) -> str:
 
 
 def transcript(rows: Iterable[Row], screen: TextScreen) -> Iterator[str]:
-    """What was said and done, for a person. Rows that say nothing to a person are left out."""
+    """Yields the messages and calls for a person. Other rows are left out."""
     day = ""
     for row in rows:
         lines = list(_entry(row, screen))
@@ -91,7 +91,7 @@ def transcript(rows: Iterable[Row], screen: TextScreen) -> Iterator[str]:
 
 
 def listing(rows: Iterable[Row], screen: TextScreen) -> Iterator[str]:
-    """Every row on a line: its number, time, type and the beginning of its fields."""
+    """Yields every row on a line: its number, time, type and the start of its fields."""
     for row in rows:
         data = one_line(row.data)
         number, kind = f"{row.seq:>5}", f"{cut(one_line(row.type), 23):<23}"
@@ -104,7 +104,7 @@ def listing(rows: Iterable[Row], screen: TextScreen) -> Iterator[str]:
 
 
 def arguments(text: str) -> str:
-    """The arguments of a tool call on one line, each value shortened."""
+    """Returns the arguments of a tool call on one line, each value shortened."""
     try:
         values = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError:  # shown as the model wrote them
@@ -137,7 +137,7 @@ def _entry(row: Row, screen: TextScreen) -> Iterator[str]:
 
 
 def _remark(event: Event) -> str:
-    """What a person should know of an event that is not a message; nothing for the others."""
+    """Returns a line for an event that a person should know about; empty for others."""
     return _turn_remark(event) or _session_remark(event)
 
 
@@ -147,15 +147,15 @@ def _turn_remark(event: Event) -> str:
         case TurnEnded(reason=reason, detail=detail, usage=usage):
             text = f"turn {'ended' if reason == 'done' else reason}{_because(detail)}{_spent(usage)}"
         case InterruptRequested(by=by):
-            text = f"interrupt asked for{' by ' + one_line(by) if by else ''}"
+            text = f"interrupt requested{' by ' + one_line(by) if by else ''}"
         case ModelRetried(reason=reason, detail=detail):
-            text = f"model call made again, {one_line(reason)}{_because(detail)}"
+            text = f"model call retried, {one_line(reason)}{_because(detail)}"
         case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
             text = one_line(detail)
         case ReplyRejected(reason=reason, detail=detail):
             text = f"reply not usable, {reason}{_because(detail)}"
         case ApprovalRequested(summary=summary, reason=reason):
-            text = f"approval asked for: {one_line(summary)}{_because(reason)}"
+            text = f"approval requested: {one_line(summary)}{_because(reason)}"
         case ApprovalAnswered(answer=answer, by=by, reason=reason):
             word = "denied" if answer == "deny" else f"allowed ({answer})"
             text = f"{word}{' by ' + one_line(by) if by else ''}{_because(reason)}"
@@ -170,16 +170,16 @@ def _session_remark(event: Event) -> str:
         case SessionUndone(turns=turns):
             text = f"{count(len(turns), 'turn')} undone: the model no longer sees {'it' if len(turns) == 1 else 'them'}"
         case SessionRedone():
-            text = "the last undo was taken back"
+            text = "the last undo was reversed"
         case SessionCompacted(before=before, after=after):
             text = f"conversation compressed: about {before:,} tokens became {after:,}"
         case CompactionFailed(detail=detail):
-            text = f"the conversation could not be compressed{_because(detail)}"
+            text = f"could not compress the conversation{_because(detail)}"
         case SessionTitled(title=title):
             text = f"titled: {one_line(title)}" if title else "title removed"
         case SessionImported(source=source, rows=number):
             text = (
-                f"imported: {count(number, 'row')}, session {one_line(source)} before"
+                f"imported: {count(number, 'row')}, formerly session {one_line(source)}"
             )
         case SessionRecovered(kept=kept, lost=lost):
             text = f"recovered from a damaged database: {count(kept, 'row')} kept, {lost:,} lost"
@@ -245,7 +245,7 @@ def _note(text: str, screen: TextScreen) -> Iterator[str]:
 
 
 def _shortened(text: str, limit: int, columns: int) -> Iterator[str]:
-    """The first lines of a text, and how much of it is hidden."""
+    """Returns the first lines of a text, and how much is hidden."""
     text = text.rstrip("\n")
     shown = "\n".join(text[: limit * columns].split("\n", limit)[:limit])
     yield from wrap(clean(shown), columns)

@@ -8,7 +8,7 @@ from hermes.surfaces.terminal.stderr_message import remark
 
 
 class WaitNotices(logging.Handler):
-    """Shows what is logged about waiting."""
+    """Shows log records about waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -20,7 +20,7 @@ class WaitNotices(logging.Handler):
 
     @contextmanager
     def shown_by(self, say: Callable[[str], object]) -> Iterator[None]:
-        """While inside, `say` shows the notices, from whatever thread they come."""
+        """Shows notices with `say`, from any thread, while the context is open."""
         before, self._say = self._say, say
         try:
             yield
@@ -32,7 +32,7 @@ NOTICES = WaitNotices()
 
 
 def start() -> None:
-    """Shows wait notices to the user, whatever the log level is. Once per process."""
+    """Installs the handler, whatever the log level. Once per process."""
     logger = logging.getLogger("hermes.waiting")
     if NOTICES not in logger.handlers:
         logger.addHandler(NOTICES)

@@ -1,4 +1,4 @@
-"""The weights of the local model: whether they are there, and fetching them once somebody agreed."""
+"""Downloads the local model's weights, with the user's consent."""
 
 import sys
 import time
@@ -12,9 +12,11 @@ from hermes.surfaces.terminal.text import cut
 
 
 def have_weights(name: str, *, fetch: bool = False, may_ask: bool = True) -> None:
-    """Sees to it that a run with the local model `name` has its weights. A file of the user's own is left to itself.
+    """Makes sure that a run with the local model `name` has its weights. Leaves a file of the
+    user's alone.
 
-    They are fetched when that was asked for (`--fetch`, HERMES_FETCH=1), or when a person at the terminal agrees.
+    They are downloaded if requested (`--fetch`, HERMES_FETCH=1) or if a person at the terminal
+    agrees.
     """
     from hermes.providers.embedded import CATALOGUE, DEFAULT, find
 
@@ -26,14 +28,14 @@ def have_weights(name: str, *, fetch: bool = False, may_ask: bool = True) -> Non
 
 
 def models_folder() -> Path:
-    """The cache that all homes share."""
+    """Returns the cache that all homes share."""
     from hermes.providers.embedded import models_folder
 
     return models_folder(environment(), Path.home())
 
 
 def fetch_weights(name: str, *, agreed: bool, may_ask: bool = True) -> None:
-    """Fetches the weights of a known model, with a progress bar; HermesError when nobody agreed."""
+    """Downloads a known model's weights, with a progress bar. Raises HermesError without consent."""
     from hermes.providers.embedded import CATALOGUE, fetch, offer
 
     entry, folder = CATALOGUE[name], models_folder()
@@ -41,7 +43,8 @@ def fetch_weights(name: str, *, agreed: bool, may_ask: bool = True) -> None:
     if not agreed and not (may_ask and _is_agreed(question)):
         hint = f"Fetch it with: hermes model add {name}   or connect a model you have: hermes setup"
         raise HermesError(
-            f"The local model is not here yet ({entry.size / 1e6:,.0f} MB).", hint=hint
+            f"The local model is not downloaded yet ({entry.size / 1e6:,.0f} MB).",
+            hint=hint,
         )
     if agreed:
         say(
@@ -55,7 +58,7 @@ def fetch_weights(name: str, *, agreed: bool, may_ask: bool = True) -> None:
     except KeyboardInterrupt:
         bar.end()
         say(
-            "Stopped. What was fetched is kept, and fetching goes on there.",
+            "Stopped. The part downloaded so far is kept, and the next download continues there.",
             alarming=False,
         )
         raise
@@ -66,7 +69,7 @@ def fetch_weights(name: str, *, agreed: bool, may_ask: bool = True) -> None:
 
 
 def _is_agreed(question: str) -> bool:
-    """Asks at the terminal; nobody there means no."""
+    """Asks at the terminal. Without one, the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     print(stderr_style().bold(question), file=sys.stderr)
@@ -79,7 +82,7 @@ def _is_agreed(question: str) -> bool:
 
 
 class _Bar:
-    """Progress on stderr: a bar that is drawn again in its place, or a line now and then where that can't be done."""
+    """Progress on stderr: a bar redrawn in place, or a line now and then."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty() and environment().get("TERM", "dumb") != "dumb"
@@ -118,7 +121,7 @@ class _Bar:
 
 
 def bar_text(source: str, done: int, total: int, rate: float, columns: int) -> str:
-    """`[#####-----] 48 %  536 of 1,117 MB  12 MB/s  where from`, as much of it as fits."""
+    """Formats progress as `[#####-----] 48 %  536 of 1,117 MB  12 MB/s  source`, as much as fits."""
     if not total:
         return cut(f"waiting {done} s: {source}", columns)
     share = min(1.0, done / total)

@@ -13,10 +13,10 @@ from hermes.app.attachments import AttachmentFolder, attach
 from hermes.app.session_service import Delivery
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
-from hermes.surfaces.terminal.answers import deliver_answer
 from hermes.surfaces.terminal.approval import (
     KEY_GRACE_S,
     PersonAnswer,
+    deliver_answer,
     is_approval_answer,
     label_for,
     wants_all,

@@ -1,4 +1,4 @@
-"""The browser's only way out: a proxy on loopback that lets through what the gate lets through.
+"""The browser's only way to the network: a proxy on loopback that allows what the address check allows.
 
 Intercepting requests in the browser would miss redirects, sockets and what the browser resolves by itself. Here every
 byte passes: each connection goes to an address that was checked a moment before. A password keeps other programs out.
@@ -35,7 +35,7 @@ _HOP_BY_HOP = (
 
 
 class _Refused(Exception):
-    """What the client is told instead of an answer."""
+    """An error that the client gets instead of an answer."""
 
     def __init__(self, status: str, words: str, header: str = "") -> None:
         super().__init__(words)
@@ -55,7 +55,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class GateProxy:
-    """A proxy while it listens. `refusals` are the latest places that were not contacted, and why."""
+    """A running proxy. `refusals` are the latest addresses that were not contacted, and why."""
 
     def __init__(self, gate: AddressCheck) -> None:
         self.user = "hermes"
@@ -66,13 +66,13 @@ class GateProxy:
         self._connections = BackgroundTasks("a connection of the browser")
 
     async def start(self) -> str:
-        """Listens; returns its address."""
+        """Starts listening; returns the proxy's address."""
         listener = socket.create_server(("127.0.0.1", 0))
         self._server = accept_streams(listener, self._accept, limit=_MAX_HEAD_BYTES)
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     def refusals(self) -> list[str]:
-        """What was refused since this was last asked."""
+        """Returns what was refused since the last call."""
         found = self._refusals
         self._refusals = []
         return found
@@ -148,7 +148,7 @@ class GateProxy:
 async def _connected(
     passage: Passage,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection to the first checked address that takes one."""
+    """Opens a connection to the first checked address that accepts one."""
     problem: Exception = OSError("no address")
     for address in passage.addresses:
         try:
@@ -170,7 +170,7 @@ async def _connected(
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
-    """Ends a connection; a peer that does not take its last bytes is not waited for."""
+    """Closes a connection without waiting for a peer that does not read."""
     writer.close()
     try:
         async with asyncio.timeout(_CLOSE_TIMEOUT_S):
@@ -180,7 +180,7 @@ async def _close(writer: asyncio.StreamWriter) -> None:
 
 
 async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Copies until one of the two ends has gone."""
+    """Copies until one side closes."""
     with contextlib.suppress(OSError):
         while piece := await source.read(_READ_BYTES):
             sink.write(piece)
@@ -201,7 +201,7 @@ def _read_head(data: bytes) -> _Head:
 
 
 def _forwarded(head: _Head, place: WebAddress) -> bytes:
-    """The request as the server gets it: for the place that was checked, and the only one on its connection."""
+    """Returns the request for the checked address, as the only one on its connection."""
     kept = [
         (name, value)
         for name, value in head.headers
@@ -217,7 +217,7 @@ def _forwarded(head: _Head, place: WebAddress) -> bytes:
 
 
 def _closing(head: bytes) -> bytes:
-    """The head of an answer, saying that the connection ends with it."""
+    """Returns the head of an answer that closes the connection."""
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     kept = [
         line

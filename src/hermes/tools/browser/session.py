@@ -37,7 +37,7 @@ _ROOT_NOTE = "The browser runs without its own sandbox, because Hermes runs as r
 
 
 class PageView(msgspec.Struct, frozen=True):
-    """A page as it can be told: where it is, its title, and its elements as a tree."""
+    """A page as text: its address, its title, and its elements as a tree."""
 
     url: str
     title: str
@@ -45,7 +45,7 @@ class PageView(msgspec.Struct, frozen=True):
 
 
 class BrowserSession:
-    """A browser that is started when it is needed, and closed when it is not."""
+    """A browser that is started on first use and closed when idle."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class BrowserSession:
 
     @contextlib.asynccontextmanager
     async def page(self, *, start: bool = False) -> "AsyncIterator[Page]":
-        """The current page, for one step at a time. `start` starts the browser if it is not running."""
+        """Yields the current page, for one step at a time. `start` starts the browser if it is not running."""
         async with self._lock:
             self._rest(None)
             if self._context is None and not start:
@@ -90,7 +90,7 @@ class BrowserSession:
                     self._rest(self._settings.idle_timeout)
 
     async def look(self, page: "Page") -> "PageView":
-        """What there is to see after a step: of the newest page, if the step opened or closed one."""
+        """Returns the page after a step: the newest one, if the step opened or closed one."""
         from playwright.async_api import Error
 
         for last in (False, True):
@@ -106,11 +106,11 @@ class BrowserSession:
         raise AssertionError
 
     def notes(self) -> list[str]:
-        """What happened beside the page since this was last asked: dialogs, refused downloads and places."""
+        """Returns notes since the last call: dialogs, refused downloads and refused addresses."""
         return self._incidents.take() + (self._proxy.refusals() if self._proxy else [])
 
     async def _settle(self, page: "Page") -> None:
-        """Waits until a page has loaded, but not for pages that never finish."""
+        """Waits until a page has loaded, but not long."""
         from playwright.async_api import TimeoutError as Late
 
         with contextlib.suppress(Late):
@@ -181,7 +181,7 @@ class BrowserSession:
             self._incidents.tell("The browser was closed.")
 
     def _rest(self, seconds: float | None) -> None:
-        """Closes the browser after so many seconds without a step; None: not while a step is made."""
+        """Closes the browser after so many seconds without a step; None stops the timer during a step."""
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
@@ -211,12 +211,12 @@ class BrowserSession:
 
 
 def newest(pages: "Sequence[Page]") -> "Page | None":
-    """The page that was opened last."""
+    """Returns the page that was opened last."""
     return pages[-1] if pages else None
 
 
 def located(page: "Page", ref: str) -> "Locator":
-    """The element that a snapshot calls `ref`."""
+    """Returns the element that a snapshot calls `ref`."""
     if not re.fullmatch(_REF, ref):
         raise ToolFailed(
             f"{ref!r} is no element reference.",
@@ -230,7 +230,7 @@ def _folder(profile: str) -> str:
 
 
 def _library_error() -> "type[Error]":
-    """What playwright raises, if it is installed."""
+    """Returns playwright's exception type. Raises ToolFailed if playwright is not installed."""
     try:
         from playwright.async_api import Error
     except ImportError as error:
@@ -241,6 +241,6 @@ def _library_error() -> "type[Error]":
 
 
 def _words(error: "Error") -> str:
-    """The first line of what went wrong; the rest is a log for developers."""
+    """Returns the first line of an error; the rest is a log for developers."""
     first = one_line(error.message.strip().partition("\n")[0])
     return f"The browser could not do that: {first.removesuffix('.')}."

@@ -1,4 +1,4 @@
-"""Changes as a person and a model read them: short unified diffs."""
+"""Makes short unified diffs for people and models."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,11 +9,11 @@ _MAX_PLACES = 20
 _MAX_LINES = 80
 _MAX_LINE_CHARACTERS = 400
 _MAX_COMPARED_LINES = 4000
-"""Lines up to which two whole texts are compared."""
+"""Longer texts are not compared."""
 
 
 def edit_diff(edit: Edit, *, whole: bool = False) -> str:
-    """The hunks of an edit. Only what lies around each place is compared, however long the text is.
+    """Returns the hunks of an edit. Only the surroundings of each place are compared, however long the text is.
 
     `whole`: nothing is left out, for a person who decides about it.
     """
@@ -41,7 +41,7 @@ def edit_diff(edit: Edit, *, whole: bool = False) -> str:
 
 
 def text_diff(before: str, after: str) -> str:
-    """The difference of two texts, whole. Long ones are not compared: the new one is shown."""
+    """Returns the whole difference of two texts. Of long ones, the new text is shown instead."""
     old, new = _lines(before), _lines(after)
     if len(old) + len(new) > _MAX_COMPARED_LINES:
         return f"({len(old):,} lines become {len(new):,})\n{new_file_diff(after)}"
@@ -49,7 +49,7 @@ def text_diff(before: str, after: str) -> str:
 
 
 def new_file_diff(content: str) -> str:
-    """A file that is not there yet, as a diff: all of it is new."""
+    """Returns the diff of a new file."""
     lines = _lines(content)
     return (
         "\n".join([f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)])
@@ -59,7 +59,7 @@ def new_file_diff(content: str) -> str:
 
 
 def _groups(edit: Edit) -> Iterator[list[Replacement]]:
-    """Replacements that share lines around them, together."""
+    """Groups replacements whose surrounding lines overlap."""
     group: list[Replacement] = []
     for replacement in edit.replacements:
         if group:
@@ -73,7 +73,7 @@ def _groups(edit: Edit) -> Iterator[list[Replacement]]:
 
 
 def _around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Whole lines from some before a place to some after it."""
+    """Returns the range of whole lines around a place."""
     for _ in range(_CONTEXT_LINES + 1):
         start = text.rfind("\n", 0, max(0, start - 1)) + 1 if start else 0
     for _ in range(_CONTEXT_LINES + 1):
@@ -91,7 +91,7 @@ def _applied(text: str, group: Sequence[Replacement], start: int, end: int) -> s
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text; what follows the last line end is none."""
+    """Returns the lines of a text."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

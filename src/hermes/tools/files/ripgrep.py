@@ -1,4 +1,4 @@
-"""ripgrep as a way to search: the same files in the same order as our own walk, many times faster."""
+"""Searches with ripgrep: the same files in the same order as our own walk, many times faster."""
 
 import os
 import subprocess
@@ -31,11 +31,11 @@ _MAX_LISTING_BYTES = 8 * 1024 * 1024
 
 
 class NotSearched(Exception):
-    """ripgrep did not search: it does not know this kind of pattern, or did not start."""
+    """ripgrep did not search, because it does not know this kind of pattern or did not start."""
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A line that fits."""
+    """A line that matches."""
 
     relative: str
     line: int
@@ -54,7 +54,7 @@ class Scope(Protocol):
 
 
 def find_ripgrep(environment: Mapping[str, str]) -> Path | None:
-    """The `rg` on PATH, else the one of the extra `search` beside our Python."""
+    """Returns the `rg` on PATH, else the one that the extra `search` installed beside our Python."""
     found = find_program("rg", environment) or beside_python("rg")
     return Path(found) if found else None
 

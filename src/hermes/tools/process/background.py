@@ -28,15 +28,15 @@ from hermes.tools.tool import tool
 _STOP_GRACE_S = 0.5
 _MAX_PROCESSES = 16
 _MAX_UNSEEN_BYTES = 20_000
-"""Bytes of output between two looks that are shown; of more, the latest. All of it goes to a file."""
+"""Of more output between two polls, only the latest is shown. All of it goes to a file."""
 _MAX_LINE_CHARACTERS = 4_000
-"""Characters of a line that can be typed before it ends: a line is judged as a whole."""
+"""A typed line may not be longer, because it is judged as a whole."""
 _FIRST_OUTPUT_S = 0.2
-"""Seconds to see whether a command fails at once."""
+"""How long to wait for a command that fails at once."""
 
 
 class BackgroundCommand:
-    """One command in the background, and its output since the last look."""
+    """One command in the background, and its output since the last poll."""
 
     def __init__(self, id: str, running: RunningCommand, capture: Capture) -> None:  # noqa: A002 - what the model calls it
         self.id = id
@@ -45,7 +45,7 @@ class BackgroundCommand:
         self.code: int | None = None
         self.notes: list[str] = []
         self.typed = ""
-        """The line that was begun and has not ended."""
+        """The typed line that has not ended yet."""
         self.ended = asyncio.Event()
         self.news = asyncio.Event()
         self._capture = capture
@@ -53,7 +53,7 @@ class BackgroundCommand:
         self._skipped = 0
 
     async def follow(self, commands: SessionCommands) -> None:
-        """Takes its output until it ends, then clears up."""
+        """Collects the output until the command ends, then cleans up."""
         job = self.running.job
         try:
             self.code = await job.wait(None, self._take)
@@ -68,7 +68,7 @@ class BackgroundCommand:
                 self.news.set()
 
     def unseen(self) -> str:
-        """The output since the last look."""
+        """Returns the output since the last poll."""
         whole = (
             len(self._unseen) if self.ended.is_set() else whole_characters(self._unseen)
         )
@@ -83,7 +83,7 @@ class BackgroundCommand:
         )
 
     def state(self) -> str:
-        """How it is, in words."""
+        """Describes the state of the command."""
         seconds = f"{time.monotonic() - self.began:,.0f} s"
         if not self.ended.is_set():
             return f"runs, for {seconds}"
@@ -171,12 +171,12 @@ class Processes:
         return _report(entry)
 
     def typed(self, handle: str) -> str:
-        """What was typed into a process of a line that has not ended yet; a backslash at its end does not end it."""
+        """Returns what was typed of a line that has not ended yet. A backslash at its end continues it."""
         entry = self._all.get(handle)
         return entry.typed if entry else ""
 
     def about(self, handle: str) -> tuple[Reach, str]:
-        """How far a process reaches, and the command it was started with; nothing is known of one that is not there."""
+        """Returns how far a process reaches and its command; an unknown process has none."""
         entry = self._all.get(handle)
         return (
             (entry.running.fence.reach, entry.running.command)
@@ -185,7 +185,7 @@ class Processes:
         )
 
     async def close(self) -> None:
-        """Ends everything."""
+        """Ends all background commands."""
         for entry in list(self._all.values()):
             await self._end(entry)
 
@@ -208,7 +208,7 @@ class Processes:
     async def _write(
         self, entry: BackgroundCommand, text: str, context: ToolContext
     ) -> None:
-        """Sends input. What runs outside the sandbox would do anything it is told, so that needs the same reach."""
+        """Sends input. A command outside the sandbox would do anything, so the call needs the same reach."""
         if not entry.running.confined and context.reach != "machine":
             raise ToolFailed(
                 f"{entry.id} runs outside the sandbox, and may not be sent input.",
@@ -242,13 +242,13 @@ class Processes:
 
 
 def _unfinished(text: str) -> str:
-    """What follows the last line that has ended."""
+    """Returns what follows the last complete line."""
     ends = [found.end() for found in re.finditer(r"(?<!\\)(?:\\\\)*\n", text)]
     return text[ends[-1] :] if ends else text
 
 
 async def _until(event: Awaitable[object], seconds: float) -> bool:
-    """Waits for something, but not for ever; whether it came."""
+    """Waits at most so many seconds; returns whether it came."""
     try:
         await asyncio.wait_for(event, seconds)
     except TimeoutError:

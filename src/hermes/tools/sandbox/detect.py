@@ -1,4 +1,4 @@
-"""Finds the best sandbox of this machine, once: by confining a program that does nothing."""
+"""Finds the best sandbox of this machine, once, by confining a program that does nothing."""
 
 import functools
 import os
@@ -30,7 +30,7 @@ _TRY_TIMEOUT_S = 5.0
 def find_sandbox(
     search_path: str = "", user_home: Path = Path("/nonexistent")
 ) -> Sandbox:
-    """The best sandbox that really works here. Takes some milliseconds the first time."""
+    """Returns the best sandbox that works here. Takes some milliseconds the first time."""
     if platform.system() != "Linux":
         return NoSandbox(f"There is no sandbox for {platform.system()} yet.")
     return _best_sandbox(
@@ -62,7 +62,7 @@ def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
 
 
 def landlock_or_none(why: str) -> Sandbox:
-    """The second best sandbox, if it works; `why` says why it is not the best."""
+    """Returns the second best sandbox, if it works; `why` says why it is not the best."""
     calls = calls_of(platform.machine())
     if calls is None:
         return NoSandbox(
@@ -81,7 +81,7 @@ def landlock_or_none(why: str) -> Sandbox:
 
 
 def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
-    """The program `bwrap`: a system's own first, then along the search path, then one that was fetched."""
+    """Returns the program `bwrap`: the system's, then one on the search path, then a downloaded one."""
     for program in _bubblewraps(search_path, user_home):
         try:
             info = program.stat()
@@ -103,7 +103,7 @@ def _bubblewraps(search_path: str, user_home: Path) -> Iterator[Path]:
 
 
 def _try(sandbox: Sandbox) -> str:
-    """Runs a program that does nothing; returns what was wrong."""
+    """Runs a program that does nothing; returns what went wrong, or nothing."""
     with (
         tempfile.TemporaryDirectory(prefix="hermes-") as name,
         tempfile.TemporaryFile() as output,
@@ -122,7 +122,7 @@ def _try(sandbox: Sandbox) -> str:
 
 
 def _exit_code(started: Started) -> int | None:
-    """How it ended; None when it did not in time."""
+    """Returns the exit code; None if the program did not end in time."""
     if started.notices >= 0:
         os.close(started.notices)
     try:

@@ -1,4 +1,4 @@
-"""Asks the kernel which files the sockets of this machine are bound to, whatever their names are by now."""
+"""Asks the kernel which files the sockets of this machine are bound to, whatever they are called now."""
 
 import socket
 import struct
@@ -13,7 +13,7 @@ _READ_BYTES = 256 * 1024
 
 
 def bound_inodes() -> set[int]:
-    """The numbers of the files to which sockets of this network are bound, 32 bits of each. Raises OSError."""
+    """Returns the inode numbers (32 bits) of the files that sockets of this network are bound to. Raises OSError."""
     body = struct.pack(
         "<BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_FILE, 0, 0
     )

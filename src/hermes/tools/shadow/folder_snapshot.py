@@ -1,7 +1,7 @@
-"""Keeping a whole folder: what git would not ignore in it, with exact permissions and empty folders.
+"""Snapshots a whole folder: what git would not ignore in it, with exact permissions and empty folders.
 
-Git's index remembers what was seen, so that only files that changed are read again. Repositories inside the folder are
-kept for themselves: git would only note their commit.
+Git's index remembers files, so that only changed ones are read again. Repositories inside the folder get snapshots of
+their own, because git would only note their commit.
 """
 
 # Names are bytes here, as a file's name need not be text.
@@ -24,7 +24,7 @@ from hermes.tools.shadow.turn_record import Tree, Unkept
 
 MAX_SNAPSHOT_FILES = 50_000
 MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
-"""New content that is kept at once."""
+"""The most new content of one snapshot."""
 MAX_INNER_REPOSITORIES = 64  # repositories inside a folder
 _MIN_PACKED_FILES = 500  # files that are better written into one pack
 _MAX_PACK_FILES = (
@@ -33,14 +33,14 @@ _MAX_PACK_FILES = (
 
 
 class SnapshotLimits(msgspec.Struct, frozen=True):
-    """How much is kept of a folder."""
+    """The limits of a snapshot."""
 
     files: int = MAX_SNAPSHOT_FILES
     size: int = MAX_SNAPSHOT_BYTES
 
 
 class _Listing:
-    """What git sees in a folder, and what of that it has not kept yet."""
+    """What git lists in a folder, and what of it is not in the index yet."""
 
     def __init__(self, out: bytes) -> None:
         self.known: set[bytes] = set()
@@ -48,7 +48,7 @@ class _Listing:
         self.changed: set[bytes] = set()
         self.gone: set[bytes] = set()
         self.folders: list[bytes] = []
-        """Folders that git knows nothing in: empty, of another repository, or new."""
+        """Folders without known files: empty, of another repository, or new."""
         kinds = {b"?": self.new, b"C": self.changed, b"R": self.gone}
         for entry in out.split(b"\0"):
             kind, path = entry[:1], entry[2:]
@@ -64,7 +64,7 @@ class _Listing:
 def keep_trees(
     git: ShadowGit, root: bytes, leave_out: Iterable[Path], limits: SnapshotLimits
 ) -> tuple[Tree, ...]:
-    """Keeps a folder and, each for itself, the repositories in it."""
+    """Snapshots a folder, and each repository in it separately."""
     waiting, done = [root], list[Tree]()
     while waiting and len(done) <= MAX_INNER_REPOSITORIES:
         tree, inner = _keep_tree(git, waiting.pop(0), leave_out, limits)
@@ -145,7 +145,7 @@ def _update_or_reset(
 
 
 def _view(git: ShadowGit, root: bytes) -> View:
-    """The folder, seen from the top of the project it lies in, unless the project ignores it."""
+    """Returns the folder, seen from the top of its project, unless the project ignores it."""
     top = root
     while not os.path.lexists(os.path.join(top, b".git")) and top != b"/":
         top = os.path.dirname(top)
@@ -165,7 +165,7 @@ def _view(git: ShadowGit, root: bytes) -> View:
 
 
 def _write_tree(git: ShadowGit, view: View) -> str:
-    """The name of what the index holds; it is remembered for as long as the index is the same."""
+    """Returns the name of the index's tree; remembered until the index changes."""
     info = view.index.stat()
     state = f"{info.st_ino} {info.st_size} {info.st_mtime_ns}"
     memory = view.index.with_name(view.index.name + ".tree")
@@ -185,7 +185,7 @@ def _refused(root: bytes, why: str) -> Tree:
 
 
 def _rules(view: View, leave_out: Iterable[Path]) -> list[bytes]:
-    """What is ignored: the project's rules, its private ones, and our own folders."""
+    """Returns the ignore rules: the project's, its private ones, and our own folders."""
     rules = [b"--exclude-standard"]
     private = os.path.join(view.top, b".git/info/exclude")
     if os.path.isfile(private):

@@ -201,7 +201,10 @@ async def test_the_end_of_the_turn_closes_every_question() -> None:
 @pytest.mark.parametrize("line", ["0", "3", "99"])
 def test_a_number_that_no_option_has_is_no_answer(line: str) -> None:
     assert parse_answer(question(), line) is None
-    assert again(question()) == "Please type a number from 1 to 2, or your own words."
+    assert (
+        again(question())
+        == "Please type a number from 1 to 2, or an answer of your own."
+    )
     assert parse_answer(question(options=[]), line) == PersonAnswer("q", None, line)
 
 
@@ -209,13 +212,13 @@ def test_what_the_answer_for_the_session_covers_is_said() -> None:
     asked = request(scope="changes to files in /work")
     assert (
         question_lines(asked, PLAIN, 80)[-1]
-        == "  s allows for this session: changes to files in /work"
+        == "  s allows until you quit: changes to files in /work"
     )
     assert (
         label_for(asked, 80)
-        == "Allow? y (once), s (this session), a (always exactly this), n (no)"
+        == "Allow? y (once), s (until you quit), a (always this call), n (no)"
     )
-    exact = "Allow? y (once), s (again this session), a (always exactly this), n (no)"
+    exact = "Allow? y (once), s (this call until you quit), a (always), n (no)"
     assert label_for(request(), 90) == exact
 
 
@@ -225,7 +228,7 @@ def test_what_can_not_be_remembered_is_only_allowed_once() -> None:
     assert parse_answer(once, "y") == PersonAnswer("c", "once")
     assert parse_answer(once, "s") is None
     assert parse_answer(once, "always") is None
-    assert again(once).startswith("Please answer y or n;")
+    assert again(once).startswith("Please type y or n.")
 
 
 def test_all_of_a_long_summary_can_be_seen() -> None:

@@ -475,7 +475,7 @@ export interface GatewayStartup {
   user: string;
 }
 
-/** One change as the history tells it. */
+/** One change in the history. */
 export interface HistoryEntry {
   hash: string;
   when: number;
@@ -686,7 +686,7 @@ export interface Meaning {
   hint: string;
 }
 
-/** One edit. */
+/** One edit of a memory file. */
 export interface MemoryEdit {
   action: "add" | "remove" | "replace";
   text?: string;
@@ -951,7 +951,7 @@ export interface ProposalQuery {
   all: boolean;
 }
 
-/** Whose doing a change is, and in which turn of which session. */
+/** The author of a change, and the session and turn it came from. */
 export interface Provenance {
   by: "hermes" | "import" | "model" | "review" | "user";
   session: string;
@@ -1026,7 +1026,7 @@ export interface Revert {
   whole?: boolean;
 }
 
-/** What taking back came to: its own name in the history, and the files that changed. */
+/** The result of a revert: its own hash in the history, and the files it changed. */
 export interface RevertReport {
   hash: string;
   files: (string)[];
