@@ -101,6 +101,7 @@ class ChatDelivery:
         self._sender = deliveries.senders[binding.key.partition("/")[0]]
         self._limits = self._sender.adapter.limits
         self._binding = binding
+        self.chat = msgspec.json.decode(binding.chat, type=Chat)
         self._cursor = deliveries.cursor(binding)
         self._wake = asyncio.Event()
         self.caught_up = asyncio.Event()
@@ -121,11 +122,6 @@ class ChatDelivery:
         self._activity = ChatActivity(
             self._sender, self.chat, deliveries.settings, deliveries.time
         )
-
-    @property
-    def chat(self) -> Chat:
-        """The chat."""
-        return msgspec.json.decode(self._binding.chat, type=Chat)
 
     @property
     def session(self) -> str:
