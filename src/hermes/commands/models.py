@@ -24,7 +24,7 @@ from hermes.commands.views import (
     table,
 )
 from hermes.errors import NotFound, SessionNotFound
-from hermes.providers import quirks
+from hermes.providers import provider_table
 from hermes.providers.catalogue import all_models
 from hermes.providers.routing import (
     EMBEDDED,
@@ -305,7 +305,7 @@ def model_in_words(model: ModelInfo, found: str = "") -> str:
 def providers(settings: Settings, secrets: Secrets) -> list[ListedModel]:
     """The local model, the user's own services, then every known provider."""
     current = first_route(settings, secrets)
-    families = (family.family for family in quirks.FAMILIES)
+    families = (family.family for family in provider_table.FAMILIES)
     names = dict.fromkeys((EMBEDDED, *settings.custom_providers, *families))
     listed = (
         []

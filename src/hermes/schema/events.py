@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.messages import Usage
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 SessionKind: TypeAlias = Literal["root", "branch", "child"]
 Reach: TypeAlias = Literal["workspace", "network", "machine"]

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 
 
 class _GatewayEvent(Event, frozen=True, kw_only=True):

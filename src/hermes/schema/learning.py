@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 
 
 class LearningChanged(Event, frozen=True, kw_only=True):

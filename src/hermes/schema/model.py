@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.schema.messages import AssistantMessage, Message
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):

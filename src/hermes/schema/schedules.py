@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 
 CatchUp: TypeAlias = Literal["skip", "once", "all"]
 State: TypeAlias = Literal["planned", "running", "done", "failed", "skipped", "missed"]

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 
 
 class TuiMessageStart(Event, frozen=True, kw_only=True):

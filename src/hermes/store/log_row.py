@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import StoreError
 from hermes.schema.catalogue import CATALOGUE
-from hermes.schema.event import Event, complete
+from hermes.schema.event_base import Event, complete
 from hermes.store import shared_text
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import apsw
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     AuxiliaryCalled,
     SessionCompacted,

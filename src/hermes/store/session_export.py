@@ -10,7 +10,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import ImportRejected
 from hermes.schema.catalogue import CATALOGUE
-from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.event_base import ENVELOPE_FIELDS, Event
 from hermes.schema.events import SessionCreated, SessionImported, SessionRecovered
 from hermes.store.database import Database
 from hermes.store.log_row import MAX_EVENT_BYTES, Row, draft

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import SessionNotFound, StoreError
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     QuestionAnswered,

@@ -10,7 +10,7 @@ import hashlib
 import apsw
 import msgspec
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionPrompted
 
 TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"

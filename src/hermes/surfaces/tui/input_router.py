@@ -24,9 +24,10 @@ from hermes.surfaces.terminal.approval import (
 from hermes.surfaces.terminal.run_options import nearest
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.proposal_review import ProposalReview
-from hermes.surfaces.tui.slash.table import (
+from hermes.surfaces.tui.slash.lookup import (
     find_skill,
     find_slash,
+    hook_name,
     reserved,
     slashes,
 )
@@ -160,7 +161,7 @@ class InputRouter:
             chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
             return
         about = {"platform": "cli", "user": "", "session_id": chat.session}
-        chat.app.bus.publish(f"gateway.command.{slash.slash}", about)  # for hooks
+        chat.app.bus.publish(f"gateway.command.{hook_name(name, slash)}", about)
         from hermes.surfaces.tui.slash.chat_port import run_slash
 
         await run_slash(chat, slash, rest)
