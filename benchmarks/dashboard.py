@@ -21,8 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from hermes.pty import PtyBridge
 from hermes.settings import Home
-from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.scopes import SCOPES
+from hermes.surfaces.dashboard.credentials import SCOPES, Keyring
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _encode = msgspec.json.encode

@@ -18,7 +18,7 @@ import msgspec
 
 from hermes.app import App, build
 from hermes.app.learning.learner import Learner
-from hermes.app.learning.reviewer import Nobody, ReviewDeps
+from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps
 from hermes.app.session_journal import SessionJournal
 from hermes.core.budget import Price, TurnBudget, request_tokens
 from hermes.core.calls import CallRunner
@@ -208,7 +208,7 @@ async def work(
     )
     before = model.tokens
     ended = await NativeRuntime(
-        model, CallRunner(tools, Anything(), Nobody()), max_steps=40
+        model, CallRunner(tools, Anything(), NobodyToAsk()), max_steps=40
     ).run(turn)
     await journal.flush()
     await journal.record(TurnEnded(reason=ended.reason))

@@ -79,8 +79,25 @@ def commands_page() -> str:
                 "```text",
                 *_plain(text),
                 "```",
+                *_reach(name.removeprefix("hermes ")),
             ]
     return "\n".join(lines) + "\n"
+
+
+def _reach(name: str) -> list[str]:
+    """Where else a command of the shell can be given."""
+    found = next((one for one in table.every_command() if one.name == name), None)
+    places: list[str] = []
+    if found is not None and found.slash:
+        apps = f", in chat apps for the role {found.role}" if found.role else ""
+        value = f"/{found.slash} {found.slash_value}".rstrip()
+        places.append(f"`{value}` in the chat{apps}")
+    if found is not None and found.scope:
+        method = "GET" if found.scope == "observe" else "POST"
+        places.append(
+            f"`{method} /api/commands/{found.key}` with the scope {found.scope}"
+        )
+    return ["", f"Also: {'; '.join(places)}."] if places else []
 
 
 def events_page() -> str:

@@ -135,6 +135,11 @@ class ImportRejected(StoreError):
 _ENDS = (".", "!", "?", ":", ";", "…")
 
 
+def os_reason(error: OSError) -> str:
+    """What the system says about a failure, in lower case, to be part of a sentence."""
+    return (error.strerror or str(error)).lower()
+
+
 def in_sentences(error: HermesError, message: str = "") -> str:
     """What happened and what to do about it, one after the other; `message` in place of the error's own words."""
     what = (message or error.message).strip()

@@ -153,7 +153,7 @@ async def test_a_failed_call_ends_with_1_and_says_why(tmp_path: Path) -> None:
     ) as server:
         done = await InstalledHermes(tmp_path, server.url).run("-z", "hi")
         assert (done.code, done.out) == (1, "")
-        assert "hermes: It failed:" in done.err
+        assert "hermes: The turn failed:" in done.err
         assert "sk-test" not in done.err
 
 
@@ -425,4 +425,4 @@ async def test_a_file_that_is_no_picture_is_wrong_usage(tmp_path: Path) -> None:
         hermes = InstalledHermes(tmp_path, server.url)
         done = await hermes.run("-z", "what?", "--image", __file__)
         assert (done.code, done.out) == (2, "")
-        assert "no picture" in done.err
+        assert "not an image" in done.err

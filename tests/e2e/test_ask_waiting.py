@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
-from tests.integration.gateway.house import until
+from tests.integration.gateway.harness import until
 
 from hermes.app import build
 from hermes.events import Bus

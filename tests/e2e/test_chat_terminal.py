@@ -328,3 +328,37 @@ async def test_one_question_at_a_terminal_is_interrupted_by_ctrl_c(
         terminal.type(CTRL_C)
         await terminal.sees("hermes --resume")
         assert await terminal.ends() == 130
+
+
+async def test_commands_of_the_table_work_in_the_chat(tmp_path: Path) -> None:
+    async with ModelServer("yes") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal(TERM="dumb") as terminal:
+            await terminal.sees("› ")
+            terminal.type("is it?\n")
+            await terminal.sees("28 tokens")
+            for line, shown in (
+                ("/sessions", "Continue one with: /resume ID"),
+                ("/search is it", "row 2"),
+                ("/history 1", "hermes"),
+                ("/jobs", "There are no jobs yet"),
+                ("/context", "your words"),
+                ("/memory", "MEMORY.md"),
+                ("/skills", "bundled"),
+                ("/tools", "read_file"),
+                ("/mcp", "There are no MCP servers"),
+                ("/approvals", "Approvals: ask"),
+                ("/approvals some", "expected one of ask, auto-edit, full"),
+                ("/config", "display.color"),
+                ("/codex-runtime", "codex"),
+                ("/diff", "No files were changed."),
+                ("/export talk.md", "talk.md"),
+                ("/branch", "a copy of"),
+                ("/queue", "The queue is empty."),
+                ("/learn", "Nothing to review."),
+                ("/undo 5", "There is only 1 turn"),
+                ("/redo", "There is nothing to redo."),
+            ):
+                terminal.type(f"{line}\n")
+                await terminal.sees(shown)
+        assert "## Hermes" in (hermes.work / "talk.md").read_text()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes.commands.table import TOPICS
+
 HERMES = Path(sys.executable).with_name("hermes")
 FORBIDDEN_AT_VERSION = {
     "argparse",
@@ -302,3 +304,14 @@ def in_a_deleted_folder(
         command, cwd=gone, env=environ(tmp_path / "home"), capture_output=True, text=True, timeout=60, check=False,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+def test_a_command_loads_only_its_own_module(tmp_path: Path) -> None:
+    for arguments, module in (
+        (["config", "path"], "hermes.commands.config"),
+        (["sessions", "list"], "hermes.commands.sessions"),
+        (["policy", "show"], "hermes.commands.policy"),
+    ):
+        loaded = modules_after(arguments, tmp_path)
+        topics = {one for topic in TOPICS for one in topic.modules}
+        assert loaded & topics == {module}

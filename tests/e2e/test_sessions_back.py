@@ -118,7 +118,7 @@ def test_a_branch_is_a_session_of_its_own(tmp_path: Path, work: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("undo", "last", "--turns", "2"), 2, "There is only 1 turn to take back."),
+        (("undo", "last", "--turns", "2"), 2, "There is only 1 turn to undo."),
         (("redo", "last"), 2, "There is nothing to redo."),
         (("branch", "last", "--at", "9999"), 1, "has rows 1 to"),
         (("undo", "nobody"), 1, "there is no session"),

@@ -9,7 +9,7 @@ from hermes.app.session_runner import RunnerDeps
 from hermes.core.budget import TurnBudget
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver
-from hermes.core.runtime import Runtime
+from hermes.core.turn import Runtime
 from hermes.schema.events import SessionPrompted
 from hermes.store.log_row import Row
 

@@ -17,9 +17,9 @@ from tests.fakes.web_server import Page, web_server
 from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.core.compaction import NotCompacted
-from hermes.core.image_info import media_type
 from hermes.core.ports import ToolContext
 from hermes.events import Bus
+from hermes.images.image_info import media_type
 from hermes.schema.events import (
     AuxiliaryCalled,
     CompactionFailed,

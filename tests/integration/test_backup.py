@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from hermes.app.backup import back_up, restore
-from hermes.core import gitfolder
+from hermes.children import git_folder
 from hermes.errors import HermesError
 from hermes.schema.events import (
     ApprovalRequested,
@@ -27,7 +27,7 @@ from hermes.schema.tools import ToolSpec
 from hermes.settings import Home
 from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store
-from hermes.surfaces.dashboard.gate.keys import Keyring
+from hermes.surfaces.dashboard.credentials import Keyring
 from hermes.surfaces.gateway.api_server.api_keys import ApiKeys
 from hermes.testing.installed import InstalledHermes
 
@@ -140,7 +140,7 @@ def test_what_is_no_backup_changes_nothing(
 ) -> None:
     source = tmp_path / "bad.tar.gz"
     source.write_bytes(content)
-    with pytest.raises(HermesError, match="can't be brought back"):
+    with pytest.raises(HermesError, match="can't be restored"):
         restore(home, source, stamp="now")
     assert said(home) == ["remember the fjord"]
     assert {path.name for path in tmp_path.iterdir()} == {"home", "bad.tar.gz"}
@@ -475,7 +475,7 @@ def test_a_git_folder_of_ours_has_our_settings_whatever_it_held(tmp_path: Path) 
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "config").write_text("[core]\n\tfsmonitor = touch /tmp/x\n")
-    gitfolder.make(
+    git_folder.make(
         folder, (), {"HEAD": "ref: refs/heads/main\n"}, "[core]\n\tbare = false\n"
     )
     assert (folder / "config").read_text() == "[core]\n\tbare = false\n"

@@ -301,7 +301,9 @@ async def test_there_are_only_so_many_children_at_once(tmp_path: Path) -> None:
         await work.say("go")
         refused = [result for result in work.results() if not result.ok]
         assert len(work.app.store.sessions.children(work.session)) == 8
-        assert [result.text[:25] for result in refused] == ["8 children work already. "]
+        assert [result.text[:32] for result in refused] == [
+            "8 children are already working. "
+        ]
 
 
 async def test_a_child_that_was_cut_off_is_not_called_done(tmp_path: Path) -> None:

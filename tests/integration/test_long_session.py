@@ -16,7 +16,7 @@ from hermes.app.past_sessions import StoreRecall
 from hermes.app.session_service import SessionService
 from hermes.core.calls import CallRunner
 from hermes.core.compaction import MARK, CompactionCut, compact
-from hermes.core.context_window import ContextLimits, Room
+from hermes.core.context_window import ContextLimits, ContextWindow
 from hermes.core.ports import Approver
 from hermes.core.turn import NativeRuntime
 from hermes.events import Bus
@@ -143,7 +143,9 @@ async def test_two_thousand_turns_and_thirty_compactions_keep_every_word_and_fin
     person = Person()
     notes, model = Notes(person), Answering(person)
     with build(Settings(), Home(home), bus=Bus()) as app:
-        room = Room(notes.summarise, ContextLimits(WINDOW, 0.8, 0, 20), FakeClock())
+        room = ContextWindow(
+            notes.summarise, ContextLimits(WINDOW, 0.8, 0, 20), FakeClock()
+        )
         search = SessionSearchTool(StoreRecall(lambda: app.store)).session_search
         policy = ApprovalPolicy(
             "ask", Circumstances(app.home.root, tmp_path, sandboxed=lambda: True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.image_info import Size, pixel_size
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.images.image_info import Size, pixel_size
 from hermes.schema.tools import ToolResult
 from hermes.tools.files.view_image import MAX_BYTES, Pictures
 

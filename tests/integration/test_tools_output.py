@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.tools.process.long_output import LIMIT, OutputFolder, is_binary
+from hermes.tools.process.long_output import MAX_SHOWN_BYTES, OutputFolder, is_binary
 
 
 def test_short_output_needs_no_file(tmp_path: Path) -> None:
     capture = OutputFolder(tmp_path / "out").capture("x")
-    capture.feed(b"a" * (LIMIT - 1))
+    capture.feed(b"a" * (MAX_SHOWN_BYTES - 1))
     capture.feed(b"b")
-    assert capture.text() == "a" * (LIMIT - 1) + "b"
+    assert capture.text() == "a" * (MAX_SHOWN_BYTES - 1) + "b"
     assert not (tmp_path / "out").exists()
 
 
@@ -51,7 +51,7 @@ def test_old_files_make_place(tmp_path: Path) -> None:
     (tmp_path / "ancient.txt").touch()
     os.utime(tmp_path / "ancient.txt", (1, 1))
     capture = folder.capture("new")
-    capture.feed(b"x" * (LIMIT + 1))
+    capture.feed(b"x" * (MAX_SHOWN_BYTES + 1))
     capture.close()
     names = {path.name for path in tmp_path.iterdir()}
     assert len(names) == 50

@@ -269,7 +269,7 @@ async def test_long_output_keeps_head_and_tail_and_the_rest_in_a_private_file(
 async def test_output_that_cannot_be_kept_is_said_so(bench: Bench) -> None:
     bench.outputs.write_text("in the way")
     text = (await bench.run("seq 1 20000")).text
-    assert "the rest could not be kept: file exists" in text
+    assert "the rest could not be saved: file exists" in text
 
 
 async def test_binary_output_is_described(bench: Bench) -> None:

@@ -16,16 +16,16 @@ from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web import WebTools
 from hermes.tools.web.address_check import AddressCheck
-from hermes.tools.web.backends import choose
-from hermes.tools.web.backends.backend import Backend, WebResult
-from hermes.tools.web.backends.brave import Brave
-from hermes.tools.web.backends.duckduckgo import DuckDuckGo
-from hermes.tools.web.backends.exa import Exa
-from hermes.tools.web.backends.searxng import Searxng
-from hermes.tools.web.backends.serper import Serper
-from hermes.tools.web.backends.tavily import Tavily
-from hermes.tools.web.search import Searcher
+from hermes.tools.web.duckduckgo import DuckDuckGo
+from hermes.tools.web.search import (
+    JSON_SERVICES,
+    JsonSearch,
+    SearchBackend,
+    Searcher,
+    WebResult,
+)
 from hermes.tools.web.web_client import WebClient
+from hermes.tools.web.web_settings import choose_backends
 
 KEY = "key-of-the-test"
 JSON = {"Content-Type": "application/json"}
@@ -64,7 +64,7 @@ class Service:
 
     def __init__(
         self,
-        make: Callable[[WebClient, str], Backend],
+        make: Callable[[WebClient, str], SearchBackend],
         answer: str,
         asks: Callable[[Asked], object],
         date: str = "",
@@ -85,7 +85,9 @@ def fields(asked: Asked) -> dict[str, object]:
 
 SERVICES = {
     "brave": Service(
-        lambda client, address: Brave(client, KEY, address),
+        lambda client, address: JsonSearch(
+            JSON_SERVICES["brave"], client, KEY, address
+        ),
         BRAVE,
         lambda asked: (
             (
@@ -98,7 +100,9 @@ SERVICES = {
         "January 2, 2026",
     ),
     "tavily": Service(
-        lambda client, address: Tavily(client, KEY, address),
+        lambda client, address: JsonSearch(
+            JSON_SERVICES["tavily"], client, KEY, address
+        ),
         TAVILY,
         lambda asked: (
             (asked.method, asked.target, asked.headers["authorization"])
@@ -109,7 +113,7 @@ SERVICES = {
         "January 2, 2026",
     ),
     "exa": Service(
-        lambda client, address: Exa(client, KEY, address),
+        lambda client, address: JsonSearch(JSON_SERVICES["exa"], client, KEY, address),
         EXA,
         lambda asked: (
             (asked.method, asked.target, asked.headers["x-api-key"])
@@ -120,7 +124,9 @@ SERVICES = {
         "2026-01-02",
     ),
     "serper": Service(
-        lambda client, address: Serper(client, KEY, address),
+        lambda client, address: JsonSearch(
+            JSON_SERVICES["serper"], client, KEY, address
+        ),
         SERPER,
         lambda asked: (
             (asked.method, asked.target, asked.headers["x-api-key"])
@@ -130,7 +136,9 @@ SERVICES = {
         "Jan 2, 2026",
     ),
     "searxng": Service(
-        lambda client, address: Searxng(client, address + "/"),
+        lambda client, address: JsonSearch(
+            JSON_SERVICES["searxng"], client, "", address + "/"
+        ),
         SEARXNG,
         lambda asked: (
             (urlsplit(asked.target).path, query(asked))
@@ -153,7 +161,7 @@ def client_for(server: WebServer) -> WebClient:
     return WebClient(AddressCheck((f"127.0.0.1:{server.port}",)))
 
 
-async def searched(backends: list[Backend], count: int = 5) -> ToolResult:
+async def searched(backends: list[SearchBackend], count: int = 5) -> ToolResult:
     context = ToolContext("c", "s", Path("/"), lambda text: None)
     return await Searcher(backends).search(context, "a question?", count)
 
@@ -234,7 +242,10 @@ async def test_results_are_numbered_fenced_and_free_of_tricks() -> None:
     }
     answer = msgspec.json.encode({"results": [hit, hit, hit]})
     async with web_server(lambda asked: Page(answer, headers=JSON)) as server:
-        result = await searched([Searxng(client_for(server), server.url)], count=2)
+        result = await searched(
+            [JsonSearch(JSON_SERVICES["searxng"], client_for(server), "", server.url)],
+            count=2,
+        )
     lines = result.text.splitlines()
     assert lines[0] == "1. Title 2. fake"
     assert lines[1].strip() == "https://example.com/"
@@ -254,9 +265,9 @@ async def test_the_next_service_is_asked_and_the_failure_told() -> None:
 
     async with web_server(handler) as server:
         client = client_for(server)
-        both: list[Backend] = [
-            Brave(client, KEY, server.url),
-            Searxng(client, server.url),
+        both: list[SearchBackend] = [
+            JsonSearch(JSON_SERVICES["brave"], client, KEY, server.url),
+            JsonSearch(JSON_SERVICES["searxng"], client, "", server.url),
         ]
         result = await searched(both)
         assert "Brave: It has been asked too often." in result.text
@@ -272,7 +283,7 @@ def chosen(settings: WebSettings, *keys: str) -> list[str]:
     client = WebClient(AddressCheck())
     return [
         backend.name
-        for backend in choose(
+        for backend in choose_backends(
             settings, Secrets(dict.fromkeys(keys, "k"), {}), client, client
         )
     ]

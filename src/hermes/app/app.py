@@ -5,7 +5,9 @@ Nothing is opened or imported before it is needed: a command that only reads the
 
 import copy
 import logging
+import os
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -13,7 +15,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from hermes.app.log_writer import LogWriter, PublishedRows
-from hermes.core.ids import SystemIds
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
 from hermes.primitives.recent import RecentDict
@@ -280,6 +281,25 @@ class App:
         with self._lock:
             self._roots[session] = root
         return root
+
+
+class SystemIds:
+    """Makes ids of the form `YYYYMMDD-HHMMSS-xxxxxx`: the time in UTC, and six random hexadecimal digits."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def session(self) -> str:
+        """The id of a new session."""
+        return self._stamped()
+
+    def turn(self) -> str:
+        """The id of a new turn."""
+        return self._stamped()
+
+    def _stamped(self) -> str:
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self._clock.now()))
+        return f"{stamp}-{os.urandom(3).hex()}"
 
 
 def build(

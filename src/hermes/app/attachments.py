@@ -1,7 +1,7 @@
-"""What goes along with a message: the text of a file named by `@`, pictures by their name. The same on every surface.
+"""Attachments of a message: the text of files named with `@`, and images. The same on every surface.
 
-A long file or one that may hold secrets is only named: the model reads it with its tools, which ask. For somebody who
-is not at this machine, so is what lies outside the session's folder.
+A long file, or one that may hold secrets, is only named; the model reads it with its tools, which ask. For a person who
+is not at this machine, files outside the session's folder are only named too.
 """
 
 import re
@@ -10,17 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.core.hidden_text import without_hidden
-from hermes.core.image_info import media_type
-from hermes.errors import UsageError
+from hermes.errors import UsageError, os_reason
+from hermes.images.image_info import media_type
 from hermes.schema.messages import Image
+from hermes.text.hidden_text import without_hidden
 from hermes.tools.sensitive import Guard, is_within
 
 _MAX_BYTES = 48 * 1024
 _ALL_BYTES = 192 * 1024
-_NAMES = 200
+_MAX_NAMES = 200
 _NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
-_FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # what is probably meant as one
+_FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # probably meant as a file
 _BLOCK = re.compile(
     r"\n\n<(attached path|skill name)=\"[^\n]*\">\n.*?\n</(?:attached|skill)>",
     re.DOTALL,
@@ -33,7 +33,7 @@ _SECRET = re.compile(
 
 
 class Attached(msgspec.Struct, frozen=True):
-    """A message with what it names; `left` says what was not taken along, and why."""
+    """A message with its attachments. `left` says what was not attached, and why."""
 
     text: str
     images: tuple[Image, ...] = ()
@@ -41,7 +41,7 @@ class Attached(msgspec.Struct, frozen=True):
 
 
 class AttachmentFolder(msgspec.Struct, frozen=True):
-    """Where names are looked up. `is_far`: whoever writes is not at this machine, so only the folder counts."""
+    """Where names are looked up. `is_far` means that the writer is not at this machine, so only the folder counts."""
 
     folder: Path
     guard: Guard
@@ -51,7 +51,7 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
         return self.folder / Path(name).expanduser()
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file. From far, nothing is told about what lies elsewhere."""
+        """Whether there is such a file. A person elsewhere learns nothing about files outside the folder."""
         try:
             return self._is_near(name) and self.place(name).exists()
         except (
@@ -62,13 +62,13 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
             return False
 
     def _is_near(self, name: str) -> bool:
-        """By its real place: a link inside the folder may lead out of it."""
+        """Whether a file really lies inside the folder. A link may lead out of it."""
         return not self.is_far or is_within(
             self.place(name).resolve(), self.folder.resolve()
         )
 
     def reason(self, path: Path) -> str:
-        """Why a file is only named; empty when it may go along."""
+        """Why a file is only named; empty if it may be attached."""
         real = path.resolve()
         if self.guard.secret((path, real), self.folder):
             return "it may hold secrets"
@@ -85,7 +85,7 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
 
 
 def attach(text: str, shelf: AttachmentFolder) -> Attached:
-    """Adds what `@` names to the message. Reads files."""
+    """Attaches what `@` names to the message. Reads files."""
     blocks: list[str] = []
     images: list[Image] = []
     left: list[str] = []
@@ -114,12 +114,12 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
 
 
 def typed_part(text: str) -> str:
-    """A message without what was attached to it: what the person typed."""
+    """The part of a message that the person typed, without attachments."""
     return _BLOCK.sub("", text)
 
 
 def missing(text: str, shelf: AttachmentFolder) -> list[str]:
-    """The names behind `@` that look like a file, and are none."""
+    """The names after `@` that look like a file but are none."""
     found: list[str] = []
     for quoted, bare in _NAMED.findall(text):
         name = quoted or bare.rstrip(".,;:!?)]}'\"")
@@ -129,7 +129,7 @@ def missing(text: str, shelf: AttachmentFolder) -> list[str]:
 
 
 def images_of(names: Sequence[str]) -> tuple[Image, ...]:
-    """The pictures by those names. Raises UsageError for a file that is none."""
+    """The images of those names. Raises UsageError for a file that is no image."""
     return tuple(_image(name) for name in names)
 
 
@@ -140,18 +140,18 @@ def _image(name: str) -> Image:
             kind = media_type(file.read(16))
     except OSError as error:
         raise UsageError(
-            f"The picture can't be read: {path} ({(error.strerror or '').lower()})"
+            f"The image can't be read: {path} ({os_reason(error)})"
         ) from error
     if not kind:
         raise UsageError(
-            f"That is no picture: {path}",
-            hint="PNG, JPEG, GIF and WebP can be shown to a model.",
+            f"This is not an image: {path}",
+            hint="A model can see PNG, JPEG, GIF and WebP images.",
         )
     return Image(source=str(path), media_type=kind)
 
 
 def _names(text: str, shelf: AttachmentFolder) -> list[str]:
-    """The names behind `@` that are files or folders; a sign at the end of a sentence may not belong to it."""
+    """The names after `@` that are files or folders. Punctuation at the end of a sentence may not be part of a name."""
     found: list[str] = []
     for quoted, bare in _NAMED.findall(text):
         for name in (quoted or bare, bare.rstrip(".,;:!?)]}'\"")):
@@ -162,14 +162,18 @@ def _names(text: str, shelf: AttachmentFolder) -> list[str]:
 
 
 def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
-    """The block for a file and the picture it is; neither when it is only to be named."""
+    """The block of a text file, or the image that a file is; neither if the file is only named."""
     if path.is_dir():
         names = sorted(
             f"{entry.name}/" if entry.is_dir() else entry.name
             for entry in path.iterdir()
         )
-        more = [f"... and {len(names) - _NAMES} more"] if len(names) > _NAMES else []
-        return _block(name, "\n".join(names[:_NAMES] + more)), ()
+        more = (
+            [f"... and {len(names) - _MAX_NAMES} more"]
+            if len(names) > _MAX_NAMES
+            else []
+        )
+        return _block(name, "\n".join(names[:_MAX_NAMES] + more)), ()
     if path.suffix.lower() in _PICTURES:
         return "", images_of([str(path)])
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"
@@ -181,6 +185,6 @@ def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
 
 
 def _block(name: str, text: str) -> str:
-    """Nothing inside can end the block."""
+    """Escapes the content, so that nothing inside can end the block."""
     inside = text.replace("</attached", "<\\/attached")
     return f'\n\n<attached path="{name.replace(chr(34), "")}">\n{inside}\n</attached>'

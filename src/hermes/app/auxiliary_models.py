@@ -1,7 +1,7 @@
-"""Who does the work on the side: titles, summaries, reviews, describing pictures, digests of long pages.
+"""The models for auxiliary tasks: titles, summaries, reviews, image descriptions and digests of long pages.
 
-Each task has a model of its own: the one the user named, or the provider's cheapest that can do it. When it fails, the
-model that answers steps in; that is an event, and a line in the log.
+Each task has its own model: the one that the user named, or the provider's cheapest that can do it. If it fails, the
+main model takes over, and an event and a line in the log say so.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.spending_caps import Spending
 from hermes.core.budget import BudgetSpent, Metered, Price, request_tokens
-from hermes.core.complete import answer
+from hermes.core.complete import complete
 from hermes.errors import HermesError, ModelError
 from hermes.providers.build import build_helper
 from hermes.providers.cheapest_model import Need, cheapest
@@ -41,33 +41,33 @@ _NEEDS: dict[Task, Need] = {
     "vision": Need(images=True),
     "search": Need(window=60_000),
 }
-_SHORTEST_SECRET = 8  # characters; shorter ones are in any text
-_REST = 600.0  # seconds that a model which failed is not asked again
+_MIN_SECRET_CHARS = 8  # shorter ones occur in any text
+_FAILED_MODEL_PAUSE_S = 600.0  # before a model that failed is asked again
 
 
 class NoModel(HermesError):
-    """There is no model for a task."""
+    """No model can do a task."""
 
 
-class Main(msgspec.Struct, frozen=True):
-    """The model that answers."""
+class MainModel(msgspec.Struct, frozen=True):
+    """The main model, which answers."""
 
     route: Callable[[], Route]
     model: Callable[[], Resilient]
 
 
 class CallWatch(msgspec.Struct, frozen=True):
-    """What is done around the calls of a helper."""
+    """Callbacks around the calls of a task's model."""
 
     check: Callable[[int, Price | None], None]
     """Raises BudgetSpent when a call with so much input, at this price, could pass a cap."""
     guess: Callable[[Usage], None]
-    """Hears of calls that nobody counted."""
+    """Receives the estimated usage of calls that the provider did not count."""
     failed: Callable[[Resilient, str, Usage | None], Awaitable[None]]
 
 
-class Helper:
-    """The models for one task in one session as one: when the first fails, the next goes on. Implements `Model`."""
+class TaskModel:
+    """The models for one task in one session, as one model: if the first fails, the next takes over. Implements `Model`."""
 
     def __init__(self, models: Sequence[Resilient], watch: CallWatch) -> None:
         self._models = list(models)
@@ -75,26 +75,26 @@ class Helper:
 
     @property
     def provider(self) -> str:
-        """Who is asked now."""
+        """The provider of the current model."""
         return self._models[0].provider
 
     @property
     def name(self) -> str:
-        """The model that is asked now."""
+        """The name of the current model."""
         return self._models[0].name
 
     @property
     def window(self) -> int:
-        """What fits into a request, whoever answers it."""
+        """How many tokens fit into a request, whichever model answers it."""
         return min(model.facts.window for model in self._models)
 
     @property
     def has_substitute(self) -> bool:
-        """Whether somebody goes on when the present model fails."""
+        """Whether another model takes over if the current one fails."""
         return len(self._models) > 1
 
     async def give_up(self, why: str, usage: Usage | None = None) -> bool:
-        """The present model did not do. Whether another goes on in its place, which is noted then."""
+        """Gives up the current model. Returns whether another takes over; the log says so then."""
         others = self.has_substitute
         if others or usage:
             await self._watch.failed(self._models[0], why, usage)
@@ -103,7 +103,7 @@ class Helper:
         return others
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """As the model streams; after `Retrying`, the next one. Raises ModelError or BudgetSpent."""
+        """Streams as the model does. After `Retrying` comes the next model. Raises ModelError or BudgetSpent."""
         while True:
             model = self._models[0]
             prices = model.dearest
@@ -125,10 +125,10 @@ class Helper:
 
 
 class AuxiliaryModels:
-    """The table of tasks and models of one process. Models are made on first use."""
+    """The models of all auxiliary tasks beside one main model. They are made on first use."""
 
     def __init__(
-        self, app: App, secrets: Secrets, spending: Spending, main: Main
+        self, app: App, secrets: Secrets, spending: Spending, main: MainModel
     ) -> None:
         self._app = app
         self._secrets = secrets
@@ -138,18 +138,18 @@ class AuxiliaryModels:
         self._resting: dict[tuple[Task, str], float] = {}
 
     def wanted(self, task: Task) -> str:
-        """What the settings say of a task."""
+        """The setting of a task."""
         return str(getattr(self._app.settings.auxiliary, task)).strip() or "off"
 
     def has_own(self, task: Task) -> bool:
-        """Whether another model than the one that answers does a task."""
+        """Whether another model than the main one does a task."""
         try:
             return self._own(task) is not None
         except HermesError:
             return False
 
-    async def helper(self, task: Task, session: str) -> Helper:
-        """The model for a task, and the one that answers behind it. Raises HermesError when nobody can do it."""
+    async def helper(self, task: Task, session: str) -> TaskModel:
+        """The model for a task, with the main model as its substitute. Raises HermesError if no model can do it."""
         spending, main = self._spending, self._main.model()
         try:
             own = self._own(task)
@@ -170,7 +170,7 @@ class AuxiliaryModels:
         ]
         if not models:
             raise NoModel(
-                "no model that can be asked does this.",
+                "no available model can do this.",
                 hint=f"Name one in auxiliary.{task}.",
             )
         watch = CallWatch(
@@ -178,15 +178,15 @@ class AuxiliaryModels:
             partial(spending.guess, session),
             partial(self._failed, task, session),
         )
-        return Helper(models, watch)
+        return TaskModel(models, watch)
 
     async def ask(
         self, task: Task, session: str, request: ModelRequest
     ) -> AssistantMessage:
-        """One answer; what it cost, or why there is none, is in the log. Raises HermesError."""
+        """Asks for one answer. The log says what it cost, or why there is none. Raises HermesError."""
         helper = await self.helper(task, session)
         try:
-            message = await answer(helper, request)
+            message = await complete(helper, request)
         except (ModelError, BudgetSpent) as error:
             called = AuxiliaryCalled(
                 task=task,
@@ -208,19 +208,19 @@ class AuxiliaryModels:
         return message
 
     def redact(self, text: str) -> str:
-        """The text without the user's secrets, and without what has the shape of a key."""
+        """The text without the user's secrets, and without anything that looks like a key."""
         names = [name for name in self._secrets if not is_address_variable(name)]
         values = {
             value
             for name in names
-            if len(value := self._secrets.get(name) or "") >= _SHORTEST_SECRET
+            if len(value := self._secrets.get(name) or "") >= _MIN_SECRET_CHARS
         }
         for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, "********")
         return mask(text)
 
     async def note(self, session: str, *events: Event) -> None:
-        """Puts events into the session's log."""
+        """Writes events to the session's log."""
         await asyncio.to_thread(self._app.record, session, *events)
 
     async def close(self) -> None:
@@ -230,7 +230,7 @@ class AuxiliaryModels:
         self._made.clear()
 
     def _own(self, task: Task) -> Resilient | None:
-        """The model of a task itself; None when that is the one that answers."""
+        """The model of a task; None if that is the main model."""
         wanted, main, need = self.wanted(task), self._main.route(), _NEEDS[task]
         if wanted in ("main", "off"):
             return None
@@ -252,7 +252,7 @@ class AuxiliaryModels:
         if need.images and not model.facts.images:
             hint = f"If it does, set custom_providers.{route.provider}.models with images: true for it."
             raise HermesError(
-                f"{_label(model)} is not known to see pictures (auxiliary.vision).",
+                f"{_label(model)} is not known to read images (auxiliary.vision).",
                 hint=hint,
             )
         return model
@@ -267,18 +267,18 @@ class AuxiliaryModels:
             usage=usage,
             failure=why,
         )
-        if task in ("summary", "vision", "search"):  # done for the turn that runs
+        if task in ("summary", "vision", "search"):  # done for the running turn
             self._spending.spend(session, usage)
         await self._note_failure(task, session, _label(model), called)
 
     async def _note_failure(
         self, task: Task, session: str, label: str, called: AuxiliaryCalled
     ) -> None:
-        """Says it in the session each time, and once in a while in the log."""
+        """Records a failure in the session each time, and in the process's log once in a while."""
         now = self._app.clock.now()
         if self._resting.get((task, label), 0.0) <= now:
             log.warning("the model for %s (%s) failed: %s", task, label, called.failure)
-        self._resting[task, label] = now + _REST
+        self._resting[task, label] = now + _FAILED_MODEL_PAUSE_S
         await self.note(session, called)
 
 

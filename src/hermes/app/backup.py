@@ -1,4 +1,4 @@
-"""One file with everything of a Hermes home that is worth keeping, made while Hermes runs, and the way back."""
+"""Backup and restore of a Hermes home. A backup is one file, and can be made while Hermes runs."""
 
 import contextlib
 import io
@@ -30,11 +30,9 @@ _LIVE = (
     "cache",
     "run",
     "dashboard/running.json",
-)  # made anew, or true only while a process runs
-_DATABASE = (
-    "state.db"  # and what lies beside it: its log, its lock, copies of older versions
-)
-_LAST = "objects"  # of a git folder: what its refs point to was written before them
+)  # created again, or valid only while a process runs
+_DATABASE = "state.db"  # and the files beside it: its log, its lock, older copies
+_LAST = "objects"  # of a git folder: refs are written after the objects they point to
 _DRAFT = ".backup-"
 _KEPT = "The home is as it was."
 _SECRET_FILES = (
@@ -45,34 +43,34 @@ _SECRET_FILES = (
     "bridge",
     "webhooks",
 )
-"""Keys, what they sign, and events queued to be sent with them: never in a backup without secrets."""
-_SHORTEST_SECRET = 8
-_LONG_WORD = 16  # letters from which on a word is more likely a secret
-_LONGEST_NAME, _DEEPEST = 1_000, 60
+"""Keys, what they sign, and events that wait to be sent with them. They are never in a backup without secrets."""
+_MIN_SECRET_CHARS = 8
+_LONG_WORD_CHARS = 16  # a longer word is more likely a secret
+_MAX_NAME_CHARS, _MAX_DEPTH = 1_000, 60
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """What was kept, or brought back."""
+    """The result of a backup or a restore."""
 
     file: Path
     files: int
     size: int
     left_out: tuple[str, ...] = ()
-    """Links that lead out of the home; what they lead to is not Hermes'. Of a restore: what could run programs."""
+    """Skipped entries. In a backup: links that lead out of the home. In a restore: files that could run programs."""
     withheld: tuple[str, ...] = ()
-    """Files that hold secrets, when those were to be left out."""
+    """Files that hold secrets, if secrets were to be left out."""
     holds: tuple[tuple[str, int], ...] = ()
-    """What is in it: files and folders of the home, with their number of files."""
+    """The files and folders of the home that are in it, with their number of files."""
     masked: int = 0
     """Rows of the session log in which a secret was replaced."""
     masked_files: tuple[str, ...] = ()
-    """Files that are in it with something masked."""
+    """Files in which something was masked."""
     aside: Path | None = None
-    """Where the home that was replaced is now."""
+    """Where the replaced home is now."""
 
 
 def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
-    """Writes the backup, for this user only; it is whole when it is there at all. HermesError when it can't be."""
+    """Writes a backup that only this user can read. The file appears only when it is complete. Raises HermesError."""
     if not home.root.is_dir():
         raise HermesError(f"There is nothing to back up: {home.root} does not exist.")
     if target.exists():
@@ -86,7 +84,9 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
             tarfile.open(fileobj=file, mode="w:gz") as archive,
         ):
             filled = _fill(archive, home, None if secrets else secret_values(home))
-        os.link(draft, target)  # unlike a rename, never over a file that came meanwhile
+        os.link(
+            draft, target
+        )  # unlike a rename, never replaces a file that came meanwhile
     except OSError as error:
         hint = "Nothing was lost. Choose a place that can be written and has room."
         raise HermesError(
@@ -98,7 +98,7 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
 
 
 def restore(home: Home, source: Path, *, stamp: str) -> Backup:
-    """Puts a backup in place of the home, which is moved aside and kept. HermesError leaves everything as it is."""
+    """Replaces the home by a backup. The old home is moved aside and kept. If HermesError is raised, nothing has changed."""
     root = home.root.resolve()
     root.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{root.name}.restoring-", dir=root.parent))
@@ -108,9 +108,7 @@ def restore(home: Home, source: Path, *, stamp: str) -> Backup:
         open_store(draft / _DATABASE).close()
         aside = _exchange(root, draft, root.with_name(f"{root.name}.before-{stamp}"))
     except (OSError, tarfile.TarError, EOFError, zlib.error, ValueError) as error:
-        raise HermesError(
-            f"{source} can't be brought back: {error}", hint=_KEPT
-        ) from error
+        raise HermesError(f"{source} can't be restored: {error}", hint=_KEPT) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Backup(source, files, source.stat().st_size, tuple(disarmed), aside=aside)
@@ -125,7 +123,7 @@ def _private(path: Path) -> Iterator[io.BufferedWriter]:
 
 
 def secret_values(home: Home) -> frozenset[str]:
-    """The secrets of a home (in `.env`, in its settings, the dashboards' key), to look for in other files."""
+    """The secrets of a home (in `.env`, in its settings, the dashboard's key), to be searched for in other files."""
     found: set[str] = set()
     with contextlib.suppress(FileNotFoundError):
         lines = parse_env(home.env_file.read_text(errors="replace"))
@@ -143,12 +141,12 @@ def secret_values(home: Home) -> frozenset[str]:
         )
     with contextlib.suppress(FileNotFoundError):
         found |= config_secrets(home.config.read_text(errors="replace"))
-    return frozenset(value for value in found if len(value) >= _SHORTEST_SECRET)
+    return frozenset(value for value in found if len(value) >= _MIN_SECRET_CHARS)
 
 
 def _may_be_secret(name: str, value: str) -> bool:
-    """Not an address, and no plain word, unless the variable's name says that it is a secret."""
-    is_word = value.isalpha() and len(value) < _LONG_WORD
+    """Whether a value is a secret: not an address, and not a plain word unless the variable's name says so."""
+    is_word = value.isalpha() and len(value) < _LONG_WORD_CHARS
     return not is_address_variable(name) and (is_secret_name(name) or not is_word)
 
 
@@ -196,7 +194,7 @@ def _fill(
 
 
 def _spellings(value: str) -> set[str]:
-    """A value itself, as JSON writes it, and as JSON inside JSON writes it."""
+    """The spellings of a value: as it is, in JSON, and in JSON inside JSON."""
     once = msgspec.json.encode(value).decode()[1:-1]
     return {value, once, msgspec.json.encode(once).decode()[1:-1]}
 
@@ -215,17 +213,17 @@ def _holds_secret(path: Path, name: Path, spellings: list[str]) -> bool:
 
 
 def _is_beyond_masking(name: Path, content: bytes, spellings: list[str]) -> bool:
-    """Whether something in a file is secret, and `_add` can't replace it or the file is of no use then."""
+    """Whether a file holds a secret that `_add` can't mask, or that the file needs."""
     is_masked = False
     if _LAST in name.parts:  # git keeps its objects compressed
         with contextlib.suppress(zlib.error):
             _, _, content = zlib.decompress(content).partition(b"\0")
             is_masked = masked_content(name, content, spellings) != content
-    if name == Path("config.yaml"):  # worth keeping without them
+    if name == Path("config.yaml"):  # useful without its secrets
         return not is_clean_config(masked_content(name, content, spellings))
     is_pack = (
         name.suffix == ".pack"
-    )  # of git's objects, most of them only as a difference from others
+    )  # git stores most objects as differences from others
     return (
         is_pack
         or is_masked
@@ -256,13 +254,12 @@ def _add(
     spellings: list[str] | None,
     changed: list[str],
 ) -> int:
-    """Adds one file as it is at this moment, masked if there are spellings of secrets; one that has just gone is left
-    out."""
+    """Adds one file as it is at this moment, masked if there are secrets to mask. A file that has just gone is left out."""
     try:
         info = archive.gettarinfo(path, str(name))
         if info is None or not (
             info.isreg() or info.issym()
-        ):  # a socket is of no use to anyone later
+        ):  # a socket is of no use later
             return 0
         content = path.read_bytes() if info.isreg() else b""
     except FileNotFoundError:
@@ -278,7 +275,7 @@ def _add(
 
 
 def _unpack(source: Path, folder: Path) -> int:
-    """Unpacks what stays inside the folder; anything else in the file is an error."""
+    """Unpacks a backup into a folder. Raises for anything that would leave the folder."""
     with tarfile.open(source, "r:gz") as archive:
         members = archive.getmembers()
         if _DATABASE not in {member.name for member in members}:
@@ -286,7 +283,7 @@ def _unpack(source: Path, folder: Path) -> int:
         _check(members)
         archive.extraction_filter = lambda member, _: (
             member
-        )  # before Python 3.11.4 there are none to choose from
+        )  # there are no filters before Python 3.11.4
         archive.extractall(folder, members)  # noqa: S202 - they were checked
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
@@ -298,17 +295,17 @@ def _unpack(source: Path, folder: Path) -> int:
     return len(members)
 
 
+def _check_name(name: str) -> None:
+    if len(name) > _MAX_NAME_CHARS or name.count("/") > _MAX_DEPTH or "\0" in name:
+        raise tarfile.TarError(
+            f"it contains {name[:60]!r}..., a name longer or deeper than Hermes uses"
+        )
+
+
 def _check(members: list[tarfile.TarInfo]) -> None:
-    """Raises for what a backup never contains: other things than files and links, and ways that lead out."""
+    """Raises for what a backup never contains: anything but files and links, and paths that lead out."""
     for member in members:
-        if (
-            len(member.name) > _LONGEST_NAME
-            or member.name.count("/") > _DEEPEST
-            or "\0" in member.name
-        ):
-            raise tarfile.TarError(
-                f"it contains {member.name[:60]!r}..., a name longer or deeper than Hermes uses"
-            )
+        _check_name(member.name)
     links = {Path(member.name) for member in members if member.issym()}
     for member in members:
         path = Path(member.name)
@@ -333,8 +330,8 @@ def _check(members: list[tarfile.TarInfo]) -> None:
 
 
 def disarm_repositories(folder: Path) -> list[str]:
-    """Removes what git would run in the repositories below a folder: hooks, settings that name programs, and what
-    leads to settings elsewhere. Returns what was removed; what Hermes makes anew by itself is not named."""
+    """Removes what git would run in the repositories below a folder: hooks, settings that name programs, and links to
+    other settings. Returns what was removed, without what Hermes creates again by itself."""
     removed: list[Path] = []
     for place, _, names in os.walk(folder):
         here = Path(place)
@@ -362,7 +359,7 @@ def disarm_repositories(folder: Path) -> list[str]:
 
 
 def _stays_inside(link: Path, target: Path) -> bool:
-    """Whether the target goes up no further than the home, and only at its beginning: a link may stand later on."""
+    """Whether a link's target stays inside the home. It may go up only at its beginning, as a later part may be a link."""
     ups = len(list(itertools.takewhile(lambda part: part == "..", target.parts)))
     return (
         not target.is_absolute()
@@ -372,7 +369,7 @@ def _stays_inside(link: Path, target: Path) -> bool:
 
 
 def _unused(path: Path) -> Path:
-    """The path, with a number behind it when something is there already."""
+    """The path, with a number appended if it exists already."""
     names = (
         path,
         *(path.with_name(f"{path.name}-{number}") for number in range(2, 1_000)),
@@ -386,7 +383,7 @@ def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
         return None
     lock = DatabaseLock(root / _DATABASE)
     try:
-        lock.own(timeout=0)  # nobody may go on writing to a home that is moved away
+        lock.own(timeout=0)  # nobody may write to a home that is moved away
         aside = _unused(aside)
         root.rename(aside)
         draft.rename(root)

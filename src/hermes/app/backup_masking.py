@@ -1,4 +1,4 @@
-"""What a backup without secrets masks: secrets in the settings, and what looks like one in any text file."""
+"""Masks secrets for a backup: those in the settings, and anything that looks like one in a text file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +10,12 @@ from hermes.settings.secrets import is_secret_name, names_variable
 from hermes.settings.yaml_read import parse_yaml
 
 YAML_HIDDEN = "REMOVED"
-"""In YAML the usual stars would be the name of an anchor."""
+"""The mask in YAML, where the usual asterisks would name an anchor."""
 _HEADERS = ("authorization", "proxy-authorization", "cookie")
 
 
 def config_secrets(text: str) -> set[str]:
-    """The secrets that stand in settings themselves, by their name or their shape, and not as `${NAME}`."""
+    """The secrets that are in the settings themselves, recognised by name or shape, and not as `${NAME}`."""
     try:
         return set(_secrets(parse_yaml(text)))
     except ValueError:  # settings that can't be read
@@ -23,7 +23,7 @@ def config_secrets(text: str) -> set[str]:
 
 
 def is_clean_config(content: bytes) -> bool:
-    """Whether settings can be read, and no secret stands in them."""
+    """Whether settings can be read and hold no secret."""
     try:
         return not set(_secrets(parse_yaml(content.decode())))
     except ValueError:
@@ -47,7 +47,7 @@ def _secrets(node: Any, name: str = "") -> Iterator[str]:
 
 
 def masked_content(name: Path, content: bytes, spellings: list[str]) -> bytes:
-    """The content of a file without the given spellings and all that looks like a secret; binary files as they are."""
+    """Masks the given spellings and everything that looks like a secret in a file. Binary files are unchanged."""
     try:
         text = content.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Having conversations summarised, on request too, and saying what fills the model's window."""
+"""Compacts conversations, and reports what fills the model's context window."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,8 +7,12 @@ from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels
 from hermes.app.session_journal import SessionJournal, read_history
 from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, compact
-from hermes.core.compaction_preview import Outlook, outlook
-from hermes.core.context_usage import Context, measure
+from hermes.core.context_usage import (
+    CompactionPreview,
+    Context,
+    measure,
+    preview_compaction,
+)
 from hermes.schema.events import SessionCompacted
 from hermes.schema.messages import Message
 
@@ -19,7 +23,7 @@ async def summarise(
     messages: Sequence[Message],
     cut: CompactionCut,
 ) -> SessionCompacted:
-    """The row that makes room. What one model writes and can't be used, the next one writes again.
+    """Returns the row that compacts. If one model's summary can't be used, the next model writes another.
 
     Raises NotCompacted or BudgetSpent.
     """
@@ -44,7 +48,7 @@ async def summarise(
 async def compress(
     app: App, auxiliary: AuxiliaryModels, session: str
 ) -> SessionCompacted:
-    """Replaces the middle of a conversation by a summary, in the model's view.
+    """Replaces the middle of a conversation by a summary, for the model.
 
     Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed.
     """
@@ -65,16 +69,16 @@ async def compress(
 
 
 def context_of(app: App, session: str, window: int) -> Context:
-    """What the session's next request would hold."""
+    """What the next request of a session would hold."""
     return measure(
         read_history(app.store, session), window, app.settings.compression.threshold
     )
 
 
-def outlook_of(app: App, session: str) -> Outlook:
-    """What making room in the session would do now."""
+def outlook_of(app: App, session: str) -> CompactionPreview:
+    """What compacting the session would do now."""
     settings = app.settings.compression
     messages = read_history(app.store, session).messages
-    return outlook(
+    return preview_compaction(
         messages, first=settings.protect_first_n, last=settings.protect_last_n
     )

@@ -1,5 +1,5 @@
-"""Ends turns whose process is gone, for sessions that somebody is looking at. The text shown so far is kept, running
-calls get an unknown outcome, and open requests can still be answered."""
+"""Ends turns whose process is gone, in sessions that somebody watches. The text shown so far is kept, running calls get
+an unknown outcome, and open requests can still be answered."""
 
 import asyncio
 import logging
@@ -11,12 +11,12 @@ from hermes.errors import HermesError
 
 log = logging.getLogger("hermes.app")
 
-_LOOK_S = 1.0
-_RETRY_S = 60.0  # when a turn could not be ended
+_POLL_INTERVAL_S = 1.0
+_RETRY_S = 60.0  # after a turn could not be ended
 
 
 class DeadTurns:
-    """Runs as a task of a surface that shows sessions. `sessions` returns those that somebody is looking at now."""
+    """Runs as a task of a surface that shows sessions. `sessions` returns those that somebody watches now."""
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class DeadTurns:
         self._failed: dict[str, float] = {}  # when, by session
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         while True:
             for session in list(self._sessions()):
                 if time.monotonic() - self._failed.get(session, -_RETRY_S) >= _RETRY_S:
                     await self._settle(session)
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_INTERVAL_S)
 
     async def _settle(self, session: str) -> None:
         self._failed.pop(session, None)
@@ -46,9 +46,11 @@ class DeadTurns:
                 error,
             )
             self._failed[session] = time.monotonic()
-        except Exception:  # the boundary of this task: a fault in one session must not end the watch over the others
+        except (
+            Exception
+        ):  # the boundary of this task: one session must not affect the others
             log.exception(
-                "a turn of session %s has no process any more and could not be ended",
+                "the turn of session %s, whose process is gone, could not be ended",
                 session,
             )
             self._failed[session] = time.monotonic()

@@ -1,5 +1,5 @@
-"""`delegate`: child agents. Each has a session of its own in the lineage, so that whatever happens to the parent, its
-work is in the log; the handle of a child is its session's id. Children share their parent's caps and its user."""
+"""The tool `delegate`: child agents. Each child has its own session, so its work is in the log whatever happens to the
+parent. A child is identified by its session's id. Children share their parent's caps and its user."""
 
 import asyncio
 import contextlib
@@ -54,7 +54,7 @@ class Delegation:
         if action == "list":
             return ToolResult(text=await asyncio.to_thread(self._list, context.session))
         if action == "start":
-            async with self._starting:  # one after the other, so that they are counted
+            async with self._starting:  # one at a time, so that the count is right
                 child = await self._start(context, task)
         else:
             child = self._own(context.session, child)
@@ -71,14 +71,14 @@ class Delegation:
         return await self._wait(context, child, seconds, started_here=action != "wait")
 
     async def _start(self, context: ToolContext, task: str) -> str:
-        """Begins a child session and hands it the task."""
+        """Begins a child session and gives it the task."""
         info = self._app.store.sessions.find(context.session)
         running = [
             one.id for one in self._children(context.session) if self._runs(one.id)
         ]
         if len(running) >= _MAX_RUNNING_CHILDREN:
             raise ToolFailed(
-                f"{len(running)} children work already.",
+                f"{len(running)} children are already working.",
                 hint="Wait for one of them, or stop one.",
             )
         created = SessionCreated(
@@ -97,12 +97,12 @@ class Delegation:
     async def _wait(
         self, context: ToolContext, child: str, seconds: int, *, started_here: bool
     ) -> ToolResult:
-        """Waits for the child; who is interrupted while waiting for a child just started takes it along."""
+        """Waits for a child. An interrupt also stops the child if it was started by this call."""
         with self._shown(context, child):
             try:
                 with contextlib.suppress(
                     TimeoutError
-                ):  # the child goes on; what it has so far is told
+                ):  # the child continues; its text so far is returned
                     async with asyncio.timeout(seconds):
                         await self._service().idle(child)
             except asyncio.CancelledError:
@@ -133,15 +133,9 @@ class Delegation:
         return await asyncio.to_thread(self._read_result, child)
 
     def _read_result(self, child: str) -> ToolResult:
-        """What the child has come to: its answer, or how far it got."""
-        said, ended, source = "", None, ""
-        for row in self._app.store.log.every_event(child):
-            if isinstance(row.event, AssistantMessage) and row.event.text:
-                said = row.event.text
-            if isinstance(row.event, ToolFinished) and row.event.text.startswith(FENCE):
-                source = f"child {child}, which read words of others"
-            if isinstance(row.event, TurnStarted | TurnEnded):
-                ended = row.event if isinstance(row.event, TurnEnded) else None
+        """The child's answer, or how far it got."""
+        said, ended, is_tainted = self._outcome(child)
+        source = f"child {child}, which read words of others" if is_tainted else ""
         if len(said) > _MAX_ANSWER_CHARS:
             said = f"{said[:_MAX_ANSWER_CHARS]}\n[cut; the whole of it is in session {child}: see session_search]"
         if self._runs(child):
@@ -149,9 +143,7 @@ class Delegation:
                 text=f"child {child} still works. So far:\n{said or '(nothing said yet)'}",
                 source=source,
             )
-        if (
-            ended is None
-        ):  # the process ended before the child had begun, or in its middle
+        if ended is None:  # the process ended before the child was done
             return ToolResult(
                 text=f"child {child} was cut off; `tell` it to go on. So far:\n{said}",
                 ok=False,
@@ -166,6 +158,23 @@ class Delegation:
             source=source,
         )
 
+    def _outcome(self, child: str) -> tuple[str, TurnEnded | None, bool]:
+        """The last text of a child, the end of its last turn, and whether it read text from outside."""
+        said, ended, is_tainted = "", None, False
+        for row in self._app.store.log.every_event(child):
+            match row.event:
+                case AssistantMessage(text=text) if text:
+                    said = text
+                case ToolFinished(text=text):
+                    is_tainted = is_tainted or text.startswith(FENCE)
+                case TurnStarted():
+                    ended = None
+                case TurnEnded() as ended:
+                    pass
+                case _:
+                    pass
+        return said, ended, is_tainted
+
     def _list(self, session: str) -> str:
         lines = [
             f"{info.id} {'working' if self._runs(info.id) else 'ended'}, {info.turns} turns, {info.tokens:,} tokens: "
@@ -178,7 +187,7 @@ class Delegation:
         return self._app.store.sessions.children(session)
 
     def _own(self, session: str, child: str) -> str:
-        """The child that is meant; only one's own can be asked for."""
+        """The id of the child that is meant. Raises ToolFailed unless it is a child of this session."""
         own = [info.id for info in self._children(session)]
         if child in own:
             return child

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.auxiliary_models import AuxiliaryModels, Main
+from hermes.app.auxiliary_models import AuxiliaryModels, MainModel
 from hermes.app.compaction import summarise
 from hermes.app.delegate_tool import MAX_DEPTH, Delegation, depth
 from hermes.app.image_description import ImageDescriber
 from hermes.app.learning.learner import Learner
-from hermes.app.learning.reviewer import Nobody, OnlyLearning, ReviewDeps
+from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
 from hermes.app.page_digest import digest
 from hermes.app.project_notes import read_project_files
 from hermes.app.session_service import SessionService
@@ -26,12 +26,11 @@ from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.core.budget import Metered, Price, TurnBudget
 from hermes.core.calls import CallRunner
-from hermes.core.context_window import ContextLimits, Room
+from hermes.core.context_window import ContextLimits, ContextWindow
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver, Model, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
-from hermes.core.runtime import Runtime
-from hermes.core.turn import NativeRuntime
+from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import Route, chosen_route
@@ -217,12 +216,12 @@ class AnsweringModel:
     @cached_property
     def auxiliary(self) -> AuxiliaryModels:
         """The models for titles, summaries, reviews, images and digests."""
-        main = Main(lambda: self.route, lambda: self.model)
+        main = MainModel(lambda: self.route, lambda: self.model)
         parts = self._parts
         return AuxiliaryModels(self._app, parts.secrets, parts.spending, main)
 
     @cached_property
-    def room(self) -> Room:
+    def room(self) -> ContextWindow:
         """Keeps conversations inside the model's context window."""
         settings = self._app.settings.compression
         limits = ContextLimits(
@@ -231,7 +230,9 @@ class AnsweringModel:
             settings.protect_first_n,
             settings.protect_last_n,
         )
-        return Room(partial(summarise, self.auxiliary), limits, self._app.clock)
+        return ContextWindow(
+            partial(summarise, self.auxiliary), limits, self._app.clock
+        )
 
     @cached_property
     def codex(self) -> "CodexEngine":
@@ -397,7 +398,7 @@ class Engine:
         from hermes.codex.runtime import Company
         from hermes.codex.tool_lending import Lending
 
-        policy, nobody = OnlyLearning(), Nobody()
+        policy, nobody = ReviewPolicy(), NobodyToAsk()
         lending = Lending(tools, policy, nobody)
         return self._answering.codex.aside(Company(nobody, policy, lending))
 

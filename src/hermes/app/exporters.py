@@ -1,5 +1,5 @@
-"""What a running process shows and sends to the outside: its window for `hermes events`, the bridge to a dashboard,
-hooks, webhooks and traces. Each is loaded only if it is there to be used."""
+"""What sends events out of a process: the event socket for `hermes events`, the bridge to a dashboard, hooks, webhooks
+and traces. Each is imported only if it is used."""
 
 import hashlib
 import logging
@@ -26,7 +26,7 @@ log = logging.getLogger("hermes.app")
 
 
 class Exporters:
-    """Everything of one process that leads out of it. Begins with `open`, ends with `close`; neither ever raises."""
+    """All exporters of one process, from `open` to `close`. Neither of them raises."""
 
     def __init__(self, app: "App", secrets: Secrets, surface: str) -> None:
         self._app = app
@@ -43,7 +43,7 @@ class Exporters:
         self._traces: TraceExport | None = None
 
     def open(self) -> None:
-        """Begins whatever is configured, or found in the home."""
+        """Starts the exporters that are configured or found in the home."""
         self._begin(
             self._open_window,
             self.start_bridge,
@@ -62,7 +62,7 @@ class Exporters:
                 )
 
     def reload(self, secrets: Secrets) -> None:
-        """Looks at hooks, webhooks and traces again, by the app's settings as they are now. Takes a moment."""
+        """Restarts hooks, webhooks and traces with the app's current settings. Takes a moment."""
         self._secrets = secrets
         for webhook in self._webhooks:
             webhook.stop()
@@ -75,7 +75,7 @@ class Exporters:
         self._begin(again, self._start_webhooks, self._start_traces)
 
     def close(self) -> None:
-        """Ends everything. Hooks and webhooks get a moment to be done."""
+        """Stops the exporters. Hooks and webhooks get a moment to finish."""
         with self._lock:
             self._closed = True
         if self._hooks is not None:
@@ -90,10 +90,10 @@ class Exporters:
             self._window.close()
 
     def start_bridge(self) -> None:
-        """Ships events to a dashboard, if one is named or runs. A bridge there was before is replaced."""
+        """Starts the bridge to a dashboard, if one is configured or runs. An earlier bridge is replaced."""
         named, home, settings = event_target(), self._app.home, self._app.settings
         if not named.url and not (home.root / "dashboard" / "running.json").exists():
-            log.debug("no dashboard is named or runs: events stay in this process")
+            log.debug("no dashboard is configured or runs: events stay in this process")
             return
         from hermes.bridge.bridge import Bridge
         from hermes.bridge.dashboard_target import finder, is_private, of_home
@@ -105,7 +105,7 @@ class Exporters:
         hide = bool(named.url) and not is_private(named.url)
         if hide:
             log.warning(
-                "others could listen in on the way to %s: private fields are left out",
+                "the connection to %s is not encrypted: private fields are left out",
                 named.url,
             )
         place = home.root / "bridge" / ("named" if named.url else "home")
@@ -124,11 +124,11 @@ class Exporters:
 
     @property
     def publisher(self) -> str:
-        """The name of the bridge on the wire; empty without one."""
+        """The name of the bridge on the wire; empty without a bridge."""
         return self.bridge.publisher if self.bridge is not None else ""
 
     def describe(self) -> dict[str, Any]:
-        """Who this process is, and its counters."""
+        """Describes this process, with its counters."""
         bus = getattr(self._app.bus, "stats", None)
         stats = bus()._asdict() if bus is not None else {}
         stats["subscriptions"] = [

@@ -67,7 +67,9 @@ class Feed:
         self._dropped = 0
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
-        self._handle = bus.subscribe("**", self._receive)
+        # An event that nobody subscribes to costs nothing, so other topics are left out while nobody reads a session.
+        self._handle = bus.subscribe("agent.**", self._receive)
+        self._others: Any = None
         self.encoder = WireEncoder()
         self.watched = asyncio.Event()
         """Set while there is a reader."""
@@ -75,6 +77,7 @@ class Feed:
     def stop(self) -> None:
         """Ends every feed."""
         self._bus.unsubscribe(self._handle)
+        self._unsubscribe_others()
         for group in list(self._groups.values()):
             self._unsubscribe(group)
         for inbox in [*self._inboxes()]:
@@ -108,6 +111,8 @@ class Feed:
     def session_inbox(self, session: str) -> Iterator[Inbox]:
         """An inbox that receives the events of one session, and questions of sessions that work for it."""
         inbox = Inbox()
+        if self._others is None:
+            self._others = self._bus.subscribe("**", self._receive_other)
         self._sessions.setdefault(session, set()).add(inbox)
         try:
             with self.watching():
@@ -118,6 +123,8 @@ class Feed:
             inboxes.discard(inbox)
             if not inboxes:
                 del self._sessions[session]
+            if not self._sessions:
+                self._unsubscribe_others()
 
     @contextmanager
     def topic_inbox(self, pattern: str) -> Iterator[Inbox]:
@@ -212,6 +219,10 @@ class Feed:
         for group in self._groups.values():
             yield from group.inboxes
 
+    def _receive_other(self, event: Envelope) -> None:
+        if not event.get("type", "").startswith("agent."):
+            self._receive(event)
+
     def _receive(self, event: Envelope) -> None:
         session = event.get("session_id")
         if not isinstance(session, str):
@@ -258,6 +269,11 @@ class Feed:
         root = event.get("root_session_id")
         for inbox in self._sessions.get(root, ()) if isinstance(root, str) else ():
             inbox.put(FeedItem(self.encode(event), event=event))
+
+    def _unsubscribe_others(self) -> None:
+        if self._others is not None:
+            self._bus.unsubscribe(self._others)
+            self._others = None
 
     def _unsubscribe(self, group: _Group) -> None:
         for handle in group.handles:

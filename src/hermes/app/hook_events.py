@@ -1,7 +1,7 @@
-"""The events that hooks receive: derived from the events of sessions that this process runs, and published as
-`gateway.*` in every process, whether or not it has hooks.
+"""The events that hooks receive. They are derived from the events of the sessions that this process runs, and published
+as `gateway.*` in every process, whether or not it has hooks.
 
-Hooks also receive such events when other code publishes them here, as the gateway does for its commands.
+Hooks also receive such events when other code publishes them, as the gateway does for its commands.
 """
 
 import logging
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.hooks")
 
-_REMEMBERED = 4_096  # sessions
+_MAX_SESSIONS = 4_096
 _PREFIX = "gateway."
 
 
 class _Session(msgspec.Struct):
-    """What is known of a session that this process works in."""
+    """What hooks are told about a session of this process."""
 
     platform: str
     user: str
@@ -36,7 +36,7 @@ class _Session(msgspec.Struct):
 
 
 class HookEvents:
-    """Begins with the process and ends with it."""
+    """Publishes the events for hooks, and runs the hooks, until `close`."""
 
     def __init__(self, app: "App") -> None:
         self._app = app
@@ -60,13 +60,13 @@ class HookEvents:
         return self._runner.stats() if self._runner is not None else []
 
     def reload(self) -> None:
-        """Goes on with the hooks as they are now; those of before are done with what they were told of."""
+        """Reads the hooks again. The old ones finish the events that they received."""
         before, self._runner = self._runner, _runner(self._app)
         if before is not None:
             before.close()
 
     def close(self) -> None:
-        """Says that the sessions are over here, and waits a while for the hooks."""
+        """Publishes the end of each session, and waits a while for the hooks."""
         for session in list(self._sessions):
             self._tell("session.end", session)
         for handle in self._handles:
@@ -117,7 +117,7 @@ class HookEvents:
         )
 
     def _job_over(self, event: Mapping[str, Any]) -> None:
-        """The session of a job is over with its run; a gateway goes on for long."""
+        """A job's session ends with its run, while a gateway runs for long."""
         if event.get("session") in self._sessions:
             self._tell("session.end", event["session"])
 
@@ -160,7 +160,7 @@ class HookEvents:
 
     def _remember(self, session: str, known: _Session) -> None:
         self._sessions[session] = known
-        if len(self._sessions) > _REMEMBERED:  # the oldest is as good as left
+        if len(self._sessions) > _MAX_SESSIONS:  # the oldest counts as ended
             self._tell("session.end", next(iter(self._sessions)))
 
 
@@ -174,7 +174,7 @@ def _runner(app: "App") -> "HookRunner | None":
 
 
 def _trusted(app: "App") -> list[Any]:
-    """The hooks of the home; those that are not trusted are named in the log."""
+    """The hooks of the home. Those that are not trusted are named in the log."""
     from hermes.plugins.hooks import Hooks
 
     try:
@@ -199,7 +199,7 @@ def _trusted(app: "App") -> list[Any]:
 def _local(
     callback: Callable[[Mapping[str, Any]], None],
 ) -> Callable[[Mapping[str, Any]], None]:
-    """Leaves out what another process does: its own hooks are told there."""
+    """Ignores events of other processes, which run the hooks themselves."""
 
     def hear(event: Mapping[str, Any]) -> None:
         if not is_foreign(event):

@@ -1,5 +1,5 @@
 """Keeps the part of a reply that is not in the log yet in a file. A killed process leaves the file behind, and the
-process that ends its turn writes the text into the log."""
+process that ends its turn writes the text to the log."""
 
 import asyncio
 import hashlib
@@ -13,7 +13,7 @@ from hermes.settings import Home
 
 log = logging.getLogger("hermes.app")
 
-_DELAY_S = 0.05  # a reply that is whole sooner never touches the disk
+_DELAY_S = 0.05  # a reply that is complete sooner never touches the disk
 
 
 class PartialText:
@@ -23,7 +23,7 @@ class PartialText:
     def __init__(self, home: Home, session: str) -> None:
         self._home = home
         self._path = partial_path(home, session)
-        self._pieces: list[str] = []  # those of the first moment
+        self._pieces: list[str] = []  # before the file is opened
         self._later: asyncio.TimerHandle | None = None
         self._mark = ""
         self._file = -1
@@ -42,7 +42,7 @@ class PartialText:
                 )
 
     def clear(self) -> None:
-        """Forgets the text: the reply is in the log, or void."""
+        """Deletes the text, because the reply is in the log, or void."""
         if self._later is not None:
             self._later.cancel()
             self._later = None
@@ -72,7 +72,7 @@ class PartialText:
         return text if head == mark else ""
 
     def drop(self) -> None:
-        """Deletes the text that `take` has read, now that the log has it."""
+        """Deletes the text that `take` has read, once the log has it."""
         self._path.unlink(missing_ok=True)
 
     def _open(self) -> None:
@@ -104,7 +104,7 @@ class PartialText:
 
 
 def partial_path(home: Home, session: str) -> Path:
-    """Where the part of a session's reply is kept. Imported sessions bring ids that need not be file names."""
+    """The file of a session's partial reply. Ids of imported sessions may not be file names, so the name is a hash."""
     return (
         home.root
         / "run"

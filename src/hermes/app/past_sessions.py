@@ -1,4 +1,4 @@
-"""Past sessions as the `session_search` tool asks for them: a reader of the log and its index."""
+"""Past sessions, for the tool `session_search`: reads the log and its index."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,7 +9,7 @@ from hermes.store.store import Store
 from hermes.tools.session_search import FoundMessage
 
 _ROWS = 64
-"""Rows that are looked through at once for messages around a place."""
+"""How many rows are read at once to find messages around a position."""
 
 
 class _Call(msgspec.Struct):
@@ -18,14 +18,14 @@ class _Call(msgspec.Struct):
 
 
 class _Text(msgspec.Struct):
-    """What of a message is said."""
+    """The text of a message."""
 
     text: str = ""
     tool_calls: list[_Call] = []
 
 
 class StoreRecall:
-    """Implements `Recall` on the store, which is opened when something is asked."""
+    """Implements `Recall` on the store, which is opened on first use."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._open = store
@@ -46,7 +46,7 @@ class StoreRecall:
     def around(
         self, session: str, seq: int, *, before: int, after: int
     ) -> Sequence[FoundMessage]:
-        """The message at or next before a place, with some before and after it, in order."""
+        """The message at a position or next before it, with some before and after it, in order."""
         name = self._store.sessions.find(session).id
         back = self._back(name, seq)
         earlier = [said for _, said in zip(range(before + 1), back, strict=False)]
@@ -60,7 +60,7 @@ class StoreRecall:
         return [*reversed(earlier), *later[:after]]
 
     def _back(self, session: str, seq: int) -> Iterator[FoundMessage]:
-        """Messages from a place backwards."""
+        """Messages from a position backwards."""
         last = seq
         while last > 0:
             first = max(0, last - _ROWS)

@@ -1,20 +1,20 @@
-"""The notes a project keeps for agents (AGENTS.md and its like). Whoever wrote the folder wrote them, so they are read
-with suspicion: an ordinary file of that folder, not a way to make Hermes send some other file to the model."""
+"""The notes of a project for agents (AGENTS.md and the like). They are not trusted: only ordinary files of the folder are
+read, so that they can't make Hermes send another file to the model."""
 
 import errno
 import os
 import stat
 from pathlib import Path
 
-from hermes.core.hidden_text import without_hidden
-from hermes.core.prompt import MAX_PROJECT_CHARACTERS, PROJECT_FILES, ProjectFile
+from hermes.core.prompt import MAX_PROJECT_CHARS, PROJECT_FILES, ProjectFile
+from hermes.text.hidden_text import without_hidden
 from hermes.tools.sensitive import Guard
 
-_MAX_BYTES = 4 * MAX_PROJECT_CHARACTERS  # a character of UTF-8 has at most four
+_MAX_BYTES = 4 * MAX_PROJECT_CHARS  # a character of UTF-8 has at most four
 
 
 def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
-    """The notes of the folder itself, each name once. One that can't be read is there with the reason."""
+    """The notes in the folder, each name once. A file that can't be read is listed with the reason."""
     names = [name for name in PROJECT_FILES if os.path.lexists(cwd / name)]
     if not names:
         return ()
@@ -49,7 +49,7 @@ def _refusal(real: Path, root: Path, guard: Guard) -> str:
 
 
 def _read_ordinary(name: str, real: Path) -> ProjectFile:
-    """Opens without waiting for a pipe's other end and without following a link that was put there since."""
+    """Opens a file without waiting for a pipe, and without following a link that was put there meanwhile."""
     descriptor = os.open(
         real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     )
@@ -63,5 +63,5 @@ def _read_ordinary(name: str, real: Path) -> ProjectFile:
         return ProjectFile(name, refusal="it is not text")
     text = without_hidden(content.decode("utf-8", errors="replace"))
     return ProjectFile(
-        name, text[:MAX_PROJECT_CHARACTERS], cut=len(text) > MAX_PROJECT_CHARACTERS
+        name, text[:MAX_PROJECT_CHARS], cut=len(text) > MAX_PROJECT_CHARS
     )

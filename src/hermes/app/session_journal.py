@@ -23,7 +23,10 @@ from hermes.store import Store
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
 
-UNKNOWN = "Outcome unknown: Hermes stopped during this call. It may or may not have taken effect; check before you continue."
+OUTCOME_UNKNOWN = (
+    "Outcome unknown: Hermes stopped during this call. "
+    "It may or may not have taken effect; check before you continue."
+)
 
 _END_OF_REPLY = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)
 """Events after which the streamed text is in the log, or void."""
@@ -185,6 +188,14 @@ class SessionJournal:
             self.history.add(row.seq, row.event, row.turn)
         return others
 
+    def _note_own(self, rows: tuple[Row, ...]) -> None:
+        """Notes which rows `foreign` must leave out. Rows right behind the last known one are not even read."""
+        for row in rows:
+            if row.seq == self._read_up_to + 1:
+                self._read_up_to = row.seq
+            else:
+                self._own_seqs.add(row.seq)
+
     async def _record(
         self, noted: tuple[Event, ...], events: tuple[Event, ...]
     ) -> tuple[int, ...]:
@@ -194,7 +205,7 @@ class SessionJournal:
         rows = await self._app.writer.write(
             self.session, *noted, *events, turn=self.turn, lease=self.lease
         )
-        self._own_seqs.update(row.seq for row in rows)
+        self._note_own(rows)
         for row, event in zip(rows[len(noted) :], events, strict=True):
             self.history.add(row.seq, event, row.turn)
             self._count(event)

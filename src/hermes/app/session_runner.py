@@ -13,15 +13,14 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.approvals import PendingQuestions, SessionApprovals
 from hermes.app.partial_text import PartialText
-from hermes.app.session_journal import UNKNOWN, SessionJournal, crashed
+from hermes.app.session_journal import OUTCOME_UNKNOWN, SessionJournal, crashed
 from hermes.app.session_titles import first_words
 from hermes.children.helper_programs import add_workspace
 from hermes.children.process_tree import end_leftovers
 from hermes.core.budget import TurnBudget
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver
-from hermes.core.runtime import Runtime
-from hermes.core.turn import Turn
+from hermes.core.turn import Runtime, Turn
 from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event import Event
@@ -210,7 +209,7 @@ class Runner:
         carried = self._carried(history)
         results = [
             result
-            for result in history.unfinished(UNKNOWN)
+            for result in history.unfinished(OUTCOME_UNKNOWN)
             if result.call_id not in carried
         ]
         ended: list[Event] = []

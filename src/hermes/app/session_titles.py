@@ -13,14 +13,14 @@ from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import ModelRequest
 
-LONGEST = 60
+MAX_TITLE_CHARS = 60
 
-_ASK = (
+_INSTRUCTIONS = (
     "Give the conversation below a title of at most six words, in its own language. Answer with the title alone: "
     "no quotes, no full stop."
 )
-_SHOWN = 2_000  # characters of each side that the model sees
-_OUTPUT_TOKENS = 1_000  # with what a model thinks before it writes
+_MAX_MESSAGE_CHARS = 2_000
+_MAX_OUTPUT_TOKENS = 1_000  # including reasoning
 
 
 class Titles:
@@ -38,7 +38,7 @@ class Titles:
         self._tasks.start(_find(auxiliary, session, asked(history)))
 
     async def close(self) -> None:
-        """Ends what is being looked for; the first words stay."""
+        """Stops looking; the first words stay."""
         await self._tasks.close()
 
 
@@ -54,7 +54,7 @@ async def _find(
 
 
 def first_words(history: ConversationHistory) -> str:
-    """A title without a model: how the person began."""
+    """A title without a model: the first words of the person."""
     first = next(
         (
             message.text
@@ -63,28 +63,34 @@ def first_words(history: ConversationHistory) -> str:
         ),
         "",
     )
-    typed, _, attached = first.partition("\n\n<")  # files and skills that go along
+    typed, _, attached = first.partition("\n\n<")  # attached files and skills
     return shortened(typed if attached and typed.strip() else first)
 
 
 def asked(history: ConversationHistory) -> ModelRequest:
-    """What a model is asked for a title."""
+    """The request for a title."""
     said = [
         message
         for message in history.messages
         if isinstance(message, UserMessage | AssistantMessage)
     ][:4]
     text = "\n\n".join(
-        f"{message.role}: {message.text[:_SHOWN]}" for message in said if message.text
+        f"{message.role}: {message.text[:_MAX_MESSAGE_CHARS]}"
+        for message in said
+        if message.text
     )
     return ModelRequest(
-        system=(_ASK,),
+        system=(_INSTRUCTIONS,),
         messages=(UserMessage(text=text),),
-        max_output_tokens=_OUTPUT_TOKENS,
+        max_output_tokens=_MAX_OUTPUT_TOKENS,
     )
 
 
 def shortened(text: str) -> str:
     """One line that fits as a title."""
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1].rsplit(" ", 1)[0] + "…"
+    return (
+        line
+        if len(line) <= MAX_TITLE_CHARS
+        else line[: MAX_TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+    )

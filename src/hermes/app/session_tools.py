@@ -1,4 +1,4 @@
-"""The tools of all sessions of one process: what they are made of, and what is cleared up behind them."""
+"""The tools of all sessions of one process."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from hermes.mcp import McpServers
     from hermes.tools.web.fetch import Digest
 
-_KEPT = 1_024  # sessions whose tools are remembered: as many chats as may be at work at once
+_MAX_SESSIONS = 1_024  # whose tools are kept: as many as may work at once
 
 
 class SessionTools:
-    """Each session's tools know what it has read and where its terminal is. `more` gives a session further tools.
+    """Makes and closes the tools of each session, which know what it has read and where its terminal is.
 
-    `digest` makes long web pages short.
+    `more` returns further tools for a session. `digest` shortens long web pages.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class SessionTools:
         self._more = more
         self._digest = digest
         self._tools: RecentDict[str, Mapping[str, Tool]] = RecentDict(
-            _KEPT, self._clear_up
+            _MAX_SESSIONS, self._clear_up
         )
         self._seen: dict[str, FileStamps] = {}
         self._closing = BackgroundTasks("ending the tools of a session")
 
     @cached_property
     def servers(self) -> "McpServers | None":
-        """The MCP servers; None when none is configured."""
+        """The MCP servers; None if none is configured."""
         settings = self._app.settings.mcp_servers
         if not settings:
             return None
@@ -62,21 +62,21 @@ class SessionTools:
         return McpServers(settings, self._app.home, self._secrets, environment())
 
     async def prepare(self) -> None:
-        """Before a session's tools are fixed: servers that were never asked say what they offer, if they are quick."""
+        """Asks MCP servers that were never asked what they offer, before a session's tools are fixed. Waits only briefly."""
         if self.servers is not None:
             await self.servers.prepare()
 
     def of(self, session: str) -> Mapping[str, Tool]:
-        """What the model can do in a session."""
+        """The tools of a session."""
         return self._tools.get_or_make(session, lambda: self._make(session))
 
     def forget_files(self, session: str) -> None:
-        """Files of the session were brought back to how they were: what its tools know of them no longer counts."""
+        """Forgets what a session's tools know of files, after files were restored."""
         if session in self._seen:
             self._seen[session].forget()
 
     async def close(self) -> None:
-        """Ends what tools left running, and the servers."""
+        """Ends what tools left running, and closes the servers."""
         tools = list(self._tools.values())
         self._tools.clear()
         await asyncio.gather(*(close_tools(one) for one in tools))
@@ -104,7 +104,7 @@ class SessionTools:
             extra=extra,
             digest=self._digest,
         )
-        if person:  # past sessions and jobs are the user's
+        if person:  # past sessions belong to the user
             choice = msgspec.structs.replace(
                 needs.choice, disabled=(*needs.choice.disabled, "sessions")
             )
@@ -113,7 +113,7 @@ class SessionTools:
         return session_tools(msgspec.structs.replace(needs, seen=seen))
 
     def _scheduling(self, surface: str) -> tuple[Tool, ...]:
-        """Tools for jobs, where the user wants them."""
+        """The tools for jobs, if they are offered."""
         if not offers_schedules(self._app, surface):
             return ()
         from hermes.app.schedules.tools import schedule_tools
@@ -126,7 +126,7 @@ class SessionTools:
 
 
 def offers_schedules(app: App, surface: str) -> bool:
-    """Whether there are tools for jobs: `auto` is where there are jobs, and in chats. Looking creates nothing."""
+    """Whether to offer tools for jobs. `auto` means in chats, and wherever there are jobs. Creates nothing."""
     wanted = app.settings.schedules.tool
     in_chat = surface == "gateway" or surface not in SURFACES
     return wanted == "on" or (
@@ -142,7 +142,7 @@ def needs_of(
     extra: tuple[Tool, ...] = (),
     digest: "Digest | None" = None,
 ) -> Needs:
-    """For `session_tools`; `extra` are tools that come from elsewhere."""
+    """What `session_tools` needs. `extra` are further tools."""
     settings = app.settings
     choice = ToolChoice(surface, settings.tools.enabled, settings.tools.disabled)
     around = _surroundings(app.home, settings.sandbox.hide_secrets)

@@ -1,5 +1,5 @@
-"""What may be spent: the caps of the settings, against what the log says was used, what calls under way have claimed,
-and what had to be estimated."""
+"""The caps of the settings, compared with what the log says was used, what running calls have claimed, and what had to be
+estimated."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.log_row import Row
 from hermes.store.sessions import UsageRow
 
-_GUESSES_KEPT = 4_096  # sessions and days with calls that had to be estimated
+_MAX_GUESSES = 4_096  # of sessions and days
 
 
 class Spending:
@@ -28,13 +28,13 @@ class Spending:
             scope: text for scope, text in app.settings.budget.caps().items() if text
         }
         self._budgets: WeakValueDictionary[str, TurnBudget] = WeakValueDictionary()
-        self._guessed: RecentDict[str, Usage] = RecentDict(_GUESSES_KEPT)
+        self._guessed: RecentDict[str, Usage] = RecentDict(_MAX_GUESSES)
         self._claimed: set[str] = set()
 
     def budget(self, session: str) -> TurnBudget:
-        """The caps for a turn that begins in a session. What is used of them is looked up before each call.
+        """The caps of a turn that begins in a session. Their usage is looked up before each call.
 
-        Who works for a running turn shares its caps; what a family of sessions uses counts for the first of them.
+        A child shares the caps of the turn that it works for, and its usage counts for its root.
         """
         budget = self._made(session)
         if self._caps:
@@ -42,9 +42,9 @@ class Spending:
         return budget
 
     def check(self, session: str, input_tokens: int, *prices: Price | None) -> None:
-        """Raises BudgetSpent when work on the side could pass a cap; `prices` are those of other models than the usual.
+        """Raises BudgetSpent if an auxiliary call could pass a cap. `prices` are those of other models than the main one.
 
-        The caps of a turn that runs meanwhile hold for it too; the turn keeps its own count.
+        The caps of a running turn apply to it too; the turn keeps its own count.
         """
         running = self._budgets.get(session)
         side = (
@@ -57,7 +57,7 @@ class Spending:
         side.room(input_tokens)
 
     def spend(self, session: str, usage: Usage | None) -> None:
-        """Counts work on the side towards the turn that it was done for."""
+        """Counts an auxiliary call towards the turn that it was made for."""
         running = self._budgets.get(session)
         if running is not None:
             running.spend(usage)
@@ -87,7 +87,7 @@ class Spending:
         return lambda cap: self._spent(cap, session, first)
 
     def written(self, row: Row) -> None:
-        """A row is on disk. After a reply, its usage is in the log: what was claimed for it is given back."""
+        """Releases what was claimed for a reply, once the reply's row, with its usage, is on disk."""
         if row.session in self._claimed and row.type in (
             AssistantMessage.topic,
             "agent.turn.ended",
@@ -96,7 +96,7 @@ class Spending:
             self._app.store.claims.release(row.session)
 
     def guess(self, session: str, usage: Usage) -> None:
-        """Counts a call that its provider did not. It is in no log: another process does not know of it."""
+        """Counts a call that its provider did not count. It is in no log, so other processes do not know of it."""
         budget = self._budgets.get(session)
         if budget is None:  # no caps
             return
@@ -109,11 +109,11 @@ class Spending:
             self._guessed[key] = add(self._guessed.get(key, Usage(cost_usd=0.0)), usage)
 
     def today(self) -> str:
-        """The day that caps per day are counted by (UTC)."""
+        """The day (UTC) for the caps per day."""
         return time.strftime("%Y-%m-%d", time.gmtime(self._app.clock.now()))
 
     def _spent(self, cap: Cap, session: str, first: str) -> tuple[float, float]:
-        """What the family of `first` or the day has used by now, and what others are about to use of it."""
+        """What the lineage of `first`, or the day, has used by now, and what others have claimed."""
         if cap.scope == "turn":
             return 0.0, 0.0
         today = self.today()

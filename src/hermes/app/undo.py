@@ -1,7 +1,7 @@
-"""Going back: undo and redo of turns, what a turn changed, a branch, another try. What surfaces call for these.
+"""Undo, redo and retry of turns, the diff of a turn, and branches.
 
-Everything works on the log and the files alone, so that any process can do it; a session that runs is refused. It
-blocks: a surface with an event loop uses a thread.
+Everything works on the log and the files alone, so any process can do it, but not while the session runs. These
+functions block; a surface with an event loop calls them in a thread.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,9 +12,9 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.partial_text import partial_path
-from hermes.app.session_journal import UNKNOWN, crashed, read_history
+from hermes.app.session_journal import OUTCOME_UNKNOWN, crashed, read_history
 from hermes.core.history import Beginning, ConversationHistory
-from hermes.errors import HermesError, SessionBusy, StoreError, UsageError
+from hermes.errors import HermesError, SessionBusy, StoreError, UsageError, os_reason
 from hermes.schema.event import Event
 from hermes.schema.events import SessionRedone, SessionUndone, TurnStarted
 from hermes.schema.messages import UserMessage
@@ -25,19 +25,19 @@ from hermes.tools.shadow import RestoreOutcome, Shadow, ShadowFailed, Shadows
 
 
 class UndoReport(msgspec.Struct, frozen=True):
-    """What going back came to."""
+    """The result of an undo, redo or retry."""
 
     turns: tuple[str, ...]
-    """The turns taken back or brought again, the newest first."""
+    """The turns that were undone or redone, newest first."""
     text: str
-    """What the user had said at the beginning of them."""
+    """The user's message that began them."""
     files: RestoreOutcome
     note: str = ""
-    """Why files could not be looked after at all; empty when they were."""
+    """Why files are not restored at all; empty if they are."""
 
 
 class Rewind:
-    """Takes sessions back, and forth."""
+    """Undoes, redoes and branches sessions."""
 
     def __init__(self, app: App, shadows: Shadows) -> None:
         self._app = app
@@ -46,9 +46,9 @@ class Rewind:
     def undo(
         self, session: str, *, turns: int = 1, force: bool = False, files: bool = True
     ) -> UndoReport:
-        """Takes the last turns back: files as they were before them, and the model no longer sees them.
+        """Undoes the last turns: restores the files, and hides the turns from the model.
 
-        Files that were changed after a turn are left alone and reported, unless `force`. `redo` takes it back.
+        Files that were changed after a turn are left alone and reported, unless `force` is set. `redo` reverses it.
         """
         with self._held(session) as lease:
             history = self._settled(lease)
@@ -57,14 +57,14 @@ class Rewind:
             )
 
     def redo(self, session: str, *, force: bool = False) -> UndoReport:
-        """Takes the last undo back, as long as nothing else was said since."""
+        """Redoes the last undo, as long as no message came after it."""
         with self._held(session) as lease:
             history = read_history(self._app.store, lease.session)
             row = self._undone_row(lease.session, history.redoable)
             if row is None:
                 raise UsageError(
                     "There is nothing to redo.",
-                    hint="Only the last undo, right after it, can be.",
+                    hint="Only the last undo can be redone, right after it.",
                 )
             outcome = RestoreOutcome()
             if row.kept:
@@ -81,8 +81,8 @@ class Rewind:
     def retry(
         self, session: str, *, force: bool = False, files: bool = True, via: str = ""
     ) -> UndoReport:
-        """Takes the last turn back and submits the same words again. With `via`, the reply goes to the message that
-        asked for the retry."""
+        """Undoes the last turn and submits the same message again. With `via`, the reply goes to the message that asked for
+        the retry."""
         with self._held(session) as lease:
             history = self._settled(lease)
             (last,) = _last(history, 1)
@@ -102,7 +102,7 @@ class Rewind:
             )
 
     def diff(self, session: str, *, turn: str = "") -> str:
-        """What a turn changed, by default the last one, as a unified diff; empty when that is nothing."""
+        """The unified diff of a turn, by default the last one; empty if it changed nothing."""
         history = read_history(
             self._app.store, self._app.store.sessions.find(session).id
         )
@@ -128,9 +128,9 @@ class Rewind:
     def branch(
         self, session: str, *, at: int | None = None, back: int = 0, surface: str = ""
     ) -> str:
-        """Begins a new session with what was said so far, or up to row `at`, or without the last `back` turns.
+        """Begins a new session with the messages so far, or up to row `at`, or without the last `back` turns.
 
-        A turn that runs, and words that still wait, stay with the old session. Returns the new session's id.
+        A running turn and waiting messages stay with the old session. Returns the new session's id.
         """
         session = self._app.store.sessions.find(session).id
         last, history = self._up_to(session, at)
@@ -154,7 +154,7 @@ class Rewind:
         force: bool,
         then: Sequence[Event] = (),
     ) -> UndoReport:
-        """Files first: when this is cut off, doing it again does what is left."""
+        """Restores the files first, so that after a crash the same undo does the rest."""
         kept, names = self._app.ids.turn(), _names(wanted)
         outcome = (
             self._restore(lease.session, names, kept, force=force)
@@ -195,7 +195,7 @@ class Rewind:
         return self._shadows.at(Path(cwd)) if cwd else None
 
     def _helps(self, session: str) -> Callable[[str], bool]:
-        """Whether another session is a child of this one's, whose work belongs to the turn that gave it."""
+        """Returns a function that tells whether another session is a child that worked for this one."""
         root = self._app.store.sessions.find(session).root
 
         def helps(other: str) -> bool:
@@ -214,7 +214,7 @@ class Rewind:
 
     @contextmanager
     def _held(self, session: str) -> Iterator[Lease]:
-        """The session, for as long as nobody may run it."""
+        """Holds the lease of a session, so that nobody can run it."""
         session = self._app.store.sessions.find(session).id
         try:
             lease = self._app.store.leases.acquire(session)
@@ -229,14 +229,14 @@ class Rewind:
             self._app.store.leases.release(lease)
 
     def _settled(self, lease: Lease) -> ConversationHistory:
-        """The history; a turn that a crash left open is closed first."""
+        """The history, after a turn that a crash left open was closed."""
         history = read_history(self._app.store, lease.session)
         if not history.open_turn:
             return history
         closing = (
-            *history.unfinished(UNKNOWN),
+            *history.unfinished(OUTCOME_UNKNOWN),
             *crashed(""),
-        )  # what it had said goes with the turn
+        )  # its partial reply is undone too
         self._app.record(lease.session, *closing, turn=history.open_turn, lease=lease)
         with suppress(OSError):
             partial_path(self._app.home, lease.session).unlink()
@@ -250,7 +250,7 @@ class Rewind:
         return event if isinstance(event, SessionUndone) else None
 
     def _up_to(self, session: str, at: int | None) -> tuple[int, ConversationHistory]:
-        """The history up to a row; by default up to the last one before anything that is still to be answered."""
+        """The history up to a row, by default up to the last one before messages that wait."""
         rows = list(self._app.store.log.every_event(session))
         last = at or _quiet(rows)
         history = ConversationHistory()
@@ -261,7 +261,7 @@ class Rewind:
 
 
 def shadows_of(app: App) -> Shadows:
-    """Where this home keeps what turns change; for the agent that changes, and for whoever goes back."""
+    """The shadow repositories of this home, in which files are saved before a turn changes them."""
     return Shadows(
         app.home.root, environment=environment(), user_home=Path.home(), clock=app.clock
     )
@@ -281,18 +281,16 @@ def _quiet(rows: Sequence[Row]) -> int:
 
 def _last(history: ConversationHistory, turns: int) -> list[Beginning]:
     if turns < 1:
-        raise UsageError(
-            "At least one turn is taken back.", hint="Say how many, such as 2."
-        )
+        raise UsageError("Undo at least one turn.", hint="Say how many, such as 2.")
     if not history.turns:
-        raise UsageError("There is no turn to take back.", hint="Nothing was changed.")
+        raise UsageError("There is no turn to undo.", hint="Nothing was changed.")
     if turns > len(history.turns):
         there = (
             "is only 1 turn"
             if len(history.turns) == 1
             else f"are only {len(history.turns)} turns"
         )
-        raise UsageError(f"There {there} to take back.", hint="Nothing was changed.")
+        raise UsageError(f"There {there} to undo.", hint="Nothing was changed.")
     return history.turns[-turns:]
 
 
@@ -303,7 +301,7 @@ def _names(turns: Sequence[Beginning]) -> tuple[str, ...]:
 
 
 def _words(history: ConversationHistory, first: Beginning) -> str:
-    """What the user said to begin a turn."""
+    """The user's message that began a turn."""
     said = (
         message
         for message in history.messages[first.messages :]
@@ -314,15 +312,15 @@ def _words(history: ConversationHistory, first: Beginning) -> str:
 
 @contextmanager
 def _explained(hint: str) -> Iterator[None]:
-    """Turns what went wrong with files into words for a person."""
+    """Turns errors with files into messages for a person."""
     try:
         yield
     except ShadowFailed as error:
         raise HermesError(
-            f"The kept files can't be used: {error}.", hint=hint
+            f"The saved files can't be used: {error}.", hint=hint
         ) from error
     except OSError as error:
         raise HermesError(
-            f"The kept files can't be used: {(error.strerror or str(error)).lower()}.",
+            f"The saved files can't be used: {os_reason(error)}.",
             hint=hint,
         ) from error

@@ -1,1 +1,1 @@
-"""Carrying events out of this process: to a dashboard, to readers in a terminal, to webhooks, into traces."""
+"""Sends events out of this process: to a dashboard, to readers in a terminal, to webhooks and as traces."""

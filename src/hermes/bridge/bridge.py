@@ -1,7 +1,7 @@
-"""The bridge: ships what is born in this process to a dashboard. `publish` never waits for it.
+"""The bridge sends the events of this process to a dashboard. `publish` never waits for it.
 
-It has a thread of its own, which sleeps while nothing happens. Durable events are sent again until the dashboard has
-acknowledged them; those that a process left behind when it was killed are sent by whoever comes after it.
+The bridge runs in its own thread, which sleeps while nothing happens. Durable events are sent again until the dashboard
+has acknowledged them. Those of a process that was killed are sent by the next process.
 """
 
 import logging
@@ -13,29 +13,27 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hermes.bridge.orphan_spools import Heirs
+from hermes.bridge.orphan_spools import OrphanSpools
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.ports import EventSource
-from hermes.bridge.wakeup import Bell
+from hermes.bridge.wakeup import Wakeup
 from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
 from hermes.primitives.backoff import Backoff
 
 log = logging.getLogger("hermes.bridge")
 
-_PACE = 0.004  # seconds between two batches: what comes meanwhile goes together
-_BATCH = 192 * 1024  # bytes
-_SILENCE = (
-    90.0  # seconds without a word, pings included, after which a connection is given up
-)
-_UNANSWERED = 30.0  # seconds without progress after which what was sent is sent again
-_GRACE = 1.0  # seconds to get rid of what waits when it is told to stop
+_BATCH_INTERVAL_S = 0.004  # events that come meanwhile are sent together
+_MAX_BATCH_BYTES = 192 * 1024
+_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
+_ACK_TIMEOUT_S = 30.0  # without progress; then the connection is made again
+_STOP_TIMEOUT_S = 1.0
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
 
 
 class BridgeStats(msgspec.Struct, frozen=True):
-    """What became of the events of this process. What is not in `dropped` or `refused` arrived, or waits."""
+    """Counts the events of this process. An event that is neither dropped nor refused has arrived, or waits."""
 
     state: State
     url: str
@@ -63,11 +61,11 @@ _decode = msgspec.json.Decoder(_Ack).decode
 
 
 class _Stopped(WireClosed):
-    """It is to stop while it waits for something."""
+    """The bridge was stopped while it waited."""
 
 
 class Bridge:
-    """One bridge of one process. `find` says where the dashboard is, before every attempt; None while there is none."""
+    """The bridge of one process. `find` returns where the dashboard is, before each attempt; None while there is none."""
 
     def __init__(
         self,
@@ -85,11 +83,11 @@ class Bridge:
         self._stopping = threading.Event()
         self._deadline = 0.0
         self._asleep = False
-        self._bell = Bell()
-        self._heirs = Heirs(outbox)
+        self._bell = Wakeup()
+        self._heirs = OrphanSpools(outbox)
         self._hurried = threading.Event()
         self.arrived = -1
-        """How many transient events the dashboard says it has; -1 before it said so."""
+        """How many transient events the dashboard has received; -1 before it said so."""
         self._url = ""
         self._connects = 0
         self.state: State = "connecting"
@@ -102,7 +100,7 @@ class Bridge:
 
     @property
     def publisher(self) -> str:
-        """Its name on the wire."""
+        """The name of this publisher on the wire."""
         return self.outbox.publisher
 
     def stats(self) -> BridgeStats:
@@ -123,8 +121,8 @@ class Bridge:
             connects=self._connects,
         )
 
-    def stop(self, grace: float = _GRACE) -> None:
-        """Hears nothing more, sends what waits if that is quickly done, and ends. What is left stays in the spool."""
+    def stop(self, grace: float = _STOP_TIMEOUT_S) -> None:
+        """Stops. Sends what waits if there is time; the rest stays in the spool."""
         if self.state == "stopped":
             return
         self._bus.unsubscribe(self._handle)
@@ -137,11 +135,11 @@ class Bridge:
         self._thread.join(grace + 1.0)
         if (
             not self._thread.is_alive()
-        ):  # otherwise it hangs in the resolver, and ends with the process
+        ):  # otherwise it hangs in the resolver and ends with the process
             self._end()
 
     def hurry(self) -> None:
-        """Tries at once, as there is reason to: a dashboard has begun."""
+        """Connects at once, because a dashboard has started."""
         self._hurried.set()
 
     def _end(self) -> None:
@@ -173,10 +171,8 @@ class Bridge:
             except WireClosed as closed:
                 log.debug("%s: %s", self._url, closed)
                 self.state = "waiting"
-            except (
-                Exception
-            ):  # the main of this thread: without it nothing would ever be sent again
-                log.exception("the bridge failed, and tries again")
+            except Exception:  # the boundary of this thread
+                log.exception("the bridge failed and will try again")
                 self.state = "waiting"
             if self._connects > connects:
                 self._backoff.reset()
@@ -186,7 +182,7 @@ class Bridge:
     def _say_refused(self, refused: WireRefused) -> None:
         if self.state != "refused":
             log.warning(
-                "the dashboard at %s lets no events in (%d): is the token right?",
+                "the dashboard at %s rejected the events (%d): is the token right?",
                 self._url,
                 refused.status,
             )
@@ -212,7 +208,7 @@ class Bridge:
             wire.close()
 
     def _greet(self, wire: Wire) -> None:
-        """Asks what has arrived, and goes on from there."""
+        """Asks the dashboard what has arrived, and continues from there."""
         self.arrived = -1
         names = [self.publisher, f"{self.publisher}.transient", *self._heirs.publishers]
         wire.send(
@@ -220,20 +216,20 @@ class Bridge:
             + b",".join(b'{"publisher":"%s"}' % name.encode() for name in names)
             + b"]"
         )
-        deadline = time.monotonic() + _UNANSWERED
+        deadline = time.monotonic() + _ACK_TIMEOUT_S
         while self.arrived < 0:
             self._bell.wait(
                 wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1)
             )
             if time.monotonic() > deadline or self._is_late:
-                raise WireClosed("the dashboard does not say what has arrived")
+                raise WireClosed("the dashboard did not say what has arrived")
             wire.push()
             self._receive(wire)
         self.outbox.rewind(self.arrived)
         self._heirs.rewind()
 
     def _talk(self, wire: Wire) -> None:
-        """Sends and listens until it is to stop, or the connection breaks."""
+        """Sends and receives until the bridge is stopped or the connection breaks."""
         heard = progressed = time.monotonic()
         acked = -1
         while not self._is_done(wire):
@@ -241,10 +237,11 @@ class Bridge:
             if frames:
                 wire.send(b"[" + b",".join(frames) + b"]")
                 if not self.outbox.is_filling:
-                    self._stopping.wait(_PACE)
+                    self._stopping.wait(_BATCH_INTERVAL_S)
             else:
                 patience = (
-                    min(heard + _SILENCE, progressed + _UNANSWERED) - time.monotonic()
+                    min(heard + _SILENCE_TIMEOUT_S, progressed + _ACK_TIMEOUT_S)
+                    - time.monotonic()
                 )
                 self._rest(wire, 0.01 if self._stopping.is_set() else patience)
             now = time.monotonic()
@@ -255,8 +252,8 @@ class Bridge:
                 wire.is_idle and self._waits
             ):
                 acked, progressed = done, now
-            if now > heard + _SILENCE or now > progressed + _UNANSWERED:
-                raise WireClosed("the dashboard says nothing more")
+            if now > heard + _SILENCE_TIMEOUT_S or now > progressed + _ACK_TIMEOUT_S:
+                raise WireClosed("the dashboard has not answered for too long")
 
     def _is_done(self, wire: Wire) -> bool:
         if not self._stopping.is_set():
@@ -267,22 +264,24 @@ class Bridge:
 
     @property
     def _is_late(self) -> bool:
-        """Whether it was to stop before now."""
+        """Whether the time to stop is over."""
         return self._stopping.is_set() and time.monotonic() > self._deadline
 
     def _frames(self) -> list[bytes]:
-        """What is sent next: first what others left behind."""
-        return self._heirs.frames(_BATCH) or self.outbox.batch(_BATCH)
+        """The frames to send next. Those of orphaned spools come first."""
+        return self._heirs.frames(_MAX_BATCH_BYTES) or self.outbox.batch(
+            _MAX_BATCH_BYTES
+        )
 
     def _rest(self, wire: Wire, seconds: float) -> None:
-        """Sleeps until there is something to do. From here on a publisher wakes it."""
+        """Sleeps until there is something to do. A publisher wakes the thread."""
         self._asleep = True
         if not (wire.is_idle and self.outbox.has_news):
             self._bell.wait(wire.fileno(), not wire.is_idle, seconds)
         self._asleep = False
 
     def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
-        """Waits on behalf of a connection that is being made."""
+        """Waits for a connection that is being made."""
         deadline = time.monotonic() + seconds
         while not self._bell.wait(
             sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)
@@ -293,7 +292,7 @@ class Bridge:
                 raise WireClosed("it took too long")
 
     def _receive(self, wire: Wire) -> bool:
-        """Takes in what the dashboard says; False when it said nothing."""
+        """Reads acknowledgements. Returns False when nothing came."""
         before = wire.received
         for message in wire.receive():
             try:
@@ -317,7 +316,7 @@ class Bridge:
 
     @property
     def _waits(self) -> bool:
-        """Whether something was sent that is not acknowledged."""
+        """Whether something that was sent is not acknowledged yet."""
         return bool(self.outbox.spool.waiting or self._heirs.publishers)
 
     def _acknowledged(self) -> int:

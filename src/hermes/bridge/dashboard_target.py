@@ -1,4 +1,4 @@
-"""Which dashboard the events of this process go to: the one that the environment names, or the one of this home."""
+"""Finds the dashboard that the events of this process go to: the one in the environment, or the one of this home."""
 
 import ipaddress
 import os
@@ -19,7 +19,7 @@ class _Running(msgspec.Struct):
 
 
 def of_home(home: Home, cafile: str = "") -> Target | None:
-    """The dashboard of this home, if one runs in another process. It leaves its address in a file of the user's own."""
+    """The dashboard of this home, if it runs in another process. It writes its address to a file that only the user reads."""
     try:
         found = msgspec.json.decode(
             (home.root / "dashboard" / "running.json").read_bytes(), type=_Running
@@ -35,14 +35,14 @@ def of_home(home: Home, cafile: str = "") -> Target | None:
 def finder(
     home: Home, named: EventTarget, cafile: str = ""
 ) -> Callable[[], Target | None]:
-    """Says where to go, each time it is asked: a dashboard that was started again is elsewhere."""
+    """Returns a function that finds the dashboard. It is called for each attempt, because a restarted dashboard has moved."""
     if named.url:
         return lambda: Target(named.url, named.token)
     return lambda: of_home(home, cafile)
 
 
 def is_private(url: str) -> bool:
-    """Whether nobody can listen in on the way there: it is on this machine, or encrypted."""
+    """Whether nobody can listen in on the connection: it stays on this machine, or is encrypted."""
     place = urlsplit(url)
     if place.scheme in {"wss", "https"} or place.hostname == "localhost":
         return True

@@ -1,7 +1,7 @@
-"""A window into a running process: a socket in the home's `run/` folder through which its user can see its events.
+"""The event socket of a running process: a Unix socket in the home's `run/` folder that serves its events.
 
-Until somebody looks, it is a thread that sleeps. Whoever looks gets JSON lines. A reader that is slow misses events, is
-told how many, and slows nobody down.
+Without a reader it is a sleeping thread. A reader receives JSON lines. A slow reader misses events, is told how many,
+and slows nobody down.
 """
 
 import contextlib
@@ -25,28 +25,26 @@ from hermes.primitives.repeated_errors import RepeatedErrors
 log = logging.getLogger("hermes.bridge")
 
 _PREFIX, _LOOKOUT, _SUFFIX = "events-", "lookout-", ".sock"
-_GREETING = (
-    0.5  # seconds that a process waits at most for one who wants to see it begin
-)
-_LONGEST = 100  # bytes of a path that a socket can have
-_WAITING = 10_000  # events that wait for a reader
-_PATIENCE = 10.0  # seconds for a reader to take something, or to say what it wants
-_MOST = 64 * 1024  # bytes of a question
-_LAST = 1.0  # seconds for readers to get the last events of a process that ends
+_GREETING_TIMEOUT_S = 0.5  # that a new process waits for those who want to read it
+_MAX_PATH_BYTES = 100  # of a path that a socket can have
+_MAX_QUEUED_EVENTS = 10_000
+_IO_TIMEOUT_S = 10.0  # for a client to send its request, or to read something
+_MAX_REQUEST_BYTES = 64 * 1024
+_CLOSE_TIMEOUT_S = 1.0  # for readers to receive the last events
 _encode = msgspec.json.Encoder().encode
 
 
-class Look(msgspec.Struct, frozen=True):
-    """What a reader wants: the events of a pattern, the counters, or to say that there is a dashboard now."""
+class SocketRequest(msgspec.Struct, frozen=True):
+    """What a client asks for: the events of a pattern, or the counters. `dashboard` says that a dashboard has started."""
 
     do: Literal["tail", "stats", "dashboard"]
     pattern: str = "**"
     relayed: bool = False
-    """Also events that came from other processes."""
+    """Whether to include events that came from other processes."""
 
 
 class EventSocket:
-    """Open from the start until `close`."""
+    """Serves the events of this process until `close`."""
 
     def __init__(
         self,
@@ -65,9 +63,7 @@ class EventSocket:
         self._path = folder / f"{_PREFIX}{os.getpid()}{_SUFFIX}"
         self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._path.unlink(
-                missing_ok=True
-            )  # of a process that had this number before
+            self._path.unlink(missing_ok=True)  # of a process that had this id before
             with address(self._path) as place:
                 self._server.bind(place)
             self._path.chmod(0o600)
@@ -80,7 +76,7 @@ class EventSocket:
         _greet_lookouts(folder)
 
     def close(self) -> None:
-        """Lets everybody who looks go. Idempotent."""
+        """Closes the socket and its readers. Idempotent."""
         self._is_closed = True
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)  # wakes the thread
@@ -90,7 +86,7 @@ class EventSocket:
         readers = dict(self._readers)
         for reader in readers:
             reader.finish()
-        deadline = time.monotonic() + _LAST
+        deadline = time.monotonic() + _CLOSE_TIMEOUT_S
         for thread in readers.values():
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -118,8 +114,8 @@ class EventSocket:
     def _answer(self, peer: socket.socket) -> None:
         with peer:
             try:
-                peer.settimeout(_PATIENCE)
-                look = msgspec.json.decode(read_line(peer), type=Look)
+                peer.settimeout(_IO_TIMEOUT_S)
+                look = msgspec.json.decode(read_line(peer), type=SocketRequest)
                 if look.do == "dashboard":
                     self._on_dashboard()
                 elif look.do == "stats":
@@ -129,7 +125,7 @@ class EventSocket:
             except (OSError, msgspec.MsgspecError, ValueError) as error:
                 log.debug("somebody who looked at the events is gone: %s", error)
 
-    def _tail(self, peer: socket.socket, look: Look) -> None:
+    def _tail(self, peer: socket.socket, look: SocketRequest) -> None:
         reader = _Reader(look)
         self._readers[reader] = threading.current_thread()
         handle = self._bus.subscribe(look.pattern, reader.put)
@@ -143,9 +139,9 @@ class EventSocket:
 
 
 class _Reader:
-    """Events on their way to one who looks."""
+    """The queue of one reader."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: SocketRequest) -> None:
         self._look = look
         self._queue: deque[Mapping[str, Any]] = deque()
         self._lock = threading.RLock()
@@ -160,7 +156,7 @@ class _Reader:
             return
         with self._lock:
             self._queue.append(event)
-            if len(self._queue) > _WAITING:
+            if len(self._queue) > _MAX_QUEUED_EVENTS:
                 self._queue.popleft()
                 self._missing += 1
         self._news.set()
@@ -170,12 +166,12 @@ class _Reader:
         self._news.set()
 
     def lines(self) -> Iterator[bytes]:
-        """What to send, with an empty line now and then, by which a reader that is gone is noticed."""
+        """The lines to send, with an empty line now and then, which detects a reader that is gone."""
         over = False
         while not over:
             if not self._is_over:
-                self._news.wait(_PATIENCE)
-            over = self._is_over  # looked at before the queue, so that what came before the end is still told
+                self._news.wait(_IO_TIMEOUT_S)
+            over = self._is_over  # read before the queue, so that no event is lost
             self._news.clear()
             with self._lock:
                 events, missing = list(self._queue), self._missing
@@ -196,13 +192,13 @@ class _Reader:
             )
 
 
-def windows(folder: Path) -> list[Path]:
-    """The windows of the processes that run."""
+def event_sockets(folder: Path) -> list[Path]:
+    """The event sockets of the running processes."""
     return _sockets(folder, _PREFIX)
 
 
-def lookout(folder: Path) -> socket.socket:
-    """A socket to which every process that begins from now on says hello. It waits until it is let go."""
+def new_process_socket(folder: Path) -> socket.socket:
+    """A socket that each new process connects to when it starts. The process waits until that connection is closed."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path = folder / f"{_LOOKOUT}{os.getpid()}{_SUFFIX}"
     path.unlink(missing_ok=True)
@@ -212,26 +208,26 @@ def lookout(folder: Path) -> socket.socket:
     return server
 
 
-def forget_lookout(folder: Path) -> None:
-    """Removes the lookout of this process."""
+def remove_new_process_socket(folder: Path) -> None:
+    """Removes the socket that `new_process_socket` made."""
     (folder / f"{_LOOKOUT}{os.getpid()}{_SUFFIX}").unlink(missing_ok=True)
 
 
 def _greet_lookouts(folder: Path) -> None:
-    """Lets those who wait for processes see this one from its first event on. Nobody waits: nothing is done."""
+    """Connects to those who wait for new processes, so that they can read this one from its first event on."""
     for path in _sockets(folder, _LOOKOUT):
         with (
             contextlib.suppress(OSError),
             socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer,
         ):
-            peer.settimeout(_GREETING)
+            peer.settimeout(_GREETING_TIMEOUT_S)
             with address(path) as place:
                 peer.connect(place)
             peer.recv(1)
 
 
 def _sockets(folder: Path, prefix: str) -> list[Path]:
-    """Sockets of processes that run. What processes left that are no more is removed."""
+    """The sockets of running processes. Those of dead processes are removed."""
     found: list[Path] = []
     for path in sorted(folder.glob(f"{prefix}*{_SUFFIX}")):
         number = path.name.removeprefix(prefix).removesuffix(_SUFFIX)
@@ -246,10 +242,10 @@ def _sockets(folder: Path, prefix: str) -> list[Path]:
     return found
 
 
-def look_into(
-    path: Path, look: Look, patience: float | None = _PATIENCE
+def send_request(
+    path: Path, look: SocketRequest, patience: float | None = _IO_TIMEOUT_S
 ) -> socket.socket:
-    """A connection on which the answer comes. Raises OSError."""
+    """Sends a request. Returns the connection on which the answer comes. Raises OSError."""
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         peer.settimeout(patience)
@@ -263,16 +259,16 @@ def look_into(
 
 
 def tell_of_dashboard(folder: Path) -> None:
-    """Lets every process that runs know that there is a dashboard now."""
-    for path in windows(folder):
+    """Tells every running process that a dashboard has started."""
+    for path in event_sockets(folder):
         with contextlib.suppress(OSError):
-            look_into(path, Look("dashboard"), 1.0).close()
+            send_request(path, SocketRequest("dashboard"), 1.0).close()
 
 
 @contextlib.contextmanager
 def address(path: Path) -> Iterator[str]:
-    """A name by which a socket can be reached: its path, or a short one by way of its folder."""
-    if len(os.fsencode(path)) <= _LONGEST:
+    """An address for a socket: its path, or a shorter one through a handle on its folder."""
+    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
         yield str(path)
         return
     handle = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -283,11 +279,11 @@ def address(path: Path) -> Iterator[str]:
 
 
 def read_line(peer: socket.socket) -> bytes:
-    """One line, which comes alone. Raises ValueError for one that has no end."""
+    """Reads one line. Raises ValueError if it has no end."""
     line = b""
     while not line.endswith(b"\n"):
         data = peer.recv(4096)
-        if not data or len(line) > _MOST:
-            raise ValueError("no whole line came")
+        if not data or len(line) > _MAX_REQUEST_BYTES:
+            raise ValueError("the line has no end")
         line += data
     return line

@@ -1,4 +1,4 @@
-"""What processes left behind that are no more: their spools, which another process takes over and sends."""
+"""Spools of processes that are gone. Another process takes them over and sends them."""
 
 import contextlib
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hermes.bridge.outbox import Outbox, numbered
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind
 
-_MOST = 16  # spools of others that are open at once
+_MAX_OPEN_SPOOLS = 16
 
 
 class _Left(NamedTuple):
@@ -14,15 +14,15 @@ class _Left(NamedTuple):
     spool: Spool
 
 
-class Heirs:
-    """The spools that this process has taken over, by publisher."""
+class OrphanSpools:
+    """The spools that this process took over, by publisher."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._left: dict[str, _Left] = {}
         self._more = False
         self.torn = 0
-        """Records of others that were found damaged."""
+        """How many of their records were damaged."""
 
     @property
     def publishers(self) -> list[str]:
@@ -33,20 +33,20 @@ class Heirs:
         return sum(left.spool.acked for left in self._left.values())
 
     def adopt(self) -> None:
-        """Takes over what is there, some at a time."""
+        """Takes over spools, a few at a time."""
         own, self._more = self._outbox.spool.folder, False
         for folder in left_behind(self._outbox.place):
             epoch, _, publisher = folder.name.partition("-")
             if folder == own or publisher in self._left or not epoch.isdecimal():
                 continue
-            if len(self._left) >= _MOST:
+            if len(self._left) >= _MAX_OPEN_SPOOLS:
                 self._more = True
                 return
             with contextlib.suppress(SpoolTaken, OSError):
                 self._inherit(publisher, int(epoch), Spool(folder))
 
     def frames(self, room: int) -> list[bytes]:
-        """What of theirs is sent next, about `room` bytes."""
+        """The frames to send next, about `room` bytes."""
         if self._more and not self._left:
             self.adopt()
         for publisher, (epoch, spool) in self._left.items():
@@ -62,7 +62,7 @@ class Heirs:
             left.spool.rewind()
 
     def ack(self, publisher: str, epoch: int, number: int) -> None:
-        """So much has arrived of what a publisher left; one of whom nothing is left is forgotten."""
+        """Acknowledges the records of a publisher. A spool that is empty then is dropped."""
         left = self._left.get(publisher)
         if left is None or left.epoch != epoch:
             return
@@ -72,7 +72,7 @@ class Heirs:
             del self._left[publisher]
 
     def close(self) -> None:
-        """Lets go of them. What waits stays."""
+        """Closes the spools. Records that wait stay on disk."""
         for left in self._left.values():
             left.spool.close()
 

@@ -1,6 +1,6 @@
-"""What waits to be sent to a dashboard: durable events in a spool, transient ones in memory, in the order of birth.
+"""Events that wait to be sent to a dashboard, in order: durable ones in a spool, transient ones in memory.
 
-`put` is what a publisher pays for. Everything else happens in the bridge's own thread.
+Publishers call only `put`. Everything else happens in the bridge's thread.
 """
 
 import logging
@@ -24,15 +24,15 @@ from hermes.schema.events import Gap
 
 log = logging.getLogger("hermes.bridge")
 
-MAX_TRANSIENT = 1024
-_LARGEST = 700 * 1024  # bytes of an event; a dashboard takes messages of 1 MiB
+MAX_TRANSIENT_EVENTS = 1024
+_MAX_EVENT_BYTES = 700 * 1024  # a dashboard accepts messages of 1 MiB
 _SHORTEST = (
     16 * 1024
 )  # characters that are left of a text in an event that is too large
-_READ = 128 * 1024  # bytes read from the spool at once
-_ROW = 128  # transient events that are encoded at once
-_HEADS = 1000  # topics whose beginning is remembered
-_SPOOLED = "gateway."  # what hooks are told of is no row of a log, so a bridge keeps it
+_READ_BYTES = 128 * 1024  # from the spool at once
+_MAX_ENCODED_EVENTS = 128  # at once
+_MAX_TOPICS = 1000  # whose frame head is kept
+_SPOOLED = "gateway."  # events for hooks are in no log, so they are spooled
 
 _born = itemgetter(0)
 _encode = msgspec.json.Encoder().encode
@@ -45,7 +45,7 @@ _SENSITIVE = {
 
 
 class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
-    """A transient event as it is sent."""
+    """The frame of a transient event."""
 
     relay: bool
     topic: str
@@ -60,7 +60,7 @@ class Outbox:
         place: Path,
         *,
         hide: bool = False,
-        most: int = MAX_TRANSIENT,
+        most: int = MAX_TRANSIENT_EVENTS,
         most_kept: int = MAX_RECORDS,
     ) -> None:
         self.place = place
@@ -91,16 +91,16 @@ class Outbox:
         self._large_behind = 0  # the record after which they were born
         self._read = 0  # number of the last record that was read from the spool
         self.heard = 0
-        """Transient events that were born here."""
+        """How many transient events were published here."""
         self.dropped = 0
-        """Transient events that never arrived: the queue was full, or the connection broke."""
+        """How many of them never arrived: the queue was full, or the connection broke."""
         self.sent = 0
-        """Frames without a number of their own that were sent: transient events, and gaps among them."""
+        """How many frames without a number were sent: transient events, and gaps between them."""
         self.cut = 0
-        """Events that were too large to be sent whole."""
+        """How many events were too large to be sent whole."""
 
     def put(self, event: Mapping[str, Any]) -> None:
-        """Takes an event in."""
+        """Adds an event. Called in the publisher's thread."""
         topic = event.get(
             "type"
         )  # a kind of dict answers that quicker than event["type"]
@@ -116,7 +116,7 @@ class Outbox:
                 self.dropped += 1
 
     def rewind(self, arrived: int) -> None:
-        """After a reconnect: goes on behind what was acknowledged. Of what was `sent`, so many got through."""
+        """After a reconnect, continues behind what was acknowledged. So many of the `sent` frames have arrived."""
         self.spool.rewind()
         self._ahead.clear()
         self._read = self.spool.acked
@@ -129,17 +129,17 @@ class Outbox:
             self._gaps.clear()
 
     def settle(self, arrived: int) -> None:
-        """So many of what was `sent` have arrived; of these nothing more needs to be known."""
+        """So many of the `sent` frames have arrived, and need not be remembered."""
         while self._gaps and self._gaps[0][0] <= arrived:
             self._gaps.popleft()
 
     def lose(self, count: int) -> None:
-        """So many events of others are missing: a gap says so."""
+        """Adds a gap for events of another process that are missing."""
         with self._lock:
             self._missing += count
 
     def forfeit(self) -> None:
-        """Counts as dropped what will not be sent any more."""
+        """Counts the events that will never be sent as dropped."""
         with self._lock:
             self.dropped += len(self._passing) + len(self._large)
             self._passing.clear()
@@ -147,7 +147,7 @@ class Outbox:
 
     @property
     def is_filling(self) -> bool:
-        """Whether so many transient events wait that some may soon be dropped."""
+        """Whether the queue is so full that events may soon be dropped."""
         return len(self._passing) * 4 > self._most * 3
 
     @property
@@ -162,8 +162,7 @@ class Outbox:
         )
 
     def batch(self, room: int) -> list[bytes]:
-        """The next frames, about `room` bytes of them; none when nothing waits. What is one here may be a row of them,
-        with commas between them."""
+        """The next frames, about `room` bytes; none when nothing waits. One of them may hold several, separated by commas."""
         frames: list[bytes] = []
         size, first = 0, self.sent
         with self._lock:
@@ -184,7 +183,7 @@ class Outbox:
         return frames
 
     def _count(self, frames: list[bytes], row: tuple[int, bytes], first: int) -> None:
-        """Adds frames without a number; before the first one stands where the dashboard begins to count."""
+        """Adds frames without a number. Before the first one comes the number at which the dashboard begins to count."""
         if self.sent == first:
             frames.append(
                 numbered(b"", f"{self.publisher}.transient", self.epoch, first + 1)
@@ -193,7 +192,7 @@ class Outbox:
         frames.append(row[1])
 
     def _next_row(self) -> tuple[int, bytes] | None:
-        """The next transient events, as many as go together, and how many these are."""
+        """The next transient events that fit together, and their number."""
         while not self._large:
             events = self._next_passing()
             if not events:
@@ -201,7 +200,7 @@ class Outbox:
             if self._hide:
                 events = [_shown(event) for event in events]
             row = _encoded(events)
-            if 0 < len(row) <= _LARGEST:
+            if 0 < len(row) <= _MAX_EVENT_BYTES:
                 return len(events), row
             self._render_each(events)
         return (1, self._large.popleft()) if self._read >= self._large_behind else None
@@ -214,18 +213,21 @@ class Outbox:
         )
 
     def _next_passing(self) -> list[Mapping[str, Any]]:
-        """The next transient events, up to where a durable one was born."""
+        """The next transient events, up to the next durable one."""
         with self._lock:
             passing = self._passing
             count = bisect_right(
-                passing, self._read, hi=min(len(passing), _ROW), key=_born
+                passing,
+                self._read,
+                hi=min(len(passing), _MAX_ENCODED_EVENTS),
+                key=_born,
             )
             return [passing.popleft()[1] for _ in range(count)]
 
     def _next_durable(self) -> tuple[int, bytes] | None:
-        """The next record, unless a transient event was born before it."""
+        """The next record, unless a transient event comes before it."""
         if not self._ahead:
-            self._ahead.extend(self.spool.read(_READ))
+            self._ahead.extend(self.spool.read(_READ_BYTES))
         if not self._ahead:
             return None
         with self._lock:
@@ -239,11 +241,11 @@ class Outbox:
         return self._ahead.popleft()
 
     def _rendered(self, topic: str, event: Mapping[str, Any]) -> bytes:
-        """An event as a frame without its end."""
+        """The beginning of an event's frame."""
         if self._hide:
             event = _shown(event)
         data = self.encoder.encode(event)
-        if len(data) > _LARGEST:
+        if len(data) > _MAX_EVENT_BYTES:
             self.cut += 1
             data = self.encoder.encode(self._shortened(event))
         head = self._heads.get(topic)
@@ -251,12 +253,12 @@ class Outbox:
             head = b'{"_bus_relay":true,"topic":%s,"envelope":' % self.encoder.encode(
                 topic
             )
-            if len(self._heads) < _HEADS:
+            if len(self._heads) < _MAX_TOPICS:
                 self._heads[topic] = head
         return head + data
 
     def _shortened(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The event with long texts cut and other long values left out. `cut` names those fields."""
+        """The event with long texts cut and other long values removed. The field `cut` names them."""
         short: dict[str, Any] = {}
         cut: list[str] = []
         for name, value in event.items():
@@ -270,7 +272,7 @@ class Outbox:
 
 
 def _encoded(events: list[Mapping[str, Any]]) -> bytes:
-    """The frames joined by commas; empty if one of the events is not JSON and has to be encoded by itself."""
+    """The frames joined by commas; empty if one of the events is not JSON and must be encoded by itself."""
     if any(type(event) is Unencodable for event in events):
         return b""
     try:
@@ -291,7 +293,7 @@ def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:
-    """A record of a spool as a frame, or a number alone."""
+    """A record of a spool as a frame, or its number alone."""
     head = data + b"," if data else b"{"
     return b'%s"publisher":"%s","epoch":%d,"seq":%d}' % (
         head,

@@ -1,11 +1,11 @@
-"""What the ways out of a process need of the bus."""
+"""What the exporters need of the bus."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 
 class EventSource(Protocol):
-    """Lets events be heard."""
+    """The part of the bus that delivers events."""
 
     def subscribe(self, pattern: str, callback: Callable[[Any], Any], /) -> Any: ...
 

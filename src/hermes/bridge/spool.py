@@ -1,7 +1,7 @@
-"""A spool: records on disk that wait until somebody has acknowledged them, in order, each with a number and a checksum.
+"""A spool: records on disk, in order, that wait to be acknowledged. Each has a number and a checksum.
 
-A spool belongs to one process, which holds its lock. What a process left behind can be taken over by another. A record
-is in the kernel's hands when `add` returns: it survives the process, not the machine.
+A spool belongs to one process, which holds its lock. After that process is gone, another can take it over. When `add`
+returns, the record survives the process, but not a power cut.
 """
 
 import contextlib
@@ -23,16 +23,18 @@ log = logging.getLogger("hermes.bridge")
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_RECORDS = 100_000
-SEGMENT = 4 * 1024 * 1024
-_TIDY = 64 * 1024  # bytes of acknowledged records that may stay in the last segment
+MAX_SEGMENT_BYTES = 4 * 1024 * 1024
+_MAX_ACKED_BYTES = (
+    64 * 1024
+)  # of acknowledged records that may stay in the last segment
 _HEAD = struct.Struct("<IIQ")  # length, checksum, number
 _MARK = struct.Struct("<QI")  # what was acknowledged, checksum
 _LOCK = "lock"
-_LEFT = 200  # spools that processes may leave behind in one place
+_MAX_ORPHANS = 200
 
 
 class Spool:
-    """Records in segments of a folder. `add` may be called from any thread, everything else from one."""
+    """A folder of segments of records. `add` may be called from any thread, the rest from one thread."""
 
     def __init__(
         self,
@@ -62,18 +64,20 @@ class Spool:
         self.last = 0
         self.acked = 0
         self.dropped = 0
-        """Records that were refused because the spool was full, or the disk."""
+        """How many records were refused because the spool or the disk was full."""
         self.torn = 0
-        """Records that were found damaged."""
+        """How many records were damaged."""
         self._failing = False
         self._file_lock = _take_lock(folder)
         self._recover()
 
     def add(self, data: bytes) -> None:
-        """Writes a record, or counts that there is no room for it; then a gap record stands in its place later."""
+        """Writes a record. If there is no room, counts it; a gap record takes its place later."""
         with self._lock:
             self._waiting.append(data)
-            if self._writing:  # below us on the stack, somebody is in the middle of it
+            if (
+                self._writing
+            ):  # this thread is in the middle of a write, further up the stack
                 return
             self._writing = True
             try:
@@ -83,7 +87,7 @@ class Spool:
                 self._writing = False
 
     def read(self, most: int) -> list[tuple[int, bytes]]:
-        """The next records in order, about `most` bytes of them; nothing when all were read. `rewind` begins anew."""
+        """The next records in order, about `most` bytes; empty when all were read. `rewind` starts again."""
         records: list[tuple[int, bytes]] = []
         taken = 0
         while taken < most:
@@ -98,7 +102,7 @@ class Spool:
             content = _pread(
                 self._path(segment),
                 offset,
-                min(size - offset, max(most - taken, _TIDY)),
+                min(size - offset, max(most - taken, _MAX_ACKED_BYTES)),
             )
             end = 0
             for number, data, behind in _records(content):
@@ -121,7 +125,7 @@ class Spool:
             self._place = (min(self._sizes), 0)
 
     def ack(self, number: int) -> None:
-        """Everything up to there has arrived, and need not be kept."""
+        """Acknowledges the records up to a number. They are deleted."""
         with self._lock:
             if number <= self.acked:
                 return
@@ -136,7 +140,7 @@ class Spool:
                     break
                 self._remove(segment)
             if self.acked == self.last and self._sizes[self._segment] > min(
-                _TIDY, self._max_bytes // 4
+                _MAX_ACKED_BYTES, self._max_bytes // 4
             ):
                 os.ftruncate(self._handle, 0)
                 self._resize(self._segment, 0)
@@ -144,11 +148,11 @@ class Spool:
 
     @property
     def waiting(self) -> int:
-        """How many records were not acknowledged yet."""
+        """How many records are not acknowledged yet."""
         return self.last - self.acked
 
     def close(self) -> None:
-        """Lets go of the spool. Without a record that waits nothing is left of it. Idempotent."""
+        """Closes the spool, and removes it if no record waits. Idempotent."""
         with self._lock:
             if self._file_lock.fd < 0:
                 return
@@ -182,13 +186,13 @@ class Spool:
         number, size = self.last + 1, self._sizes[self._segment]
         record = _HEAD.pack(len(data), _checksum(number, data), number) + data
         try:
-            if size >= SEGMENT:
+            if size >= MAX_SEGMENT_BYTES:
                 self._begin(number)
                 size = 0
             written = os.write(self._handle, record)
         except OSError as error:
             if not self._failing:  # once, until it works again
-                log.error("events can't be kept: %s (%s)", self.folder, error)  # noqa: TRY400 - no more to say
+                log.error("events can't be saved: %s (%s)", self.folder, error)  # noqa: TRY400 - no more to say
             self._failing = True
             return False
         if written != len(record):  # the disk is full: half a record goes again
@@ -207,7 +211,7 @@ class Spool:
         self._sizes[number] = 0
 
     def _recover(self) -> None:
-        """Takes in what is in the folder, up to the first damage of each segment."""
+        """Reads the folder, up to the first damaged record of each segment."""
         self.acked = _marked(os.pread(self._file_lock.fd, _MARK.size, 0))
         expected = self.acked + 1 if self.acked else 0
         damaged = 0
@@ -227,13 +231,13 @@ class Spool:
                 log.warning(
                     "%d bytes of %s were damaged and are left out", damaged, path
                 )
-        self.torn += bool(damaged)  # behind it nothing says how many there were
+        self.torn += bool(damaged)  # how many records follow is unknown
         self.last = max(0, expected - 1)
         self.size = sum(self._sizes.values())
         if (
             not self._sizes
             or max(self._sizes) > self.last
-            or self._sizes[max(self._sizes)] >= SEGMENT
+            or self._sizes[max(self._sizes)] >= MAX_SEGMENT_BYTES
         ):
             self._begin(self.last + 1)
         else:
@@ -275,7 +279,7 @@ class Spool:
 
 
 def left_behind(place: Path) -> Iterator[Path]:
-    """Folders of spools in `place`, whoever owns them, the oldest first."""
+    """The spool folders in `place`, oldest first."""
     with contextlib.suppress(FileNotFoundError):
         yield from sorted(
             (folder for folder in place.iterdir() if (folder / _LOCK).exists()),
@@ -283,8 +287,8 @@ def left_behind(place: Path) -> Iterator[Path]:
         )
 
 
-def thin_out(place: Path, most: int = _LEFT) -> int:
-    """Removes the oldest spools that were left behind, if there are too many; says how many records that cost."""
+def thin_out(place: Path, most: int = _MAX_ORPHANS) -> int:
+    """Removes the oldest orphaned spools if there are too many. Returns how many records were lost."""
     try:
         if sum(1 for _ in place.iterdir()) <= most:
             return 0
@@ -303,7 +307,7 @@ def thin_out(place: Path, most: int = _LEFT) -> int:
 
 
 class SpoolTaken(HermesError):
-    """Another process has the spool."""
+    """Another process owns the spool."""
 
 
 def _take_lock(folder: Path) -> FileLock:
@@ -316,7 +320,7 @@ def _take_lock(folder: Path) -> FileLock:
 
 
 def _records(content: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Number, content and end of each record, up to the first that is not whole."""
+    """The number, content and end of each record, up to the first damaged one."""
     offset = 0
     while offset + _HEAD.size <= len(content):
         length, checksum, number = _HEAD.unpack_from(content, offset)
@@ -332,7 +336,7 @@ def _mark(number: int) -> bytes:
 
 
 def _marked(data: bytes) -> int:
-    """What a mark says was acknowledged; 0 when it can't be trusted: then everything is sent again."""
+    """The number in an acknowledgement mark; 0 if the mark is damaged, and then everything is sent again."""
     number = _MARK.unpack(data)[0] if len(data) == _MARK.size else 0
     return number if data == _mark(number) else 0
 

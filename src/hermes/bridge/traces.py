@@ -1,7 +1,7 @@
-"""Traces for OpenTelemetry: each turn a trace, with a span for each model call and each tool, made from events.
+"""Traces for OpenTelemetry: one trace per turn, with a span for each model call and tool call.
 
-Attributes follow the conventions for generative AI. What was said is left out, unless the user wants it in. Everything
-happens in a thread of its own, where the libraries are loaded too.
+Attributes follow the conventions for generative AI. Message text is left out unless the user asks for it. Everything,
+including loading the libraries, happens in a thread of its own.
 """
 
 import logging
@@ -32,9 +32,9 @@ _TOPICS = (
     "session.created", "agent.turn.*", "agent.message.user", "agent.message.assistant", "agent.tool.started",
     "agent.tool.finished", "agent.model.retried", "agent.approval.*",
 )  # fmt: skip
-_KNOCK = 0.5  # seconds to see whether somebody is there
-_WAITING = 10_000  # events that wait for the thread
-_TURNS = 1000  # sessions at work that are followed at once
+_PROBE_TIMEOUT_S = 0.5  # to see whether the collector answers
+_MAX_QUEUED_EVENTS = 10_000
+_MAX_SESSIONS = 1000  # that are followed at once
 _USAGE = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
@@ -47,7 +47,7 @@ _FINE = frozenset(("done", "interrupted"))
 
 
 class TraceStats(msgspec.Struct):
-    """What became of the events that traces are made of."""
+    """Counts the events that traces are made of."""
 
     endpoint: str
     spans: int = 0
@@ -56,7 +56,7 @@ class TraceStats(msgspec.Struct):
 
 
 class _Turn:
-    """A turn that runs."""
+    """A running turn."""
 
     def __init__(self, span: "Span", since: float) -> None:
         self.span = span
@@ -65,7 +65,7 @@ class _Turn:
 
 
 class TraceExport:
-    """Follows the turns of this process. `secret` gives the secrets that headers name."""
+    """Exports the turns of this process. `secret` returns the value of a secret that a header names."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class TraceExport:
         self._thread.start()
 
     def stop(self, grace: float = 5.0) -> None:
-        """Sends what is there, if that is quickly done."""
+        """Stops. Sends what waits if there is time."""
         for handle in self._handles:
             self._bus.unsubscribe(handle)
         self._queue.put(None)
@@ -97,7 +97,7 @@ class TraceExport:
         """Runs in the publisher's thread."""
         if is_foreign(event):
             return
-        if self._queue.qsize() >= _WAITING:
+        if self._queue.qsize() >= _MAX_QUEUED_EVENTS:
             self.stats.dropped += 1
         else:
             self._queue.put(event)
@@ -118,14 +118,10 @@ class TraceExport:
         while (event := self._queue.get()) is not None:
             try:
                 spans.take(event)
-            except (
-                Exception
-            ):  # an event subscriber: what one event does wrong costs no other
+            except Exception:  # one bad event must not stop the others
                 log.exception("no span was made of %s", event.get("type"))
             self.stats.spans = spans.count
-        if (
-            self._is_there()
-        ):  # otherwise the libraries would try for long, and a command has to end
+        if self._is_there():  # otherwise the libraries would retry for long, and delay the end of a command
             provider.shutdown()
         else:
             log.warning(
@@ -137,7 +133,9 @@ class TraceExport:
         place = urlsplit(self._settings.endpoint)
         try:
             port = place.port or (443 if place.scheme == "https" else 80)
-            with socket.create_connection((place.hostname or "", port), timeout=_KNOCK):
+            with socket.create_connection(
+                (place.hostname or "", port), timeout=_PROBE_TIMEOUT_S
+            ):
                 return True
         except (OSError, ValueError):
             return False
@@ -183,7 +181,7 @@ class TraceExport:
 
 
 class _Spans:
-    """Makes spans of events, in the order they come."""
+    """Turns events into spans."""
 
     def __init__(self, tracer: "Tracer", *, contents: bool) -> None:
         from opentelemetry import trace
@@ -192,7 +190,7 @@ class _Spans:
         self._tracer = tracer
         self._contents = contents
         self._turns: RecentDict[str, _Turn] = RecentDict(
-            _TURNS, lambda _, turn: turn.span.end()
+            _MAX_SESSIONS, lambda _, turn: turn.span.end()
         )
         self._parents: dict[str, str] = {}
         self._said: dict[str, str] = {}
@@ -258,7 +256,7 @@ class _Spans:
         self._turns[session] = _Turn(span, event["ts"])
 
     def _parent_of(self, session: str) -> "Span | None":
-        """The call that a child works for."""
+        """The call that a child session works for."""
         turn = self._turns.get(self._parents.get(session, ""))
         if turn is None:
             return None
@@ -374,7 +372,7 @@ def _ns(event: Mapping[str, Any]) -> int:
 
 
 class _Forward(logging.Handler):
-    """Sends what the libraries say to the log of Hermes, and not to the terminal."""
+    """Sends the libraries' log messages to the log of Hermes instead of the terminal."""
 
     # pyrefly: ignore[missing-override-decorator]
     def emit(self, record: logging.LogRecord) -> None:

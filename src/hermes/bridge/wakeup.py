@@ -1,12 +1,12 @@
-"""A bell: wakes a thread that waits for a connection."""
+"""Wakes a thread that waits for a connection."""
 
 import contextlib
 import os
 import select
 
 
-class Bell:
-    """Any thread may ring it; one thread waits."""
+class Wakeup:
+    """One thread waits; any thread may wake it."""
 
     def __init__(self) -> None:
         self._heard, self._rung = os.pipe()
@@ -15,11 +15,11 @@ class Bell:
 
     def ring(self) -> None:
         """Ends a wait, or the next one."""
-        with contextlib.suppress(OSError):  # full: it is awake
+        with contextlib.suppress(OSError):  # full: the thread is awake already
             os.write(self._rung, b"!")
 
     def wait(self, handle: int, also_write: bool, seconds: float) -> bool:
-        """Waits for a connection, or to be woken; True when the connection has something."""
+        """Waits for a connection or a wake-up. Returns whether the connection is ready."""
         poll = select.poll()
         poll.register(handle, select.POLLIN | (select.POLLOUT if also_write else 0))
         poll.register(self._heard, select.POLLIN)

@@ -1,7 +1,7 @@
-"""Outgoing webhooks: events of a pattern, each in a signed request to an address of the user's choice.
+"""Outgoing webhooks: each event of a pattern is sent in a signed request to an address of the user's choice.
 
-Requests are signed as the Standard Webhooks specification has it. An event waits in a spool until it was taken, in
-order; an address that is down for long costs room on the disk, and nothing that anybody would feel.
+Requests are signed according to the Standard Webhooks specification. Events wait in a spool, in order, until the
+address has accepted them, so an address that is down costs only disk space.
 """
 
 import base64
@@ -33,10 +33,10 @@ from hermes.settings.sections import WebhookSettings
 log = logging.getLogger("hermes.webhooks")
 
 _FIRST_DELAY_S, _MAX_DELAY_S = 1.0, 60.0
-_LONGEST = 300.0  # seconds that an address may ask us to wait
-_REFUSALS = 5  # how often an address may refuse an event before the next one is tried
-_READ = 64 * 1024
-_PASSING = frozenset((408, 425, 429))  # refusals that pass
+_MAX_RETRY_AFTER_S = 300.0
+_MAX_REFUSALS = 5  # of one event, before the next one is tried
+_READ_BYTES = 64 * 1024
+_PASSING_STATUSES = frozenset((408, 425, 429))  # worth another attempt
 _SENSITIVE = {
     topic: frozenset(kind.sensitive)
     for topic, kind in CATALOGUE.items()
@@ -47,7 +47,7 @@ State = Literal["idle", "sending", "failing", "gone", "no secret"]
 
 
 class WebhookStats(msgspec.Struct, frozen=True):
-    """What became of the events of one webhook in this process."""
+    """Counts the events of one webhook in this process."""
 
     name: str
     url: str
@@ -56,11 +56,11 @@ class WebhookStats(msgspec.Struct, frozen=True):
     waiting: int
     attempts: int
     refused: int
-    """Events that the address would not have."""
+    """Events that the address rejected."""
     dropped: int
     """Events for which there was no room."""
     replaced: int
-    """Values that JSON can't hold, and that were sent as strings."""
+    """Values that JSON can't hold and that were sent as strings."""
 
 
 class _Answer(NamedTuple):
@@ -69,7 +69,7 @@ class _Answer(NamedTuple):
 
 
 class WebhookSender:
-    """One webhook of one process. `key` is what its requests are signed with."""
+    """One webhook of one process. `key` signs its requests."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class WebhookSender:
         self._contents = webhook.contents and is_private(webhook.url)
         if webhook.contents and not self._contents:
             log.warning(
-                "others could listen in on the way to the webhook %s: private fields are left out",
+                "the connection to the webhook %s is not encrypted: private fields are left out",
                 name,
             )
         self._key = key
@@ -118,7 +118,7 @@ class WebhookSender:
         )  # fmt: skip
 
     def stop(self, grace: float = 3.0) -> None:
-        """Hears nothing more, and gives what waits a moment. The rest is sent by the next process."""
+        """Stops. Sends what waits if there is time; the next process sends the rest."""
         for handle in self._handles:
             self._bus.unsubscribe(handle)
         self._deadline = time.monotonic() + (
@@ -133,7 +133,7 @@ class WebhookSender:
 
     def _hear(self, event: Mapping[str, Any]) -> None:
         """Runs in the publisher's thread."""
-        if event is self._last or is_foreign(event):  # two of its patterns may fit
+        if event is self._last or is_foreign(event):  # two of its patterns may match
             return
         self._last = event
         if self._state == "gone":
@@ -193,7 +193,7 @@ class WebhookSender:
         )
 
     def _empty(self, spool: Spool) -> None:
-        while not self._is_over() and (records := spool.read(_READ)):
+        while not self._is_over() and (records := spool.read(_READ_BYTES)):
             for number, record in records:
                 if not self._settle(record):
                     spool.rewind()
@@ -201,7 +201,7 @@ class WebhookSender:
                 spool.ack(number)
 
     def _settle(self, record: bytes) -> bool:
-        """Sends a record until it is taken or refused for good; False when it has to be kept."""
+        """Sends a record until it is accepted or finally rejected. Returns False if it must be kept."""
         self._backoff.reset()
         refusals = 0
         while not self._is_over():
@@ -219,10 +219,12 @@ class WebhookSender:
                 self._state = "gone"
                 return False
             self._state = "failing"
-            refusals += 300 <= answer.status < 500 and answer.status not in _PASSING
-            if refusals >= _REFUSALS:
+            refusals += (
+                300 <= answer.status < 500 and answer.status not in _PASSING_STATUSES
+            )
+            if refusals >= _MAX_REFUSALS:
                 log.error(
-                    "the webhook %s would not have an event (%d); it is left out",
+                    "the webhook %s rejected an event (%d); the event is skipped",
                     self._name,
                     answer.status,
                 )
@@ -234,7 +236,7 @@ class WebhookSender:
         return False
 
     def _post(self, record: bytes) -> _Answer:
-        """One attempt; status 0 when there was no answer."""
+        """Makes one attempt. The status is 0 when there was no answer."""
         self._attempts += 1
         place = urlsplit(self._webhook.url)
         path = (place.path or "/") + (f"?{place.query}" if place.query else "")
@@ -242,7 +244,7 @@ class WebhookSender:
             connection = self._connect()
             connection.request("POST", path, record, _signed(self._key, record))
             response = connection.getresponse()
-            response.read(_READ)
+            response.read(_READ_BYTES)
         except (OSError, HTTPException, ValueError) as error:
             log.debug("the webhook %s: %s", self._name, error)
             self._hang_up()
@@ -251,7 +253,8 @@ class WebhookSender:
             self._hang_up()
         wait = response.headers.get("retry-after", "0")
         return _Answer(
-            response.status, min(float(wait), _LONGEST) if wait.isdecimal() else 0.0
+            response.status,
+            min(float(wait), _MAX_RETRY_AFTER_S) if wait.isdecimal() else 0.0,
         )
 
     def _connect(self) -> HTTPConnection:
@@ -261,7 +264,7 @@ class WebhookSender:
             if place.scheme == "https":
                 import ssl
 
-                import truststore  # the system's certificates, wherever the system keeps them
+                import truststore  # the certificates of the system
 
                 context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
                 self._connection = HTTPSConnection(
@@ -278,7 +281,7 @@ class WebhookSender:
 
 
 def key_of(secret: str) -> bytes:
-    """The key in a secret: base64 behind `whsec_`, or any text."""
+    """The key of a secret: base64 after `whsec_`, or any text."""
     if secret.startswith("whsec_"):
         with contextlib.suppress(ValueError):
             return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
@@ -286,7 +289,7 @@ def key_of(secret: str) -> bytes:
 
 
 def _signed(key: bytes, record: bytes) -> dict[str, str]:
-    """Headers that prove who sent a record, and when."""
+    """The headers that prove who sent a record and when."""
     name, moment = msgspec.json.decode(record)["id"], str(int(time.time()))
     mark = hmac.digest(
         key, b".".join((name.encode(), moment.encode(), record)), hashlib.sha256

@@ -1,4 +1,4 @@
-"""A WebSocket to a dashboard, as a bridge needs it: it never blocks, and loads nothing that is not loaded anyway."""
+"""A WebSocket client for the bridge. It never blocks, and imports nothing that is not loaded anyway."""
 
 import base64
 import hashlib
@@ -14,20 +14,20 @@ from hermes.errors import HermesError
 
 _PATH = "/api/pub"  # of an address that names only the machine
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-_CONNECT = 10.0  # seconds for a connection and its handshake
-_TAKE = 64 * 1024  # bytes read at once
-_MOST = 1024 * 1024  # bytes of a message that comes in
+_CONNECT_TIMEOUT_S = 10.0  # for a connection and its handshake
+_READ_BYTES = 64 * 1024
+_MAX_MESSAGE_BYTES = 1024 * 1024  # of an incoming message
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
-_PIECE = 4096  # bytes that are masked at once
+_MASKED_BYTES = 4096  # at once
 _RETRY = (BlockingIOError, InterruptedError)
 
 
 class WireClosed(HermesError):
-    """The connection is over, or could not be made."""
+    """The connection is closed, or could not be made."""
 
 
 class WireRefused(WireClosed):
-    """The dashboard answered, and would not have it."""
+    """The dashboard rejected the connection."""
 
     def __init__(self, status: int, wait: float) -> None:
         super().__init__(f"the dashboard refused with {status}")
@@ -36,20 +36,20 @@ class WireRefused(WireClosed):
 
 
 class Target(NamedTuple):
-    """Where events go: a dashboard's `/api/pub`, and what lets us in."""
+    """The address of a dashboard's `/api/pub`, and the token for it."""
 
     url: str
     token: str
     cafile: str = ""
-    """Its own certificate, if it has one that nobody else vouches for."""
+    """The file of its certificate, if that is self-signed."""
 
 
 Wait: TypeAlias = Callable[[socket.socket, bool, float], None]
-"""Waits until a socket can be read, or also written. Raises WireClosed after some seconds, or when it is to stop."""
+"""Waits until a socket can be read, or also written. Raises WireClosed on a timeout, or when the bridge stops."""
 
 
 class Wire:
-    """One connection. Whoever uses it waits for its socket, and calls `receive` and `push` then."""
+    """One connection. Its user waits for the socket, then calls `receive` and `push`."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -58,7 +58,7 @@ class Wire:
         self._in = bytearray()
         self._parts = bytearray()
         self.received = 0
-        """Bytes that have come."""
+        """How many bytes were received."""
 
     @classmethod
     def open(cls, target: Target, channel: str, wait: Wait) -> Self:
@@ -66,7 +66,7 @@ class Wire:
         place = urlsplit(target.url)
         secure = place.scheme in {"wss", "https"}
         host = place.hostname or ""
-        deadline = time.monotonic() + _CONNECT
+        deadline = time.monotonic() + _CONNECT_TIMEOUT_S
         try:
             sock = _connect(host, place.port or (443 if secure else 80), wait, deadline)
         except (OSError, ValueError) as error:
@@ -95,12 +95,12 @@ class Wire:
         return not self._out
 
     def send(self, text: bytes) -> None:
-        """Begins to send a message; the one before must be on its way."""
+        """Begins to send a message. The previous one must be on its way."""
         self._queue(_TEXT, text)
         self.push()
 
     def push(self) -> None:
-        """Goes on sending. Raises WireClosed."""
+        """Continues sending. Raises WireClosed."""
         try:
             while self._out:
                 self._out = self._out[self._sock.send(self._out) :]
@@ -111,14 +111,14 @@ class Wire:
                 raise WireClosed(f"the connection broke ({error})") from error
 
     def receive(self) -> list[bytes]:
-        """The messages that have come. Raises WireClosed when the other side is gone."""
+        """The messages that have arrived. Raises WireClosed when the peer is gone."""
         self._fill()
         messages: list[bytes] = []
         for opcode, is_last, payload in self._frames():
             if opcode == _PING:
                 if (
-                    len(self._out) < _MOST
-                ):  # who sends pings and reads no answer gets none
+                    len(self._out) < _MAX_MESSAGE_BYTES
+                ):  # a peer that sends pings and reads no answer gets none
                     self._queue(_PONG, payload)
                     self.push()
             elif opcode == _CLOSE:
@@ -128,7 +128,7 @@ class Wire:
                 raise WireClosed(f"the dashboard closed the connection ({code})")
             elif opcode != _PONG:
                 self._parts += payload
-                if len(self._parts) > _MOST:
+                if len(self._parts) > _MAX_MESSAGE_BYTES:
                     raise WireClosed("the dashboard sent too much")
                 if is_last:
                     messages.append(bytes(self._parts))
@@ -136,7 +136,7 @@ class Wire:
         return messages
 
     def close(self) -> None:
-        """Says goodbye as far as that goes, and hangs up."""
+        """Sends a close frame if possible, and closes the connection."""
         try:
             if not self._out:
                 self._queue(_CLOSE, struct.pack(">H", 1000))
@@ -152,12 +152,12 @@ class Wire:
     def _fill(self) -> None:
         try:
             while True:
-                data = self._sock.recv(_TAKE)
+                data = self._sock.recv(_READ_BYTES)
                 if not data:
                     raise WireClosed("the dashboard is gone")
                 self._in += data
                 self.received += len(data)
-                if len(self._in) > _MOST:
+                if len(self._in) > _MAX_MESSAGE_BYTES:
                     raise WireClosed("the dashboard sent too much")
         except _RETRY:
             return
@@ -217,7 +217,7 @@ class Wire:
             hashlib.sha1(self._key + _GUID, usedforsecurity=False).digest()
         ).decode()
         if headers.get("sec-websocket-accept") != expected:
-            raise WireClosed("what answers there is no dashboard")
+            raise WireClosed("the server there is not a dashboard")
 
 
 def _frame(opcode: int, payload: bytes) -> bytes:
@@ -233,8 +233,8 @@ def _frame(opcode: int, payload: bytes) -> bytes:
 
 
 def _masked(payload: bytes, key: bytes) -> Iterator[bytes]:
-    """The payload in pieces: the mask of one serves for all, and small numbers stay in the processor's cache."""
-    size = min(_PIECE, len(payload) + 4 & -4)
+    """Masks the payload in pieces. One mask serves for all, and small pieces stay in the processor's cache."""
+    size = min(_MASKED_BYTES, len(payload) + 4 & -4)
     mask = int.from_bytes(key * (size // 4), "little")
     for start in range(0, len(payload), size):
         piece = payload[start : start + size]
@@ -271,7 +271,7 @@ def _secured(
     import ssl
 
     context = ssl.create_default_context(cafile=cafile or None)
-    if cafile:  # this very certificate, whatever name it has
+    if cafile:  # exactly this certificate, whatever name it has
         context.check_hostname = False
     secured = context.wrap_socket(
         sock, server_hostname=host, do_handshake_on_connect=False

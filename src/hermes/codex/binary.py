@@ -1,4 +1,4 @@
-"""The codex program: where it is, which version, and whether we know that version."""
+"""Finds the codex program, and checks its version."""
 
 import asyncio
 import platform
@@ -11,11 +11,12 @@ import msgspec
 
 from hermes.children.helper_programs import find_program, skipped_program
 from hermes.codex.failures import INSTALL, CodexGone
+from hermes.errors import os_reason
 
 OLDEST, NEWEST = (0, 130), (0, 166)
 """The versions that this package is tested with, and everything between them."""
-_ANSWER = 20.0  # seconds for a program that only prints something
-_MISUSE = 2  # the exit code for arguments that it does not know
+_RUN_TIMEOUT_S = 20.0  # seconds for a program that only prints something
+_USAGE_EXIT_CODE = 2  # the exit code for arguments that it does not know
 _TRIPLES = {
     ("Linux", "x86_64"): ("linux-x64", "x86_64-unknown-linux-musl"),
     ("Linux", "aarch64"): ("linux-arm64", "aarch64-unknown-linux-musl"),
@@ -25,7 +26,7 @@ _TRIPLES = {
 
 
 class Ran(msgspec.Struct, frozen=True):
-    """What a short run of the program came to."""
+    """The result of a short run of the program."""
 
     code: int
     out: str
@@ -34,7 +35,7 @@ class Ran(msgspec.Struct, frozen=True):
     @property
     def is_misuse(self) -> bool:
         """Whether the program does not know these arguments."""
-        return self.code == _MISUSE
+        return self.code == _USAGE_EXIT_CODE
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ def find_codex(environ: Mapping[str, str], configured: str = "") -> Path | None:
 
 
 def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
-    """The program. CodexGone says how to get it."""
+    """Returns the program. Raises CodexGone, which says how to install it."""
     found = find_codex(environ, configured)
     if found is None:
         what = (
@@ -69,7 +70,7 @@ def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
 
 
 def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
-    """What to do when there is no codex program that can be used."""
+    """Says what to do if there is no codex program that can be used."""
     found = "" if configured else skipped_program("codex", environ)
     if not found:
         return INSTALL
@@ -80,7 +81,7 @@ def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
 
 
 def native(found: Path) -> Path:
-    """The program behind npm's script, which would only be one more process to look after."""
+    """Returns the program behind npm's script, which would only be one more process."""
     script = found.resolve()
     names = _TRIPLES.get((platform.system(), platform.machine()))
     if script.suffix != ".js" or names is None:
@@ -107,7 +108,7 @@ def parse_version(text: str) -> tuple[int, ...]:
 
 
 def version_warning(version: tuple[int, ...]) -> str:
-    """What to say of a version we are not tested with; empty for the others."""
+    """Returns a warning for a version that Hermes is not tested with; empty for the others."""
     oldest, newest = (".".join(map(str, one)) for one in (OLDEST, NEWEST))
     if not version:
         return f"This codex does not report its version; Hermes is tested with {oldest} to {newest}. Continuing."
@@ -128,7 +129,7 @@ def version_warning(version: tuple[int, ...]) -> str:
 async def run_once(
     program: Path, arguments: Sequence[str], environ: Mapping[str, str]
 ) -> Ran:
-    """Runs the program to its end, without input. CodexGone when it can't be started or does not end."""
+    """Runs the program to its end, without input. Raises CodexGone if it can't be started or does not end."""
     try:
         process = await asyncio.create_subprocess_exec(
             str(program),
@@ -140,15 +141,15 @@ async def run_once(
         )
     except OSError as error:
         raise CodexGone(
-            f"{program} can't be started ({(error.strerror or str(error)).lower()}).",
+            f"{program} can't be started ({os_reason(error)}).",
             hint=INSTALL,
         ) from error
     try:
-        async with asyncio.timeout(_ANSWER):
+        async with asyncio.timeout(_RUN_TIMEOUT_S):
             out, err = await process.communicate()
     except TimeoutError as error:
         raise CodexGone(
-            f"{program} {' '.join(arguments)} did not end within {_ANSWER:.0f} seconds."
+            f"{program} {' '.join(arguments)} did not end within {_RUN_TIMEOUT_S:.0f} seconds."
         ) from error
     finally:
         if process.returncode is None:
@@ -162,7 +163,7 @@ async def run_once(
 
 
 async def preflight(program: Path, environ: Mapping[str, str]) -> str:
-    """What codex has against its configuration; empty when it accepts it. Older programs pass over unknown keys."""
+    """Returns codex's objection to its configuration; empty if it accepts it. Older versions ignore unknown keys."""
     ran = await run_once(
         program, ("app-server", "--strict-config", "--print-startup-config"), environ
     )
@@ -172,7 +173,7 @@ async def preflight(program: Path, environ: Mapping[str, str]) -> str:
 
 
 async def try_sandbox(program: Path, environ: Mapping[str, str]) -> Ran:
-    """Runs nothing in codex's sandbox. Older programs want to be told which one."""
+    """Runs an empty command in codex's sandbox. Older versions need to be told which one."""
     ran = await run_once(program, ("sandbox", "--", "true"), environ)
     if ran.is_misuse:
         kind = "macos" if platform.system() == "Darwin" else "linux"
@@ -181,7 +182,7 @@ async def try_sandbox(program: Path, environ: Mapping[str, str]) -> Ran:
 
 
 def _said(ran: Ran) -> str:
-    """The sentence in what a failed run printed; it prints a good deal more."""
+    """Returns the sentence that says why a run failed; codex prints much more."""
     try:
         return msgspec.json.decode(ran.out, type=_Complaint).error.message
     except msgspec.DecodeError:
@@ -190,5 +191,5 @@ def _said(ran: Ran) -> str:
 
 
 def plain(text: str) -> str:
-    """Text for people, without the colours of a terminal."""
+    """Removes terminal colours."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)

@@ -28,6 +28,7 @@ from hermes.codex.failures import (
     CodexSilent,
     gone,
 )
+from hermes.errors import os_reason
 from hermes.primitives.tasks import BackgroundTasks
 
 log = logging.getLogger("hermes.codex")
@@ -95,7 +96,7 @@ class Client:
                 environment=launch.environment,
             )
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = os_reason(error)
             raise CodexGone(
                 f"Codex can't be started ({why}).", hint=f"Run `hermes doctor`. {BACK}"
             ) from error

@@ -25,7 +25,7 @@ from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import McpServerSettings
 
 PERMISSIONS = ":workspace"
-_OTHERS = 0o077  # what a file's mode gives anybody but its owner
+_GROUP_AND_OTHERS_MODE = 0o077  # what a file's mode gives anybody but its owner
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HIDDEN = re.compile(
@@ -96,7 +96,9 @@ def plan_removal(path: Path) -> ConfigPlan:
 def write(planned: ConfigPlan) -> bool:
     """Makes it so, in one step. False when there is nothing to do, or when the file has changed since the plan."""
     is_new = planned.after != (planned.before or "")
-    if not is_new and not (planned.private and _mode(planned.path) & _OTHERS):
+    if not is_new and not (
+        planned.private and _mode(planned.path) & _GROUP_AND_OTHERS_MODE
+    ):
         return False
     make_private_folder(planned.path.parent)
     with atomic.locked(planned.path) as target:
@@ -105,7 +107,7 @@ def write(planned: ConfigPlan) -> bool:
         atomic.replace(
             target,
             planned.after,
-            mode=_mode(target) & ~_OTHERS if planned.private else None,
+            mode=_mode(target) & ~_GROUP_AND_OTHERS_MODE if planned.private else None,
         )
     return is_new
 

@@ -1,5 +1,5 @@
-"""Codex on, off, and how it stands: what `/codex-runtime` and `hermes codex` do. It takes effect with the next session,
-never in the middle of a turn."""
+"""Switches codex on and off and shows its status, for `/codex-runtime` and `hermes codex`. A change takes effect with the
+next session, never in the middle of a turn."""
 
 import asyncio
 import tempfile
@@ -38,7 +38,7 @@ WORDS: Mapping[str, str] = {
 
 
 class SwitchContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it is switched."""
+    """What switching needs."""
 
     home: Home
     settings: Settings
@@ -72,7 +72,7 @@ class SwitchOutcome(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How it stands with codex here."""
+    """The status of codex on this machine."""
 
     on: bool
     program: str = ""
@@ -82,7 +82,7 @@ class Standing(msgspec.Struct, frozen=True):
     config: str = ""
     migrated: bool = False
     complaint: str = ""
-    """What codex has against its configuration."""
+    """Codex's objection to its configuration."""
     hint: str = ""
 
     def lines(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcome:
-    """Switches it on. CodexGone without a codex program; SettingsError when its config.toml can't be changed."""
+    """Switches codex on. Raises CodexGone without a codex program, SettingsError if its config.toml can't be changed."""
     program = require_codex(place.environ, place.settings.codex.binary)
     ran = await run_once(program, ("--version",), place.environment())
     warning = version_warning(parse_version(ran.out))
@@ -136,7 +136,7 @@ async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcom
 
 
 def disable(place: SwitchContext) -> SwitchOutcome:
-    """Switches it off and takes the block out of codex's config.toml again."""
+    """Switches codex off, and removes the block from codex's config.toml."""
     if place.home.config.exists():
         unset_value(place.home.config, KEY)
     planned = codex_config.plan_removal(place.config)
@@ -154,7 +154,7 @@ def disable(place: SwitchContext) -> SwitchOutcome:
 
 
 async def status(place: SwitchContext) -> Standing:
-    """How it stands. Looks, changes nothing."""
+    """Returns the status. Changes nothing."""
     on = is_on(place.settings.model)
     program = find_codex(place.environ, place.settings.codex.binary)
     migrated, broken = _migrated(place.config)
@@ -204,7 +204,7 @@ def _migrated(config: Path) -> tuple[bool, str]:
 async def _objection(
     place: SwitchContext, program: Path, planned: codex_config.ConfigPlan
 ) -> str:
-    """What codex has against the new file. SettingsError when that is our doing."""
+    """Returns codex's objection to the new file. Raises SettingsError if our block is the cause."""
     with tempfile.TemporaryDirectory(prefix="hermes-") as folder:
         trial = Path(folder) / "config.toml"
         environment = place.environment() | {"CODEX_HOME": folder}

@@ -1,8 +1,8 @@
-"""How a conversation goes on when another engine takes over: what codex is told of who it is and of what was said, and
-whether a thread that it has still fits the conversation.
+"""Continues a conversation in codex: what codex is told about itself and about what was said, and whether its thread still
+fits the conversation.
 
-A thread is gone on with only while what it knows is how the conversation begins. After an undo, a compression or in a
-branch it is not: then a new thread gets the conversation as it stands.
+A thread is continued only while it holds the beginning of the conversation. After an undo, a compression or in a branch
+it does not; then a new thread gets the conversation as it is.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ from hermes.core.history import Beginning
 from hermes.schema.events import CodexThread, SessionPrompted
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 
-_MOST_RESULT = 8_000  # characters of one earlier result
+_MAX_RESULT_CHARACTERS = 8_000  # characters of one earlier result
 
 
 class Handover(msgspec.Struct, frozen=True):
-    """Where codex goes on: in a thread it has, or a new one, and what it has to be told first."""
+    """Where codex continues: in its thread or a new one, and what it must be told first."""
 
     thread: str
     missing: tuple[Message, ...]
@@ -45,7 +45,7 @@ def handover(
 
 
 def _known(thread: CodexThread, before: Sequence[Message]) -> int | None:
-    """How many messages the thread knows; None when it knows another conversation."""
+    """Returns how many messages the thread has; None if it has another conversation."""
     chain = hashlib.blake2b(digest_size=16)
     if thread.known == chain.hexdigest():
         return 0
@@ -77,7 +77,7 @@ def instructions(prompt: SessionPrompted | None) -> str:
 
 
 def as_items(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Earlier messages in the form in which codex keeps its own: a call that ran elsewhere is told in words."""
+    """Converts earlier messages to codex's form. A call that ran elsewhere is described in words."""
     items: list[dict[str, Any]] = []
     for message in messages:
         match message:
@@ -109,9 +109,9 @@ def _said(role: str, text: str) -> dict[str, Any]:
 
 
 def _shortened(text: str) -> str:
-    half = _MOST_RESULT // 2
+    half = _MAX_RESULT_CHARACTERS // 2
     return (
         text
-        if len(text) <= _MOST_RESULT
+        if len(text) <= _MAX_RESULT_CHARACTERS
         else f"{text[:half]}\n[... shortened ...]\n{text[-half:]}"
     )

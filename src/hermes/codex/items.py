@@ -15,7 +15,9 @@ import msgspec
 from hermes.schema.messages import ToolCall, ToolFinished
 
 _MAX_NAMES = 3  # files that the summary of a patch names
-_MOST_TEXT = 24_000  # characters of one result; codex's own model is shown less
+_MAX_RESULT_CHARACTERS = (
+    24_000  # characters of one result; codex's own model is shown less
+)
 _SHELLS = frozenset(
     f"{folder}{name}"
     for folder in ("", "/bin/", "/usr/bin/")
@@ -380,9 +382,9 @@ def _texts(parts: Sequence[Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _MOST_TEXT:
+    if len(text) <= _MAX_RESULT_CHARACTERS:
         return text
-    half = _MOST_TEXT // 2
+    half = _MAX_RESULT_CHARACTERS // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
 
 

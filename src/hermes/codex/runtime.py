@@ -1,4 +1,4 @@
-"""The engine behind the door: `CodexRuntime` runs a turn of a session with codex and writes it down as Hermes does.
+"""`CodexRuntime` runs a turn of a session with codex and records it as Hermes does.
 
 `CodexEngine` is made once per process by `app` and keeps each session's codex between turns. What a session says,
 asks and remembers stays Hermes': the log, the approvals, the caps, the prompt.
@@ -54,7 +54,7 @@ ARGUMENTS = (
 )
 
 
-_ASIDE_STEPS = 16  # model calls of a turn beside the sessions
+_MAX_ASIDE_CALLS = 16  # model calls of a turn beside the sessions
 _RESTRICTED: Mapping[str, Any] = {
     "default_permissions": ":read-only",
     "web_search": "disabled",
@@ -68,12 +68,12 @@ _RESTRICTED: Mapping[str, Any] = {
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine is made of."""
+    """What the engine needs."""
 
     codex: CodexSettings = CodexSettings()
     environ: Mapping[str, str]
     secret: Callable[[str], str | None] = lambda _: None
-    """Looks up a secret that codex's own settings refer to by name. No other is handed on."""
+    """Looks up a secret that codex's own settings name. No other secret is passed on."""
     model: str = ""
     max_steps: int = 500
     run_folder: Path
@@ -84,7 +84,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Company(msgspec.Struct, frozen=True):
-    """Whom a turn works with: who is asked, who judges, what is lent, and who keeps files as they were."""
+    """What a turn works with: approvals, the policy, lent tools, and what saves files for undo."""
 
     approvals: Approver
     judge: CommandPolicy
@@ -94,7 +94,7 @@ class Company(msgspec.Struct, frozen=True):
 
 
 class CodexEngine:
-    """The codexes of all sessions of one process. `close` must be awaited at the end."""
+    """The codex processes of all sessions. `close` must be awaited at the end."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
@@ -109,7 +109,7 @@ class CodexEngine:
         lending: Lending | None = None,
         keeper: Keeper | None = None,
     ) -> "CodexRuntime":
-        """Runs the next turn of a session. CodexGone when there is no codex program."""
+        """Runs the next turn of a session. Raises CodexGone if there is no codex program."""
         codex, lender = self._sessions.get(session) or self._make(session)
         company = Company(approvals, judge, lending, keeper, lender)
         return CodexRuntime(codex, company, max_steps=self._settings.max_steps)
@@ -135,14 +135,14 @@ class CodexEngine:
             yield CodexRuntime(
                 codex,
                 msgspec.structs.replace(company, lender=lender),
-                max_steps=_ASIDE_STEPS,
+                max_steps=_MAX_ASIDE_CALLS,
             )
         finally:
             await codex.close()
             await lender.close()
 
     def pid(self, session: str) -> int:
-        """The top of a session's processes; 0 when it has none now."""
+        """Returns the top process of a session; 0 if it has none now."""
         found = self._sessions.get(session)
         return found[0].pid if found else 0
 
@@ -188,7 +188,7 @@ class CodexEngine:
         )
 
     def _launch(self, program: Path, cwd: Path) -> CodexLaunch:
-        """Looked up at every start: the user may have signed in or changed codex's settings meanwhile."""
+        """Reads codex's settings at every start, because the user may have signed in or changed them."""
         settings, wanted = self._settings, self._settings.codex
         config = codex_home(settings.environ, wanted.home) / "config.toml"
         environment = child_environment(
@@ -214,7 +214,7 @@ class CodexRuntime:
         self._max_steps = max_steps
 
     async def run(self, turn: Turn) -> TurnEnded:
-        """The whole turn. Returns how it ended; the caller records that."""
+        """Runs the whole turn. Returns how it ended, which the caller records."""
         said, before = _said_now(turn)
         if turn.carried or not said:
             await _settle_carried(turn)
@@ -331,7 +331,7 @@ class _Learnt:
         await self._record(self._before, self._turn.id)
 
     async def settle(self) -> None:
-        """The turn is over, or never was."""
+        """Called when the turn is over, or could not begin."""
         if self._thread:
             await self._record(
                 self._turn.history.messages if self._has_begun else self._before
@@ -348,7 +348,7 @@ class _Learnt:
 
 
 def _steers(turn: Turn) -> Iterator[Sequence[CodexInput]]:
-    """Each time: what was said for the running turn since the time before."""
+    """Returns a function that returns what was said for the running turn since its last call."""
     given: set[int] = set()
     while True:
         new = [seq for seq in turn.history.steers() if seq not in given]
@@ -362,7 +362,7 @@ def _steers(turn: Turn) -> Iterator[Sequence[CodexInput]]:
 
 
 def _said_now(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
-    """What this turn answers, and everything before it."""
+    """Returns what this turn answers, and everything before it."""
     messages = turn.history.messages
     start = turn.history.turns[-1].messages if turn.history.turns else 0
     said = [message for message in messages[start:] if isinstance(message, UserMessage)]
@@ -370,7 +370,7 @@ def _said_now(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
 
 
 async def _settle_carried(turn: Turn) -> None:
-    """Calls of codex that waited for a person when Hermes ended. That codex is gone, so nobody can run them."""
+    """Returns calls that waited for a person when Hermes ended. That codex is gone, so nobody can run them."""
     if turn.carried:
         why = "Not run: codex ended before it was answered."
         await turn.journal.record(

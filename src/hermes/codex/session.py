@@ -1,4 +1,4 @@
-"""A Hermes session's codex: one process at a time, one thread, one turn after the other.
+"""The codex of a Hermes session: one process at a time, one thread, one turn after another.
 
 It starts and retires the process, opens or resumes the thread, and gives it its turns. It knows nothing of logs,
 surfaces or settings.
@@ -42,12 +42,12 @@ log = logging.getLogger("hermes.codex")
 
 T = TypeVar("T")
 
-_TOOLS = 15.0  # seconds for Hermes' tool server to start
-_HEARD = 10_000  # notifications that may wait; then codex has to
+_TOOL_SERVER_TIMEOUT_S = 15.0  # seconds for Hermes' tool server to start
+_MAX_WAITING_NOTIFICATIONS = 10_000  # notifications that may wait; then codex has to
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session's codex is made of."""
+    """What a session's codex needs."""
 
     launch: Callable[[Path], CodexLaunch]
     deadlines: CodexTimeouts = CodexTimeouts()
@@ -56,7 +56,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     config: Mapping[str, Any] = {}
     """Settings for the thread alone, such as Hermes' tool server."""
     ephemeral: bool = False
-    """Codex keeps nothing of the thread."""
+    """Whether codex stores nothing of the thread."""
     idle_timeout: float = 900.0
     scratch: tuple[Path, ...] = ()
     """Folders beside the working directory in which codex lets commands write."""
@@ -69,9 +69,9 @@ class TurnOpening(msgspec.Struct, frozen=True):
     instructions: str = ""
     thread: str = ""
     missing: tuple[Message, ...] = ()
-    """What was said that the thread does not know."""
+    """What was said that codex's thread does not have."""
     everything: tuple[Message, ...] = ()
-    """All that was said, in case the thread is lost."""
+    """The whole conversation, in case the thread is lost."""
 
 
 class _Named(msgspec.Struct, frozen=True, rename="camel"):
@@ -151,13 +151,13 @@ class CodexSession:
 
     @property
     def pid(self) -> int:
-        """The process at the top of what runs for this session; 0 when none does."""
+        """The top process of this session's codex; 0 if none runs."""
         return self._client.pid if self._client and self._client.alive else 0
 
     async def run_turn(
         self, opening: TurnOpening, words: CodexInput, stage: CodexTurnDeps
     ) -> TurnResult:
-        """One turn, to its end. CodexFailed when it could not even begin."""
+        """Runs one turn to its end. Raises CodexFailed if it could not begin."""
         self._keep()
         absent = stray_folders.places((opening.cwd, *self._setup.scratch))
         try:
@@ -182,7 +182,7 @@ class CodexSession:
             self._leave_later()
 
     async def retire(self) -> None:
-        """Ends the process. The next turn starts another one and goes on with the thread."""
+        """Ends the process. The next turn starts another one and continues the thread."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()
@@ -199,7 +199,7 @@ class CodexSession:
             self._idle = None
 
     def _leave_later(self) -> None:
-        """An idle process is ended after a while: it takes 110 MB and comes back in half a second."""
+        """Ends an idle process after a while: it takes 110 MB, and starts again in half a second."""
         if self._client is None or not self._setup.idle_timeout:
             return
         self._idle = asyncio.get_running_loop().call_later(
@@ -212,7 +212,7 @@ class CodexSession:
     async def _until_interrupted(
         self, step: Coroutine[Any, Any, T], stage: CodexTurnDeps
     ) -> T | None:
-        """Waits for a step that an interrupt can stop."""
+        """Waits for a step, unless an interrupt stops it."""
         async with running(step) as task, running(stage.interrupted.wait()) as stop:
             try:
                 await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -247,20 +247,20 @@ class CodexSession:
         return client
 
     async def _wait_for_tools(self) -> None:
-        """Codex does not wait for the tools it is lent: the first turn would go without them."""
+        """Waits for Hermes' tool server. Codex does not, so its first turn would lack the tools."""
         if "mcp_servers" not in self._setup.config:
             return
         try:
-            async with asyncio.timeout(_TOOLS):
+            async with asyncio.timeout(_TOOL_SERVER_TIMEOUT_S):
                 await self._lent.wait()
         except TimeoutError:
             log.warning(
                 "Hermes' tool server did not start for codex within %g seconds; going on without it",
-                _TOOLS,
+                _TOOL_SERVER_TIMEOUT_S,
             )
 
     async def _start(self, cwd: Path) -> Client:
-        self._queue = asyncio.Queue(_HEARD)
+        self._queue = asyncio.Queue(_MAX_WAITING_NOTIFICATIONS)
         self._meter = UsageTracker()
         self._lent.clear()
         self._client = client = await Client.start(
@@ -278,7 +278,7 @@ class CodexSession:
         return client
 
     def _about(self, opening: TurnOpening, version: tuple[int, ...]) -> dict[str, Any]:
-        """What every thread is told, new or not: codex does not keep all of it."""
+        """Returns the settings that every thread gets, new or not, because codex does not store all of them."""
         about: dict[str, Any] = {
             "cwd": str(opening.cwd),
             "approvalPolicy": self._setup.approval_policy,
@@ -317,7 +317,7 @@ class CodexSession:
         )
 
     async def _resume(self, client: Client, opening: TurnOpening) -> bool:
-        """Whether codex could go on with the thread. One that is lost is replaced by one that is told everything."""
+        """Whether codex could continue the thread. A lost one is replaced by a new one that gets the whole conversation."""
         params = {
             "threadId": opening.thread,
             "excludeTurns": True,
@@ -381,14 +381,14 @@ class CodexSession:
         return result
 
     def _forget(self) -> None:
-        """What codex still told about a turn that is over concerns nobody any more."""
+        """Drops notifications about a turn that is over."""
         while not self._queue.empty():
             told = self._queue.get_nowait()
             if isinstance(told, asyncio.Event):
                 told.set()
 
     async def _hear(self, notice: wire.CodexNotification | None) -> None:
-        """Between turns codex talks to nobody: it must not have to wait for that."""
+        """Reads and drops notifications between turns, so that codex never blocks."""
         if notice is not None and notice.method == "mcpServer/startupStatus/updated":
             server = decode(notice.params, _ServerStatus)
             if server and server.name == OWN_SERVER and server.status != "starting":
@@ -405,7 +405,7 @@ class CodexSession:
                 self._meter.is_new(notice)
 
     async def _answer(self, call: wire.CodexRequest) -> object:
-        """What codex asks is about something that it told before: that has to be taken in first."""
+        """Waits until earlier notifications are read, because a request refers to them."""
         taken_in = asyncio.Event()
         if self._listening:
             await self._queue.put(taken_in)

@@ -1,6 +1,5 @@
-"""Codex's sandbox puts empty folders in the way of its commands, and leaves them behind when a command is killed. An
-empty `.git` changes what git takes for the project, so they are taken away again: only what is empty and was not there
-before, and never a file."""
+"""Removes empty folders that codex's sandbox makes in the workspace and leaves behind when a command is killed. An empty
+`.git` changes what git takes for the project. Only empty folders that did not exist before are removed, never a file."""
 
 import contextlib
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ _NAMES = (".git", ".codex", ".agents", ".aws")
 
 
 def places(folders: Iterable[Path]) -> frozenset[Path]:
-    """Where such folders could be left, because nothing is there now."""
+    """Returns where such folders could be left, because nothing is there now."""
     return frozenset(
         place
         for folder in folders
@@ -20,7 +19,7 @@ def places(folders: Iterable[Path]) -> frozenset[Path]:
 
 
 def sweep(absent: Iterable[Path]) -> None:
-    """Takes away empty folders at places where nothing was."""
+    """Removes empty folders at paths where nothing was."""
     for place in absent:
         with contextlib.suppress(
             OSError

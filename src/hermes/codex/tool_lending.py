@@ -33,9 +33,9 @@ from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tools import ToolResult, ToolSpec
 
 SOCKET, TOKEN = "HERMES_LEND_SOCKET", "HERMES_LEND_TOKEN"
-MAX_MESSAGE = 16 * 1024 * 1024
-_LONGEST_PATH = 100  # bytes that a socket's address may have
-_PATIENCE = (
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+_MAX_SOCKET_PATH_BYTES = 100  # bytes that a socket's address may have
+_CALL_TIMEOUT_S = (
     7_200  # seconds that codex waits for a lent tool: a person may have to be asked
 )
 
@@ -148,7 +148,7 @@ class Lender:
             "args": list(self._command[1:]),
             "env": {SOCKET: str(self._place()), TOKEN: self._token},
             "startup_timeout_sec": 30,
-            "tool_timeout_sec": _PATIENCE,
+            "tool_timeout_sec": _CALL_TIMEOUT_S,
             "default_tools_approval_mode": "approve",  # the calls come back to Hermes, whose policy decides
         }
         return {"mcp_servers": {OWN_SERVER: server}}
@@ -184,7 +184,7 @@ class Lender:
         """Where the socket is: in Hermes' folder, or in a private one if that address would be too long."""
         if self._path is None:
             wanted = self._folder / f"codex-{secrets.token_hex(4)}.sock"
-            if len(os.fsencode(wanted)) > _LONGEST_PATH:
+            if len(os.fsencode(wanted)) > _MAX_SOCKET_PATH_BYTES:
                 self._own_folder = tempfile.mkdtemp(prefix="hermes-")
                 wanted = Path(self._own_folder) / "codex.sock"
             self._path = wanted
@@ -198,7 +198,7 @@ class Lender:
         bound = _bound(path)
         try:
             bound.listen()
-            self._server = accept_streams(bound, self._accept, limit=MAX_MESSAGE)
+            self._server = accept_streams(bound, self._accept, limit=MAX_MESSAGE_BYTES)
         except BaseException:
             bound.close()
             raise
@@ -278,7 +278,9 @@ def _bound(path: Path) -> socket.socket:
 
 async def borrow(address: str, ask: Ask) -> LentToolReply:
     """The tool server's end: one question, one answer. OSError when the session is gone."""
-    reader, writer = await asyncio.open_unix_connection(address, limit=MAX_MESSAGE)
+    reader, writer = await asyncio.open_unix_connection(
+        address, limit=MAX_MESSAGE_BYTES
+    )
     try:
         writer.write(msgspec.json.encode(ask) + b"\n")
         await writer.drain()

@@ -1,7 +1,7 @@
-"""One turn that codex runs: followed to its end, interrupted, steered, and held to its deadlines.
+"""One turn that codex runs: followed to its end, interrupted, steered, and limited in time.
 
-Three things go on at once: what codex tells is taken in, the clock is watched, and somebody may want it to stop. The
-first of them that has something to say decides. Whatever it is, what is open is closed before the turn is over.
+Three things happen at once: codex's notifications are read, the deadlines are watched, and somebody may interrupt. The
+first that has a result decides. In every case, open calls are closed before the turn is over.
 """
 
 import asyncio
@@ -33,11 +33,13 @@ from hermes.schema.messages import Usage
 log = logging.getLogger("hermes.codex")
 
 Heard = asyncio.Queue[wire.CodexNotification | asyncio.Event | None]
-"""What codex tells, in order; an event is set when everything before it was taken in; None is the end."""
+"""Codex's notifications, in order. An event is set when everything before it was read; None is the end."""
 
-_LOOK = 0.1  # seconds between looks at the deadlines and at what was said meanwhile
-_STOP = 0.4  # seconds for each step of an interrupt; there are two
-_PROGRESS = (
+_CHECK_INTERVAL_S = (
+    0.1  # seconds between looks at the deadlines and at what was said meanwhile
+)
+_INTERRUPT_STEP_S = 0.4  # seconds for each step of an interrupt; there are two
+_PROGRESS_METHODS = (
     "item/",
     "turn/",
     "thread/tokenUsage/",
@@ -45,42 +47,42 @@ _PROGRESS = (
 _OUTPUT_TIMEOUT_S = (
     0.5  # for codex to write down a command's output that it did not report
 )
-_OUTPUT_LOOK_S = 0.02
-_AGAIN = "Send your message again to continue."
+_OUTPUT_POLL_S = 0.02
+_SEND_AGAIN = "Send your message again to continue."
 _BACKGROUND = "Still running when the turn ended."
 
 
 class CodexTimeouts(msgspec.Struct, frozen=True):
-    """How long codex may take, in seconds; 0 for any time."""
+    """How long codex may take, in seconds; 0 for no limit."""
 
     progress: float = 600.0
     tool_silence: float = 300.0
     turn: float = 14_400.0
     sign_of_life: float = 20.0
-    """After this much silence its process is asked whether it still reacts."""
+    """After this much silence, Hermes checks whether the process still answers."""
     reaction: float = 10.0
-    """How long it may take to."""
+    """How long that answer may take."""
 
 
 class CodexTurnDeps(msgspec.Struct, frozen=True):
-    """Where a turn plays: who writes down what happens, who answers, who has something to add."""
+    """What a turn needs: who records events, who answers questions, and who may steer."""
 
     write: Callable[[Sequence[Event]], Awaitable[None]]
     show: Callable[[Event], None]
     asking: Callable[[Projector], CodexApprovals]
     opened: Callable[[str], None]
-    """The thread's id, before the turn begins."""
+    """Receives the thread's id before the turn begins."""
     begun: Callable[[], Awaitable[None]]
-    """Codex has taken the words."""
+    """Called when codex has accepted the input."""
     spend: Callable[[Usage], None] = lambda _: None
     """Counts a model call. What it raises ends the turn."""
     steers: Callable[[], Sequence[CodexInput]] = tuple
-    """What was said for the running turn since the last look."""
+    """Returns what the user said for the running turn since the last call."""
     interrupted: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a turn came to."""
+    """The result of a turn."""
 
     final_text: str = ""
     projected_messages: tuple[Event, ...] = ()
@@ -94,7 +96,7 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodexConnection(msgspec.Struct, frozen=True):
-    """The process that runs a turn: whom to ask, what it tells, and how to be rid of it."""
+    """The process that runs a turn: its client, its notifications, and how to end it."""
 
     client: Client
     heard: Heard
@@ -105,7 +107,7 @@ class CodexConnection(msgspec.Struct, frozen=True):
 
 
 class CodexTurn:
-    """A turn under way, and its clocks."""
+    """A running turn, and its deadlines."""
 
     def __init__(
         self,
@@ -131,13 +133,13 @@ class CodexTurn:
         self._asked = 0.0  # seconds that a person was asked
 
     async def answer(self, call: wire.CodexRequest) -> object:
-        """Answers a question of codex. Words given with the answer are sent first: codex has them when it goes on."""
+        """Answers a request of codex. Text that the user gave with the answer is sent first, so that codex has it."""
         answer = await self._asking.answer(call)
         await self._pass_on()
         return answer
 
     async def run(self) -> TurnResult:
-        """Follows the turn until it ends, is interrupted, or takes too long; and closes what is open."""
+        """Follows the turn until it ends, is interrupted or takes too long, then closes open calls."""
         error, retire = "", False
         try:
             async with (
@@ -198,7 +200,7 @@ class CodexTurn:
         )
 
     async def _follow(self) -> None:
-        """Takes in what codex tells, until it says that the turn is over."""
+        """Reads codex's notifications until the turn is over."""
         loop = asyncio.get_running_loop()
         projector = self._projector
         counted = 0
@@ -210,7 +212,7 @@ class CodexTurn:
                 notice.set()
                 continue
             events = projector.feed(notice)
-            if notice.method.startswith(_PROGRESS):
+            if notice.method.startswith(_PROGRESS_METHODS):
                 self._moved = self._reacted = loop.time()
             await self._tell(events)
             while projector.without_output:
@@ -225,7 +227,7 @@ class CodexTurn:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_OUTPUT_TIMEOUT_S):
                 while (output := await self._output(command.id)) is None:  # noqa: ASYNC110 - a file has no event
-                    await asyncio.sleep(_OUTPUT_LOOK_S)
+                    await asyncio.sleep(_OUTPUT_POLL_S)
         self._projector.without_output.remove(command)
         text = NO_OUTPUT if output is None else output.text
         await self._tell(
@@ -258,11 +260,11 @@ class CodexTurn:
             self._written += lasting
 
     async def _watch(self) -> str:
-        """Holds the deadlines and passes on what is said meanwhile. Returns which deadline has passed, in words."""
+        """Watches the deadlines and passes on what the user says meanwhile. Returns a message when a deadline passes."""
         loop = asyncio.get_running_loop()
         last = loop.time()
         while True:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_CHECK_INTERVAL_S)
             now = loop.time()
             if self._asking.waiting:
                 self._asked += now - last
@@ -272,19 +274,19 @@ class CodexTurn:
                 return late
             if now - max(self._moved, self._reacted) > self._limits.sign_of_life:
                 if not await self._reacts():
-                    return f"Codex stopped responding, so its process was ended. {_AGAIN} {BACK}"
+                    return f"Codex stopped responding, so its process was ended. {_SEND_AGAIN} {BACK}"
                 self._reacted = loop.time()
             await self._pass_on()
 
     async def _pass_on(self) -> None:
-        """Sends codex what the user has said meanwhile for the running turn."""
+        """Sends codex what the user said for the running turn."""
         for words in self._stage.steers():
             await self._steer(words)
 
     def _late(self, now: float) -> str:
         limits = self._limits
         silent = now - self._moved
-        end = f"Everything up to then was saved. {_AGAIN}"
+        end = f"Everything up to then was saved. {_SEND_AGAIN}"
         if limits.turn and now - self._began - self._asked > limits.turn:
             return f"The turn took longer than {limits.turn:g} seconds (codex.turn_timeout) and was stopped. {end}"
         if self._projector.working:
@@ -321,14 +323,12 @@ class CodexTurn:
         }
         try:
             await self._client.request("turn/steer", params, dict[str, Any])
-        except (
-            CodexFailed
-        ) as error:  # the turn is just ending: it is said in the next one
+        except CodexFailed as error:  # the turn is just ending: the next one gets it
             projector.delivered.pop(words.name, None)
             log.info("codex did not take in what was said meanwhile: %s", error.message)
 
     async def _interrupt(self, follow: "asyncio.Task[None]") -> bool:
-        """Stops the turn and the commands it started. False when codex did not: its process is of no more use then.
+        """Stops the turn and the commands it started. False if codex did not; then its process is of no more use.
 
         Codex is asked only once: a second request for the same turn would not be answered.
         """
@@ -341,24 +341,27 @@ class CodexTurn:
                 "turn/interrupt",
                 {**about, "turnId": projector.turn},
                 dict[str, Any],
-                timeout=_STOP,
+                timeout=_INTERRUPT_STEP_S,
             )
             await self._client.request(
-                "thread/backgroundTerminals/clean", about, dict[str, Any], timeout=_STOP
+                "thread/backgroundTerminals/clean",
+                about,
+                dict[str, Any],
+                timeout=_INTERRUPT_STEP_S,
             )
         except CodexRefused as error:  # it had just ended
             log.info("codex had nothing to interrupt: %s", error.message)
         except CodexFailed:
             return False
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_STOP):
+            async with asyncio.timeout(_INTERRUPT_STEP_S):
                 if not follow.done():
                     await asyncio.wait({follow})
                 await self._hear_commands_end()
         return projector.ending is not None and not projector.commands
 
     async def _hear_commands_end(self) -> None:
-        """The end of a command that was stopped is told after the end of its turn."""
+        """Waits for the end of stopped commands, which codex reports after the end of the turn."""
         projector = self._projector
         while projector.commands or projector.ending is None:
             notice = await self._heard.get()

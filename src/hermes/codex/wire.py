@@ -21,7 +21,7 @@ INTERNAL = -32603
 
 
 class CodexRequest(msgspec.Struct, frozen=True):
-    """The other side asks, and waits for an answer."""
+    """A request of codex, which waits for an answer."""
 
     id: RequestId
     method: str
@@ -29,7 +29,7 @@ class CodexRequest(msgspec.Struct, frozen=True):
 
 
 class CodexNotification(msgspec.Struct, frozen=True):
-    """The other side tells."""
+    """A notification of codex."""
 
     method: str
     params: Raw
@@ -44,7 +44,7 @@ class CodexErrorResponse(msgspec.Struct, frozen=True):
 
 
 class CodexResponse(msgspec.Struct, frozen=True):
-    """What came of a request of ours; `error` when nothing did."""
+    """The answer to a request of ours; `error` if it failed."""
 
     id: RequestId | None
     result: Raw
@@ -52,7 +52,7 @@ class CodexResponse(msgspec.Struct, frozen=True):
 
 
 class Noise(msgspec.Struct, frozen=True):
-    """A line that is no message, and why. It is counted and passed over."""
+    """A line that is not a message, and why. It is counted and ignored."""
 
     why: str
 
@@ -79,7 +79,7 @@ class LineSplitter:
         self._waiting = bytearray()
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that are complete now. CodexGone when one grows past the limit: what follows can't be trusted."""
+        """Returns the complete lines. Raises CodexGone if one exceeds the limit, because what follows can't be trusted."""
         first, *rest = chunk.split(b"\n")
         self._waiting += first
         found = []
@@ -99,7 +99,7 @@ class LineSplitter:
 
 
 def classify(line: bytes) -> Incoming:
-    """What a line is."""
+    """Says what a line is."""
     try:
         envelope = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -117,7 +117,7 @@ def classify(line: bytes) -> Incoming:
 
 
 def _told(method: str, envelope: _Envelope) -> Incoming:
-    """A message with a method: with an id it wants an answer."""
+    """Reads a message with a method; with an id it is a request."""
     if isinstance(envelope.id, UnsetType):
         return CodexNotification(method, envelope.params)
     return (
@@ -128,23 +128,23 @@ def _told(method: str, envelope: _Envelope) -> Incoming:
 
 
 def request(number: RequestId, method: str, params: object = None) -> bytes:
-    """A request of ours."""
+    """Encodes a request."""
     body: dict[str, object] = {"id": number, "method": method}
     return _line(body if params is None else {**body, "params": params})
 
 
 def notification(method: str) -> bytes:
-    """Something we tell."""
+    """Encodes a notification."""
     return _line({"method": method})
 
 
 def answer(number: RequestId, result: object) -> bytes:
-    """What we answer."""
+    """Encodes an answer."""
     return _line({"id": number, "result": result})
 
 
 def refusal(number: RequestId, code: int, message: str) -> bytes:
-    """What we answer when there is nothing else to say. Codex takes it for a no."""
+    """Encodes an error answer, which codex takes for a no."""
     return _line({"id": number, "error": {"code": code, "message": message}})
 
 

@@ -12,7 +12,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.formats import count
 from hermes.commands.sessions import SessionListing, list_sessions
 from hermes.commands.views import Block, Record, TextResult, line, message
-from hermes.core.compaction_preview import Outlook
+from hermes.core.context_usage import CompactionPreview
 from hermes.core.context_usage import Context as ContextUsage
 
 
@@ -29,7 +29,7 @@ class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
     """What fills the model's context, and what compressing would take out of it."""
 
     usage: ContextUsage
-    preview: Outlook
+    preview: CompactionPreview
 
     def view(self, _now: float) -> Iterable[Block]:
         usage = self.usage

@@ -1,4 +1,4 @@
-"""What `hermes doctor` looks at. A check takes the `Site` and returns findings; to add one, write it and add it below.
+"""The checks of `hermes doctor`. A check takes the `Site` and returns findings; a new one also goes into CHECKS.
 
 Checks are fast, use no network, change nothing, and work when the rest of Hermes can't.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.commands.views import FAIL, OK, WARN
-from hermes.errors import HermesError
+from hermes.errors import HermesError, os_reason
 from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
 from hermes.settings.parse import SettingProblem
@@ -57,7 +57,7 @@ class Finding(Struct, frozen=True):
 
 
 class Site(Struct, frozen=True):
-    """What the checks look at."""
+    """What is checked: a home and an environment."""
 
     home: Home
     environ: Mapping[str, str]
@@ -148,7 +148,7 @@ def _missing_home(site: Site, error: OSError, elsewhere: str) -> Finding:
             f"Remove the link, {elsewhere}",
         )
     if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         return Finding(
             "home",
             FAIL,
@@ -289,11 +289,7 @@ def state_file(site: Site) -> list[Finding]:
     ):
         return [Finding("sessions", OK, "no state.db yet")]
     if isinstance(info, OSError) or not stat.S_ISREG(info.st_mode):
-        reason = (
-            (info.strerror or str(info)).lower()
-            if isinstance(info, OSError)
-            else "not a file"
-        )
+        reason = os_reason(info) if isinstance(info, OSError) else "not a file"
         return [
             Finding(
                 "sessions",

@@ -215,22 +215,13 @@ class Command:
         return await asyncio.to_thread(self.function, context, **arguments)
 
     def words(self, text: str, current: Mapping[str, str]) -> dict[str, Any]:
-        """The arguments of a slash command. `force` switches on the parameter of that name."""
+        """The arguments of a slash command. The name of a switch, such as `force`, at either end switches it on."""
         given: dict[str, Any] = {
             one.name: current[one.arg.current]
             for one in self.parameters
             if one.arg.current in current
         }
-        switches = {
-            one.name: one
-            for one in self.parameters
-            if one.kind is bool and one not in self.slash_parameters
-        }
-        rest = text.strip()
-        while (word := rest.rpartition(" ")[2]) in switches:
-            given[word], rest = True, rest[: -len(word)].rstrip()
-        while (word := rest.partition(" ")[0]) in switches:
-            given[word], rest = True, rest[len(word) :].lstrip()
+        rest = self._take_switches(text.strip(), given)
         waiting = list(self.slash_parameters)
         while rest:
             if not waiting:
@@ -242,10 +233,19 @@ class Command:
             value = rest if takes_rest else rest.split(None, 1)[0]
             rest = rest[len(value) :].lstrip()
             given[parameter.name] = self._read(parameter, value)
-        missing = [one for one in waiting if one.is_required]
-        if missing:
-            raise UsageError(f"{missing[0].metavar} is missing.", hint=self._how)
+        missing = next((one for one in waiting if one.is_required), None)
+        if missing is not None:
+            raise UsageError(f"{missing.metavar} is missing.", hint=self._how)
         return given
+
+    def _take_switches(self, text: str, given: dict[str, Any]) -> str:
+        """Sets the switches that are named at the beginning and end of a text; returns the rest."""
+        switches = {one.name for one in self.parameters if one.kind is bool}
+        while (word := text.rpartition(" ")[2]) in switches:
+            given[word], text = True, text[: -len(word)].rstrip()
+        while (word := text.partition(" ")[0]) in switches:
+            given[word], text = True, text[len(word) :].lstrip()
+        return text
 
     def _read(self, parameter: Parameter, text: str) -> Any:
         try:

@@ -64,6 +64,11 @@ class CommandContext:
         self._stack.close()
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other work goes on in this process, on the same app."""
+        return self._app is not None
+
+    @property
     def session(self) -> str:
         """The session of the chat that the command was typed in; empty elsewhere."""
         return self.conversation.session if self.conversation is not None else ""

@@ -1,16 +1,31 @@
 """`hermes doctor`: what is in order here, what is not, and what to do. It reads, it never repairs or creates."""
 
+import subprocess
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import msgspec
 
+from hermes.children.own_python import hermes_command
 from hermes.commands.checks import CHECKS, Finding, Site
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import FAIL, OK, WARN, Block, Line, Look, Span, line
+from hermes.errors import HermesError, os_reason
 
+_CHILD_TIMEOUT_S = 60.0
 _LOOKS: dict[str, Look] = {OK: "good", WARN: "warn", FAIL: "bad"}
+
+
+class _Row(msgspec.Struct, frozen=True):
+    check: str
+    status: str
+    message: str
+    to_do: str
+
+
+class _Document(msgspec.Struct, frozen=True):
+    ok: bool
+    findings: list[_Row]
 
 
 class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,17 +37,9 @@ class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
     def exit_code(self) -> int:
         return int(any(one.mark == FAIL for one in self.findings))
 
-    def document(self) -> Any:
-        rows = [
-            {
-                "check": one.check,
-                "status": one.mark,
-                "message": one.text,
-                "to_do": one.to_do,
-            }
-            for one in self.findings
-        ]
-        return {"ok": not self.exit_code, "findings": rows}
+    def document(self) -> "_Document":
+        rows = [_Row(one.check, one.mark, one.text, one.to_do) for one in self.findings]
+        return _Document(not self.exit_code, rows)
 
     def view(self, _now: float) -> Iterable[Block]:
         size = max(len(one.check) for one in self.findings)
@@ -55,9 +62,36 @@ class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
 @command("doctor", slash="doctor", scope="admin", group="Settings")
 def check_installation(context: CommandContext) -> DoctorReport:
     """Check this installation and say what to do."""
+    if context.is_shared:
+        return _checked_in_child(context)
     site = Site(context.home, context.environment)
     findings = [finding for check in CHECKS for finding in _findings(check, site)]
     return DoctorReport(findings=tuple(findings))
+
+
+def _checked_in_child(context: CommandContext) -> DoctorReport:
+    """Runs the checks in a process of their own: to open and close the database file where SQLite has it open would
+    drop this process's locks."""
+    try:
+        done = subprocess.run(
+            hermes_command("doctor", "--json"),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**context.environment, "HERMES_HOME": str(context.home.root)},
+            timeout=_CHILD_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise HermesError(
+            "The doctor took too long.", hint="Run it yourself: hermes doctor"
+        ) from error
+    document = msgspec.json.decode(done.stdout, type=_Document)
+    return DoctorReport(
+        findings=tuple(
+            Finding(row.check, row.status, row.message, row.to_do)
+            for row in document.findings
+        )
+    )
 
 
 def _findings(check: Callable[[Site], list[Finding]], site: Site) -> list[Finding]:
@@ -66,7 +100,7 @@ def _findings(check: Callable[[Site], list[Finding]], site: Site) -> list[Findin
         return check(site)
     except OSError as error:
         name = check.__name__.partition("_")[0]
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         text = f"can't be checked: {error.filename or site.home.root} ({reason})"
         to_do = (
             "Check the path and its permissions, or set HERMES_HOME to another folder."

@@ -1,4 +1,4 @@
-"""What `hermes doctor` checks of the model, of codex, and of hooks and webhooks. None of these is run or asked."""
+"""Checks of `hermes doctor`: the model, codex, hooks and webhooks. No model is called and no hook is run."""
 
 import asyncio
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from hermes.settings.load import load, load_secrets
 def check_model(site: Site) -> list[Finding]:
     """Which model answers, and whether it can be asked. Asks nobody.
 
-    One line; none if the settings can't be read, which is said elsewhere."""
+    One line; none if the settings can't be read, which another check reports."""
     from hermes.commands.models import current_model
 
     try:
@@ -54,7 +54,7 @@ def check_model(site: Site) -> list[Finding]:
 
 
 def check_codex(site: Site) -> list[Finding]:
-    """One finding for each part; none when codex is not used, or settings can't be read, which is said elsewhere."""
+    """One finding for each part; none when codex is not used, or settings can't be read, which another check reports."""
     try:
         settings = load(site.environ, home=site.home)
     except HermesError:

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from hermes.bridge.event_socket import Look as SocketRequest
-from hermes.bridge.event_socket import look_into, windows
+from hermes.bridge.event_socket import SocketRequest, event_sockets, send_request
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, count, first_line
@@ -102,7 +101,7 @@ def replay_events(
 def show_counters(context: CommandContext, pattern: Pattern = "**") -> ProcessCounters:
     """Show counters of all processes that run."""
     require_pattern(pattern)
-    found = {path: _ask(path) for path in windows(context.home.root / "run")}
+    found = {path: _ask(path) for path in event_sockets(context.home.root / "run")}
     for path, one in found.items():
         if one is None and path.exists():
             number = path.stem.rpartition("-")[2]
@@ -143,7 +142,7 @@ def _moment(text: str, now: float) -> float:
 def _ask(path: Path) -> dict[str, Any] | None:
     """The counters of a process; None when it has just ended."""
     try:
-        with look_into(path, SocketRequest("stats"), _ANSWER_TIMEOUT_S) as peer:
+        with send_request(path, SocketRequest("stats"), _ANSWER_TIMEOUT_S) as peer:
             return msgspec.json.decode(_read_all(peer), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return None

@@ -1,7 +1,7 @@
 """Jobs that run at certain times: making, listing and changing them, when they run, and how their runs ended."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from contextlib import contextmanager
 from itertools import islice
 from typing import Annotated, Any
 
@@ -30,6 +30,7 @@ from hermes.schedules.time_zones import ScheduleError, on_the_clock
 from hermes.schedules.tokens import length
 from hermes.schema.schedules import CatchUp, Instant, Job
 from hermes.settings.load import current_folder
+from hermes.store.schedules import ScheduleStore
 
 EXAMPLES = """\
 examples:
@@ -220,14 +221,14 @@ class Jobs:
         self.app = context.app
         self.book = JobBook(self.app)
 
-    @cached_property
-    def store(self) -> Any:
+    @property
+    def store(self) -> ScheduleStore:
         return self.book.store
 
     def find(self, name: str) -> Job:
         if not self.app.has_log:
             raise NotFound(f"There is no job {name!r}.", hint=_NO_JOBS)
-        return self.book.store.find(name)
+        return self.store.find(name)
 
 
 @command("cron add", scope="admin")
@@ -294,7 +295,7 @@ def show_job(context: CommandContext, job: JobName) -> JobDetails:
     )
 
 
-@command("cron pause", scope="admin")
+@command("cron pause", scope="approve")
 def pause_job(context: CommandContext, job: JobName) -> JobChange:
     """Pause a job."""
     jobs = Jobs(context)
@@ -302,7 +303,7 @@ def pause_job(context: CommandContext, job: JobName) -> JobChange:
     return JobChange(job=jobs.book.pause(job), planned=None, what="is paused")
 
 
-@command("cron resume", scope="admin")
+@command("cron resume", scope="approve")
 def resume_job(context: CommandContext, job: JobName) -> JobChange:
     """Let a job run again."""
     jobs = Jobs(context)
@@ -406,15 +407,13 @@ def local_time(at: float, zone_name: str) -> str:
     return on_the_clock(at, zone_name).strftime("%a %d %b %Y %H:%M")
 
 
-class _schedule_errors:  # noqa: N801 - used as a function
+@contextmanager
+def _schedule_errors() -> Iterator[None]:
     """Turns a schedule that can't be understood into wrong usage."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, ScheduleError):
-            raise UsageError(error.message, hint=error.hint) from error
+    try:
+        yield
+    except ScheduleError as error:
+        raise UsageError(error.message, hint=error.hint) from error
 
 
 def _rule(jobs: Jobs, what: str, zone: str, now: float) -> tuple[Any, str]:

@@ -129,7 +129,7 @@ def show_memory_history(
     return history_of(context, "memories", change, limit)
 
 
-@command("memory revert", scope="admin")
+@command("memory revert", scope="approve")
 def revert_memory(
     context: CommandContext,
     change: ChangeId,

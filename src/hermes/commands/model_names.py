@@ -1,4 +1,4 @@
-"""Is there a model of that name? Asked of the service that would answer, where it lists its models."""
+"""Checks the name of a model against the list of the service that has it."""
 
 import asyncio
 import difflib
@@ -11,8 +11,8 @@ from hermes.providers.routing import Route, keys_of
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
-_SECONDS = 5.0  # for the list to come; a service that takes longer is not asked
-_NAMED = 5
+_LIST_TIMEOUT_S = 5.0  # a service that takes longer is taken to have the model
+_MAX_LISTED_NAMES = 5
 
 
 async def checked_name(
@@ -20,7 +20,7 @@ async def checked_name(
 ) -> str:
     """The model that will answer; empty if only the service knows. `force` is what to type if the list is wrong.
 
-    Raises UsageError for a name that the service does not list. One that can't be asked is taken at its word.
+    Raises UsageError for a name that the service does not list. A service that can't be asked is taken to have the model.
     """
     if route.embedded or _is_known(route):
         return route.model
@@ -31,7 +31,7 @@ async def checked_name(
     hint = (
         f"Did you mean {' or '.join(near)}?"
         if near
-        else f"It lists {', '.join(listed[:_NAMED])}{_more(listed)}."
+        else f"It lists {', '.join(listed[:_MAX_LISTED_NAMES])}{_more(listed)}."
     )
     raise UsageError(
         f"{route.provider} has no model called {route.model!r}.",
@@ -52,7 +52,7 @@ def is_listed(name: str, listed: list[str]) -> bool:
 
 
 def near_names(name: str, listed: list[str]) -> list[str]:
-    """Up to three that were perhaps meant: written nearly so, or with this in them."""
+    """Up to three names that were probably meant: nearly the same, or containing it."""
     alike = difflib.get_close_matches(name, listed, 3, 0.6)
     return alike or [one for one in listed if name.lower() in one.lower()][:3]
 
@@ -72,7 +72,7 @@ async def _listed(route: Route, settings: Settings, secrets: Secrets) -> list[st
         return []
     adapter = build_adapter(route, settings, Http(environment()))
     try:
-        return await asyncio.wait_for(adapter.list_models(key), _SECONDS)
+        return await asyncio.wait_for(adapter.list_models(key), _LIST_TIMEOUT_S)
     except (ModelError, TimeoutError):
         return []
     finally:
@@ -80,4 +80,8 @@ async def _listed(route: Route, settings: Settings, secrets: Secrets) -> list[st
 
 
 def _more(listed: list[str]) -> str:
-    return f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
+    return (
+        f" and {len(listed) - _MAX_LISTED_NAMES:,} more"
+        if len(listed) > _MAX_LISTED_NAMES
+        else ""
+    )

@@ -87,6 +87,14 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
             return "free", ""
         return f"{self.input_price:g}", f"{self.output_price:g}"
 
+    @property
+    def price(self) -> str:
+        """The prices in a sentence."""
+        into, out = self.prices
+        if into == "?":
+            return "unknown"
+        return f"${into} in, ${out} out per million tokens" if out else into
+
 
 class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
     """Providers with their usual models, or the models of one."""
@@ -130,21 +138,15 @@ class CurrentModel(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         one = self.model
-        into, out = one.prices
-        price = f"${into} in, ${out} out per million tokens" if out else into
         rows = (
             ("engine", self.engine),
             ("provider", one.provider),
             ("model", one.model),
             ("address", self.base_url),
             ("window", f"{one.window:,} tokens" if one.model else ""),
-            ("price", price.replace("?", "unknown", 1) if one.model else ""),
+            ("price", one.price if one.model else ""),
             ("state", f"{one.ready} ({one.key})" if one.key else one.ready),
         )
-        if into == "?":
-            rows = tuple(
-                row if row[0] != "price" else ("price", "unknown") for row in rows
-            )
         yield Record(rows)
 
 

@@ -29,6 +29,7 @@ from hermes.errors import (
     Refused,
     SessionNotFound,
     UsageError,
+    os_reason,
 )
 from hermes.primitives.files import PRIVATE_FILE, replacing
 from hermes.schema.events import SessionTitled
@@ -69,6 +70,7 @@ class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
     has_more: bool = False
     current: str = ""
+    """The session of the chat that asks."""
 
     def document(self) -> Any:
         return {"sessions": list(map(session_document, self.sessions))}
@@ -98,7 +100,9 @@ class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
             Column("TITLE"),
         )
         yield table(columns, rows, narrow=((0, 1), (4,)))
-        if self.has_more:
+        if self.current:
+            yield line("Continue one with: /resume ID", "dim")
+        elif self.has_more:
             yield line("\nThere are more: hermes sessions list --all", "dim")
 
 
@@ -375,7 +379,7 @@ def import_session(
             f"{file} is not UTF-8 text", hint="Nothing was imported."
         ) from error
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         raise ImportRejected(
             f"{file} can't be read ({reason})", hint="Nothing was imported."
         ) from error
@@ -555,7 +559,7 @@ def _write_file(target: Path, lines: Iterable[str]) -> None:
             for text in lines:
                 file.write(text.encode() + b"\n")
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         hint = (
             "Nothing was written. Check the folder, its permissions and the free space."
         )

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hermes.children.git_folder import find_git
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, count, first_line
@@ -29,7 +30,6 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.core.gitfolder import find_git
 from hermes.errors import UsageError
 from hermes.learning.change import Provenance, SkillChange, SkillFileChange
 from hermes.learning.scan import SkillFinding, scan_files
@@ -142,7 +142,7 @@ class SkillUses(msgspec.Struct, frozen=True, kw_only=True):
         yield table(columns, rows)
 
 
-class SkillText(msgspec.Struct, frozen=True, kw_only=True):
+class ShownSkill(msgspec.Struct, frozen=True, kw_only=True):
     """The text of a skill, or of one of its files."""
 
     name: str
@@ -217,9 +217,9 @@ def show_skill(
     context: CommandContext,
     name: SkillName,
     file: Annotated[str, "one of its files"] = "",
-) -> SkillText:
+) -> ShownSkill:
     """Show the text of a skill."""
-    return SkillText(name=name, text=context.learning.skills.view(name, file))
+    return ShownSkill(name=name, text=context.learning.skills.view(name, file))
 
 
 @command("skills new")
@@ -358,7 +358,7 @@ def show_skill_history(
     return history_of(context, "skills", change, limit)
 
 
-@command("skills revert", scope="admin")
+@command("skills revert", scope="approve")
 def revert_skill(
     context: CommandContext,
     change: ChangeId,

@@ -1,1 +1,1 @@
-"""What Hermes is, without the world: ports to collaborators and, later, the turn."""
+"""The turn: history, requests, replies, calls, caps and compaction, and the ports to collaborators."""

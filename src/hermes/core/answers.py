@@ -1,4 +1,4 @@
-"""Which answer fits which question: kinds must match, and a person can only allow a call that they were shown."""
+"""Checks that an answer fits its question: the kinds must match, and a person can only allow a call that they saw."""
 
 import hashlib
 from collections.abc import Mapping
@@ -28,14 +28,14 @@ HASHED_FIELDS = (
     "binding",
     "memorable",
 )
-"""What the hash of a request covers, in this order; the page computes it too (`static/app/approval_hash.js`)."""
+"""The fields that the hash of a request covers, in this order. The page computes it too (`static/app/approval_hash.js`)."""
 
 WRONG_KIND = "Approval requests and questions take different kinds of answers."
 NOT_SHOWN = "The request that is waiting is not the one that was shown."
 
 
 def approval_hash(request: ApprovalRequested | Mapping[str, Any]) -> str:
-    """SHA-256 of a request for approval as it was shown; `request` is the event or its envelope."""
+    """The SHA-256 of a request for approval as it was shown. `request` is the event or its envelope."""
     if not isinstance(request, ApprovalRequested):
         named = {name: request[name] for name in HASHED_FIELDS if name in request}
         request = msgspec.convert(named, ApprovalRequested)
@@ -44,14 +44,14 @@ def approval_hash(request: ApprovalRequested | Mapping[str, Any]) -> str:
 
 
 def is_same_kind(request: Request, answer: Answer) -> bool:
-    """Whether the answer is of the kind that the question wants."""
+    """Whether the answer has the kind that the question needs."""
     return isinstance(request, ApprovalRequested) == isinstance(
         answer, ApprovalAnswered
     )
 
 
 def misfit(request: Request, answer: Answer) -> str:
-    """Why the answer does not fit the question; empty when it does. Saying no needs no hash."""
+    """Why the answer does not fit the question; empty if it does. A denial needs no hash."""
     if not is_same_kind(request, answer):
         return WRONG_KIND
     if (

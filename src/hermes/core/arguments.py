@@ -1,11 +1,11 @@
-"""Reads the arguments of a tool call strictly; errors are worded so that the model can act on them."""
+"""Reads the arguments of a tool call strictly. Error messages tell the model what to change."""
 
 from typing import Any
 
 import msgspec
 
 MAX_DEPTH = 100
-"""How deep lists and objects in a call may be nested."""
+"""How deeply lists and objects may be nested."""
 DAMAGED = "\x00"
 """Stands for a character lost in transit. JSON does not allow it, so such a call can't be run by mistake."""
 
@@ -15,7 +15,7 @@ class BadArguments(ValueError):
 
 
 def parse_arguments(text: str) -> object:
-    """The arguments as data; BadArguments when they are not JSON, or not what a tool could take."""
+    """The arguments as data. Raises BadArguments if they are not JSON, or no tool could accept them."""
     if DAMAGED in text:
         raise BadArguments(
             "a character in the arguments was damaged in transit. Make the call again."
@@ -34,7 +34,7 @@ def parse_arguments(text: str) -> object:
 
 
 def arguments_by_name(text: str) -> dict[str, Any]:
-    """The arguments as far as they can be shown; none when they can't be read."""
+    """The arguments, for display; empty if they can't be read."""
     try:
         arguments = parse_arguments(text)
     except BadArguments:

@@ -1,7 +1,7 @@
 """Hard caps on tokens and money. A call is not made when it could pass a cap, and its reply is cut to what is left.
 
-Before a call, the most it can use is claimed, so that processes side by side don't pass a cap together. What this
-can't do: the input is estimated before a provider counts it.
+Before a call, the most that it can use is claimed, so that several processes can't pass a cap together. One limit
+remains: the input is estimated, because a provider counts it only afterwards.
 """
 
 import re
@@ -27,10 +27,10 @@ from hermes.schema.tools import ToolSpec
 Unit: TypeAlias = Literal["usd", "tokens"]
 
 _AMOUNT = r"(?a)(\$)?\s*(\d+(?:\.\d+)?)\s*([kKmM])?\s*(usd|dollars?|tokens?)?"
-_LEAST_OUTPUT = 16  # tokens; a smaller reply is not worth asking for
-IMAGE_TOKENS = 1_500  # tokens, about what a large picture takes
-_UNBOUNDED = 2**31
-_GRANT = 32_768  # tokens of output that one call claims at most, so that others have room beside it
+_MIN_OUTPUT_TOKENS = 16  # a smaller reply is not worth a request
+IMAGE_TOKENS = 1_500  # about what a large image takes
+_UNBOUNDED_TOKENS = 2**31
+_MAX_CLAIMED_TOKENS = 32_768  # of output by one call, so that others have room
 
 
 class BudgetSpent(HermesError):
@@ -38,7 +38,7 @@ class BudgetSpent(HermesError):
 
 
 class Price(msgspec.Struct, frozen=True):
-    """Dollars per token: the most that one may cost, whoever answers."""
+    """The most that a token may cost in dollars, whichever model answers."""
 
     input: float
     output: float
@@ -49,7 +49,7 @@ class Price(msgspec.Struct, frozen=True):
 
 
 class Cap(msgspec.Struct):
-    """A limit in one scope (turn, session, day), what is used of it, and what others are about to use."""
+    """A limit in one scope (turn, session, day), with what is used of it and what others have claimed."""
 
     scope: str
     unit: Unit
@@ -57,7 +57,7 @@ class Cap(msgspec.Struct):
     used: float = 0.0
     claimed: float = 0.0
     grants: dict[int, float] = {}
-    """What calls under way in this turn may use, by the budget that made them; other scopes have claims."""
+    """What the running calls of this turn may use, by the budget that granted it. Other scopes have claims."""
 
     def __str__(self) -> str:
         limit = (
@@ -66,7 +66,7 @@ class Cap(msgspec.Struct):
         return f"{limit} per {self.scope}"
 
     def refused(self, need: float) -> BudgetSpent:
-        """What is said instead of making a call that needs this much."""
+        """The error for a call that would need this much."""
         left = max(
             0.0, self.limit - self.used - self.claimed - sum(self.grants.values())
         )
@@ -81,7 +81,7 @@ class Cap(msgspec.Struct):
 
 
 def parse_amount(text: str) -> tuple[Unit, float]:
-    """`$2.50`, `2.5 usd`, `200k`, `50000 tokens`. Raises ValueError for anything else."""
+    """Parses `$2.50`, `2.5 usd`, `200k` or `50000 tokens`. Raises ValueError for anything else."""
     found = re.fullmatch(_AMOUNT, text.strip())
     if not found or (found[1] and (found[4] or "usd").startswith("token")):
         raise ValueError(f"{text!r} is not an amount: write $2.50 or 200k tokens")
@@ -93,8 +93,8 @@ def parse_amount(text: str) -> tuple[Unit, float]:
 class TurnBudget:
     """The caps of one turn, shared with the children it starts.
 
-    `refresh` says what is used of a cap by now, also by other turns and processes, and what those have claimed; it is
-    asked before each call. `claim` tells the others the most that the next call can use.
+    `refresh` returns what is used of a cap by now, also by other turns and processes, and what those have claimed. It
+    is called before each call. `claim` tells the others the most that the next call can use.
     """
 
     def __init__(
@@ -116,24 +116,26 @@ class TurnBudget:
         refresh: Callable[[Cap], tuple[float, float]] | None,
         claim: Callable[[Usage], Awaitable[None]] | None,
     ) -> "TurnBudget":
-        """A budget for somebody who works for the same turn: the same caps, with a count and claims of its own."""
+        """A budget for work done for the same turn: the same caps, with its own count and claims."""
         return TurnBudget(self._caps, self._price, refresh=refresh, claim=claim)
 
     def at(self, price: Price | None) -> "TurnBudget":
-        """The same for another model, at its price; None when that is not known."""
+        """The same budget at another model's price; None if the price is unknown."""
         return TurnBudget(self._caps, price, refresh=self._refresh, claim=self._claim)
 
     def room(self, input_tokens: int) -> int | None:
-        """How many tokens the next reply may have after an input of about this size; None without a cap."""
+        """How many tokens the next reply may have after an input of about this size; None if there is no cap."""
         rooms = [self._room_under(cap, input_tokens) for cap in self._caps]
         return min(rooms) if rooms else None
 
     async def reserve(self, input_tokens: int) -> int | None:
-        """As `room`, and claims it: whoever claims at the same moment is seen, by both."""
+        """As `room`, and claims it. Two that claim at the same moment both see each other's claim."""
         room = self.room(input_tokens)
         if room is None:
             return None
-        granted = Usage(input_tokens=input_tokens, output_tokens=min(room, _GRANT))
+        granted = Usage(
+            input_tokens=input_tokens, output_tokens=min(room, _MAX_CLAIMED_TOKENS)
+        )
         cost = self._price.of(granted) if self._price else 0.0
         self._grant(msgspec.structs.replace(granted, cost_usd=cost))
         if self._claim is None:
@@ -142,7 +144,7 @@ class TurnBudget:
         return min(granted.output_tokens, self.room(input_tokens) or 0)
 
     def release(self) -> None:
-        """Gives back what was granted to a call that has ended."""
+        """Returns what was granted to a call that has ended."""
         for cap in self._caps:
             cap.grants.pop(id(self), None)
 
@@ -155,14 +157,14 @@ class TurnBudget:
                 )
 
     def spend(self, usage: Usage | None) -> None:
-        """Counts what a call took. A call that nobody counted comes through `guess`."""
+        """Counts the usage of a call. For a call without a count, `guess` is used."""
         if usage is None:
             return
         self.used = add(self.used, usage)
         self.guess(usage)
 
     def guess(self, usage: Usage) -> None:
-        """Counts towards the caps alone."""
+        """Counts an estimate, towards the caps alone."""
         self.release()
         for cap in self._caps:
             if cap.unit == "tokens":
@@ -173,9 +175,7 @@ class TurnBudget:
                 cap.used += self._price.of(usage)
 
     def _room_under(self, cap: Cap, input_tokens: int) -> int:
-        if (
-            self._refresh
-        ):  # never less than before: what this turn spent may not be in the log yet
+        if self._refresh:  # never less than before, as the log may lag behind this turn
             used, cap.claimed = self._refresh(cap)
             cap.used = max(cap.used, used)
         granted = sum(
@@ -183,27 +183,27 @@ class TurnBudget:
         )
         left = cap.limit - cap.used - cap.claimed - granted
         if cap.unit == "tokens":
-            if left < input_tokens + _LEAST_OUTPUT:
-                raise cap.refused(input_tokens + _LEAST_OUTPUT)
+            if left < input_tokens + _MIN_OUTPUT_TOKENS:
+                raise cap.refused(input_tokens + _MIN_OUTPUT_TOKENS)
             return int(left - input_tokens)
         if self._price is None:
             hint = "Give the prices of the model and its fallbacks in custom_providers, or set the cap in tokens."
             raise BudgetSpent(
-                f"a cap in dollars ({cap}) can't be kept: a model's price is unknown",
+                f"the cap in dollars ({cap}) can't be enforced: a model's price is unknown",
                 hint=hint,
             )
         need = self._price.of(
-            Usage(input_tokens=input_tokens, output_tokens=_LEAST_OUTPUT)
+            Usage(input_tokens=input_tokens, output_tokens=_MIN_OUTPUT_TOKENS)
         )
         if need and left < need:
             raise cap.refused(need)
         if self._price.output <= 0:
-            return _UNBOUNDED
+            return _UNBOUNDED_TOKENS
         return int((left - input_tokens * self._price.input) / self._price.output)
 
 
 class Metered:
-    """A model whose calls are never free of charge: `guess` hears of each that ended without a provider's count."""
+    """Wraps a model so that every call is counted: `guess` receives an estimate if the provider counted nothing."""
 
     def __init__(self, model: Model, guess: Callable[[Usage], None]) -> None:
         self._model = model
@@ -211,7 +211,7 @@ class Metered:
 
     @property
     def provider(self) -> str:
-        """Who answers first."""
+        """The provider that answers first."""
         return self._model.provider
 
     @property
@@ -220,7 +220,7 @@ class Metered:
         return self._model.name
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """As the model streams. A call that is given up while it answers is estimated too."""
+        """Streams as the model does. A call that is cancelled in the middle is estimated too."""
         written = 0
         counted = False
         try:
@@ -230,7 +230,7 @@ class Metered:
                         written += estimate_tokens(event.text)
                     elif (
                         isinstance(event, Retrying) and written
-                    ):  # the void attempt was answered in part
+                    ):  # part of the failed attempt was answered
                         self._guess(
                             Usage(
                                 input_tokens=request_tokens(request),
@@ -250,7 +250,7 @@ class Metered:
 
 
 async def _generator(events: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
-    """The events, from something that can be closed."""
+    """The events of a stream, which is closed at the end."""
     try:
         async for event in events:
             yield event
@@ -260,7 +260,7 @@ async def _generator(events: AsyncIterator[ModelEvent]) -> AsyncGenerator[ModelE
 
 
 def estimate_tokens(text: str) -> int:
-    """A cautious guess before a provider has counted: three letters of English, or one sign of Chinese."""
+    """A cautious estimate: a token has about three letters of English, or one Chinese character."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // 3)
 
 
@@ -274,7 +274,7 @@ def reply_tokens(message: AssistantMessage) -> int:
 
 
 def request_tokens(request: ModelRequest) -> int:
-    """About how many tokens a request has: what was counted last, and a guess for what came since."""
+    """About how many tokens a request has: the last count, and an estimate for what came since."""
     total = 0
     for message in reversed(request.messages):
         if isinstance(message, AssistantMessage) and message.usage:
@@ -298,7 +298,7 @@ def tool_tokens(tools: Iterable[ToolSpec]) -> int:
 
 
 def add(one: Usage, two: Usage) -> Usage:
-    """Both together; the cost is unknown if one of them is."""
+    """The sum. Its cost is unknown if one of the costs is."""
     known = one.cost_usd is not None and two.cost_usd is not None
     return Usage(
         input_tokens=one.input_tokens + two.input_tokens,

@@ -1,7 +1,7 @@
-"""Making room: the middle of a conversation becomes a summary; its beginning and its latest part stay word for word.
+"""Compaction: a summary replaces the middle of a conversation. Its beginning and its end stay word for word.
 
-The log keeps everything. What the model sees is the messages up to `head`, the summary, the user's last words, and the
-last `tail` messages.
+The log keeps everything. The model sees the first `head` messages, the summary, the user's last message, and the last
+`tail` messages.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from hermes.core.budget import add, estimate_tokens, message_tokens
-from hermes.core.complete import answer
-from hermes.core.language import language_of
+from hermes.core.complete import complete
 from hermes.core.ports import Model
 from hermes.errors import HermesError, ModelError
 from hermes.schema.events import SessionCompacted
@@ -23,15 +22,16 @@ from hermes.schema.messages import (
 )
 from hermes.schema.model import ModelRequest
 from hermes.settings.redaction import mask
+from hermes.text.language import language_of
 
 MARK = "[Summary of the earlier part of this conversation]\n"
-_LEAST = 40  # characters; less is no summary
-_LONGEST = 24_000
-_RESULT = 2_000  # characters of a tool's result that the summary is made from
-_SAMPLE = 300  # characters of the user's words that show the language
-_OUTPUT_TOKENS = 8_000  # with what a model thinks before it writes
-_ASKING = 1_500  # tokens of the instructions and the sample
-_MOST_PIECES = 24
+_MIN_SUMMARY_CHARS = 40
+_MAX_SUMMARY_CHARS = 24_000
+_MAX_RESULT_CHARS = 2_000  # of a tool's result that the summary is made from
+_SAMPLE_CHARS = 300  # of the user's messages, to show the language
+_OUTPUT_TOKENS = 8_000  # including reasoning
+_INSTRUCTION_TOKENS = 1_500  # of the instructions and the sample
+_MAX_PIECES = 24
 _HINT = "Nothing was removed. Try /compress again, or name another model in auxiliary.summary."
 _HEADINGS = (
     "Goal",
@@ -53,7 +53,7 @@ _ASK = (
 
 
 class NotCompacted(HermesError):
-    """No room was made; nothing was removed. `unusable`: a summary came that can't be used, and cost this much."""
+    """Nothing was compacted. `unusable` means that a summary came that can't be used; `usage` is what it cost."""
 
     def __init__(
         self,
@@ -69,9 +69,10 @@ class NotCompacted(HermesError):
 
 
 class CompactionCut(msgspec.Struct, frozen=True):
-    """Which messages stay: the first `head` and the last `tail`. What is between them is summarised.
+    """Which messages stay: the first `head` and the last `tail`. Those between them are summarised.
 
-    `kept` is the one of those that stays as well, counted from 1: the user's last words; 0 when they stay anyhow.
+    `kept` is the number of the one between them that stays too, counted from 1: the user's last message. It is 0 if
+    that message stays anyway.
     """
 
     head: int
@@ -80,7 +81,7 @@ class CompactionCut(msgspec.Struct, frozen=True):
 
 
 def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> CompactionCut:
-    """Protects the first and last messages; a call is never parted from its results, and the user's last words stay."""
+    """Chooses what stays. A call is never separated from its results, and the user's last message stays."""
     head = _settled(messages, min(first, len(messages)))
     start = max(head, len(messages) - last)
     while head < start < len(messages) and isinstance(messages[start], ToolFinished):
@@ -107,35 +108,30 @@ async def compact(
     strict: bool = True,
     redact: Callable[[str], str] = mask,
 ) -> SessionCompacted:
-    """The row that makes room. Raises NotCompacted when no usable summary came; one in another language than the user's
-    is not, where somebody else can write it (`strict`).
+    """Returns the row that compacts. Raises NotCompacted if no usable summary came. With `strict`, because another model
+    can try too, a summary in another language than the user's is not usable.
 
-    `window` is the summarising model's: what does not fit at once is read in pieces that bring the notes up to date.
-    `redact` takes secrets out of what is read and what is written.
+    `window` is that of the summarising model. What does not fit at once is read in pieces that update the notes.
+    `redact` removes secrets from what is read and written.
     """
     middle = messages[cut.head : len(messages) - cut.tail]
     words = [message.text for message in messages if _is_person(message)]
-    language = (
-        language_of("\n".join(text[:_SAMPLE] for text in words[-10:])) if strict else ""
-    )
+    samples = "\n".join(text[:_SAMPLE_CHARS] for text in words[-10:])
+    language = language_of(samples) if strict else ""
     output = min(_OUTPUT_TOKENS, window // 4)
-    room = (
-        window - 2 * output - _ASKING
-    )  # the notes from before are at most as long as a reply
+    # The earlier notes are at most as long as a reply.
+    room = window - 2 * output - _INSTRUCTION_TOKENS
+    sample = redact(words[-1])[:_SAMPLE_CHARS] if words else ""
     notes, last = "", AssistantMessage()
     usage: Usage | None = None
     for piece in _pieces(redact(_transcript(middle)), max(room, 1_000)):
-        told = f"<notes from before>\n{notes}\n</notes>\n\n{piece}" if notes else piece
-        told += (
-            f"\n\n(The user writes like this: {redact(words[-1])[:_SAMPLE]!r})"
-            if words
-            else ""
-        )
         request = ModelRequest(
-            system=(_ASK,), messages=(UserMessage(text=told),), max_output_tokens=output
+            system=(_ASK,),
+            messages=(UserMessage(text=_question(notes, piece, sample)),),
+            max_output_tokens=output,
         )
         try:
-            last = await answer(model, request)
+            last = await complete(model, request)
         except ModelError as error:
             said = f"the conversation was not compressed: {error.message}"
             raise NotCompacted(said, hint=_HINT, usage=usage) from error
@@ -166,15 +162,23 @@ async def compact(
     )
 
 
+def _question(notes: str, piece: str, sample: str) -> str:
+    """What the model reads: its notes so far, the next piece, and a sample of how the user writes."""
+    told = f"<notes from before>\n{notes}\n</notes>\n\n{piece}" if notes else piece
+    if sample:
+        told += f"\n\n(The user writes like this: {sample!r})"
+    return told
+
+
 def _fault(reply: AssistantMessage, notes: str, language: str) -> str:
-    """What is wrong with a summary; empty when it can be used."""
+    """What is wrong with a summary; empty if it is usable."""
     if reply.finish in ("length", "refused"):
         return (
             "it was cut off"
             if reply.finish == "length"
             else "the provider refused to write it"
         )
-    if not _LEAST <= len(notes) <= _LONGEST:
+    if not _MIN_SUMMARY_CHARS <= len(notes) <= _MAX_SUMMARY_CHARS:
         return f"it has {len(notes):,} characters"
     lines = notes.splitlines()
     if not any(line.startswith(("#", "**")) for line in lines):
@@ -188,19 +192,21 @@ def _fault(reply: AssistantMessage, notes: str, language: str) -> str:
 
 
 def _pieces(text: str, room: int) -> list[str]:
-    """The text in pieces of at most `room` tokens, cut between paragraphs where there are any."""
+    """The text in pieces of at most `room` tokens, split between paragraphs if possible."""
     if estimate_tokens(text) <= room:
         return [text]
     pieces: list[str] = []
     while text:
         size = room * 3
-        while estimate_tokens(text[:size]) > room:  # other letters take more bytes
+        while (
+            estimate_tokens(text[:size]) > room
+        ):  # other scripts have more tokens per character
             size = size * 2 // 3
         end = text.rfind("\n\n", size // 2, size) if size < len(text) else len(text)
         end = size if end < 0 else end
         pieces.append(text[:end])
         text = text[end:]
-    if len(pieces) > _MOST_PIECES:
+    if len(pieces) > _MAX_PIECES:
         raise NotCompacted(
             "the conversation is too long for the model that writes summaries.",
             hint=_HINT,
@@ -209,14 +215,14 @@ def _pieces(text: str, room: int) -> list[str]:
 
 
 def compacted(messages: Sequence[Message], row: SessionCompacted) -> list[Message]:
-    """What the model sees from the row on."""
+    """The messages that the model sees after the row."""
     summary = UserMessage(text=f"{MARK}{row.summary}", origin="hermes")
     latest = [uncounted(message) for message in messages[len(messages) - row.tail :]]
     return [*messages[: row.head], summary, *messages[row.kept - 1 : row.kept], *latest]
 
 
 def uncounted(message: Message) -> Message:
-    """A reply without its count, which was of a longer conversation."""
+    """A reply without its token count, which was that of a longer conversation."""
     return (
         msgspec.structs.replace(message, usage=None)
         if isinstance(message, AssistantMessage)
@@ -225,7 +231,7 @@ def uncounted(message: Message) -> Message:
 
 
 def _settled(messages: Sequence[Message], place: int) -> int:
-    """The first place from here on that does not part a call from its results."""
+    """The first position from here on that does not separate a call from its results."""
     while place < len(messages) and isinstance(messages[place], ToolFinished):
         place += 1
     return place
@@ -242,12 +248,12 @@ def _transcript(messages: Sequence[Message]) -> str:
 def _told(message: Message) -> str:
     if isinstance(message, ToolFinished):
         text = message.text
-        if len(text) > _RESULT:
-            text = f"{text[: _RESULT // 2]}\n[...]\n{text[-_RESULT // 2 :]}"
+        if len(text) > _MAX_RESULT_CHARS:
+            text = f"{text[: _MAX_RESULT_CHARS // 2]}\n[...]\n{text[-_MAX_RESULT_CHARS // 2 :]}"
         return f"<result of {message.name}>\n{text}\n</result>"
     if isinstance(message, AssistantMessage):
         calls = [
-            f"(called {call.name} with {call.arguments[:_RESULT]})"
+            f"(called {call.name} with {call.arguments[:_MAX_RESULT_CHARS]})"
             for call in message.tool_calls
         ]
         return "\n".join(["assistant:", *filter(None, [message.text]), *calls])

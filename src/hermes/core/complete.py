@@ -1,4 +1,4 @@
-"""One answer without a turn around it: for work on the side, which nobody watches."""
+"""Asks a model for one answer outside of a turn, for work in the background."""
 
 from collections.abc import AsyncGenerator
 
@@ -8,7 +8,7 @@ from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
 
 
-async def answer(model: Model, request: ModelRequest) -> AssistantMessage:
+async def complete(model: Model, request: ModelRequest) -> AssistantMessage:
     """The whole reply. Raises ModelError."""
     events = model.stream(request)
     try:

@@ -1,4 +1,6 @@
-"""What fills the model's window: tokens by kind, from real counts where there are any."""
+"""What fills the model's context window, and what compaction would do about it."""
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -8,14 +10,15 @@ from hermes.core.budget import (
     message_tokens,
     tool_tokens,
 )
-from hermes.core.compaction import MARK
+from hermes.core.compaction import MARK, NotCompacted, choose_cut
+from hermes.core.context_window import choose_trim
 from hermes.core.history import ConversationHistory
 from hermes.core.prompt import PROJECT_HEAD, SKILLS_HEAD
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 
 
 class ContextPart(msgspec.Struct, frozen=True):
-    """One kind of content and about how many tokens it takes."""
+    """One kind of content, and about how many tokens it takes."""
 
     name: str
     tokens: int
@@ -23,8 +26,8 @@ class ContextPart(msgspec.Struct, frozen=True):
 
 
 class Context(msgspec.Struct, frozen=True):
-    """How full the window is. `counted` is what the provider last counted, 0 before the first reply; at `full` tokens
-    room is made."""
+    """How full the context window is. `counted` is the provider's last count, 0 before the first reply. At `full` tokens
+    the conversation is compacted."""
 
     parts: tuple[ContextPart, ...]
     counted: int
@@ -33,11 +36,11 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def used(self) -> int:
-        """Tokens in use: as counted, else as estimated."""
+        """Tokens in use: counted if possible, else estimated."""
         return self.counted or sum(part.tokens for part in self.parts)
 
     def scaled(self) -> tuple[ContextPart, ...]:
-        """The parts that there are, their estimates brought in line with what the provider counted for all of them."""
+        """The parts that are not empty, their estimates scaled to the provider's count."""
         total = sum(part.tokens for part in self.parts) or 1
         return tuple(
             ContextPart(part.name, round(part.tokens * self.used / total), part.count)
@@ -47,14 +50,14 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """The part of the window in use, 0 to 1 and beyond."""
+        """The share of the window in use; may be above 1."""
         return self.used / self.window if self.window else 0.0
 
 
 def measure(
     history: ConversationHistory, window: int, threshold: float = 1.0
 ) -> Context:
-    """What the next request would hold; room is made when it passes `threshold`, a part of the window."""
+    """What the next request would hold. Beyond `threshold`, a share of the window, the conversation is compacted."""
     prompt = history.prompt
     parts: dict[str, list[int]] = {"instructions": []}
     system = prompt.system if prompt else ()
@@ -78,7 +81,7 @@ def measure(
 
 
 def _named(text: str) -> list[tuple[str, str]]:
-    """What a part between the instructions is, by how it begins."""
+    """The kind of a part of the system prompt, by how it begins."""
     if text.startswith(PROJECT_HEAD):
         return [("project notes", text)]
     memory, head, skills = text.partition(SKILLS_HEAD)
@@ -102,10 +105,42 @@ def _kind(message: Message) -> str:
 
 
 def _counted(history: ConversationHistory) -> int:
-    """What the provider counted last, and a guess for what came since."""
+    """The provider's last count, and an estimate for what came since."""
     since = 0
     for message in reversed(history.messages):
         if isinstance(message, AssistantMessage) and message.usage:
             return message.usage.input_tokens + message.usage.output_tokens + since
         since += message_tokens(message)
     return 0
+
+
+class CompactionPreview(msgspec.Struct, frozen=True):
+    """What compaction would do: first old results become pointers, then a summary replaces the middle."""
+
+    pointers: int
+    freed: int
+    """About how many tokens the pointers save."""
+    summarised: int
+    replaced: int
+    """About how many tokens the summary would replace."""
+
+
+def preview_compaction(
+    messages: Sequence[Message], *, first: int, last: int
+) -> CompactionPreview:
+    """What compaction would do now; all zero for a short conversation."""
+    trimmed = choose_trim(messages, last)
+    pointers, freed = len(trimmed.call_ids), trimmed.freed // 3
+    try:
+        cut = choose_cut(messages, first=first, last=last)
+    except NotCompacted:
+        return CompactionPreview(pointers, freed, 0, 0)
+    start = len(messages) - cut.tail
+    middle = [
+        message
+        for place, message in enumerate(messages[:start], 1)
+        if place > cut.head and place != cut.kept
+    ]
+    return CompactionPreview(
+        pointers, freed, len(middle), sum(map(message_tokens, middle))
+    )

@@ -1,7 +1,7 @@
-"""Keeping a conversation inside the model's window while it goes on.
+"""Keeps a conversation inside the model's context window.
 
-First what costs nothing: old results that are long or were repeated later become pointers to the log. Then a summary.
-When that fails, nothing is removed, it is said, and it is not tried again for a while.
+First comes what costs nothing: old results that are long or were repeated later become pointers to the log. Then comes
+a summary. If that fails, nothing is removed, an event says so, and it is not tried again for a while.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,15 +20,15 @@ from hermes.schema.model import ModelRequest
 Summarise: TypeAlias = Callable[
     [str, Sequence[Message], CompactionCut], Awaitable[SessionCompacted]
 ]
-"""Has a session's messages between the ends of a cut summarised. Raises NotCompacted."""
+"""Summarises the messages of a session between the ends of a cut. Raises NotCompacted."""
 
-_COOLING = 45.0  # seconds after a failure
-_LONG = 2_000  # characters of a result that is worth removing
-_WORTH = 0.1  # part of the window that trimming must free, to be enough by itself
+_RETRY_AFTER_S = 45.0
+_LONG_RESULT_CHARS = 2_000  # of a result that is worth removing
+_MIN_FREED_SHARE = 0.1  # of the window; less needs a summary too
 
 
 class ContextLimits(msgspec.Struct, frozen=True):
-    """When room is made, and what stays word for word."""
+    """When a conversation is compacted, and what stays word for word."""
 
     window: int
     threshold: float
@@ -36,8 +36,8 @@ class ContextLimits(msgspec.Struct, frozen=True):
     last: int
 
 
-class Room:
-    """The built-in context engine. One for all sessions of a process: it remembers where it failed lately."""
+class ContextWindow:
+    """The built-in context engine. It serves all sessions of a process and remembers where it failed."""
 
     def __init__(
         self, summarise: Summarise, limits: ContextLimits, clock: Clock
@@ -48,31 +48,31 @@ class Room:
         self._cooling: dict[str, float] = {}
 
     def is_full(self, session: str, request: ModelRequest) -> bool:
-        """Whether room should be made before this request; not for a while after it could not be."""
+        """Whether to compact before this request. After a failure the answer is no for a while."""
         fits = request_tokens(request) <= self._limits.window * self._limits.threshold
         return not fits and self._clock.now() >= self._cooling.get(session, 0.0)
 
     async def make(
         self, session: str, request: ModelRequest, *, forced: bool = False
     ) -> list[Event]:
-        """Rows that make room for the request. `forced`: the provider says that it does not fit."""
+        """The rows that make the request fit. `forced` means that the provider rejected it as too long."""
         messages = list(request.messages)
         trimmed = choose_trim(messages, self._limits.last)
         rows: list[Event] = [trimmed] if trimmed.call_ids or trimmed.pictures else []
-        if trimmed.freed // 3 >= self._limits.window * _WORTH and not forced:
+        if trimmed.freed // 3 >= self._limits.window * _MIN_FREED_SHARE and not forced:
             return rows
         try:
             cut = choose_cut(messages, first=self._limits.first, last=self._limits.last)
             rows.append(await self._summarise(session, trim(messages, trimmed), cut))
         except NotCompacted as error:
-            self._cooling[session] = self._clock.now() + _COOLING
+            self._cooling[session] = self._clock.now() + _RETRY_AFTER_S
             return [*rows, CompactionFailed(detail=error.message)]
         self._cooling.pop(session, None)
         return rows
 
 
 def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
-    """What becomes pointers: long results and pictures before the protected end, and results repeated later."""
+    """Chooses what becomes a pointer: long results and images before the protected end, and results repeated later."""
     seen: set[tuple[str, str]] = set()
     chosen: list[ToolFinished] = []
     for place in range(len(messages) - 1, -1, -1):
@@ -81,8 +81,8 @@ def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
             continue
         key = (message.name, message.text)
         old = place < len(messages) - last
-        if (old and (len(message.text) > _LONG or message.images)) or (
-            key in seen and len(message.text) > _LONG
+        if (old and (len(message.text) > _LONG_RESULT_CHARS or message.images)) or (
+            key in seen and len(message.text) > _LONG_RESULT_CHARS
         ):
             chosen.append(message)
         seen.add(key)
@@ -99,7 +99,7 @@ def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
 
 
 def trim(messages: Sequence[Message], row: SessionTrimmed) -> list[Message]:
-    """The messages with pointers in place of the results that the row names. Counts of what was longer are void."""
+    """The messages with pointers instead of the results that the row names. Older token counts are dropped."""
     gone = frozenset(row.call_ids)
     trimmed: list[Message] = []
     shorter = False
@@ -121,7 +121,7 @@ _POINTER = "[removed to make room: "
 
 
 def _pointer(message: ToolFinished) -> ToolFinished:
-    if len(message.text) <= _LONG:
+    if len(message.text) <= _LONG_RESULT_CHARS:
         return _without_pictures(message)
     text = f"{_POINTER}{len(message.text):,} characters; the log has them: session_search finds them]"
     return msgspec.structs.replace(message, text=text, images=())

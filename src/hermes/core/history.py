@@ -1,8 +1,8 @@
 """The conversation as a model sees it, made from the log row by row.
 
-The same rows always give the same messages, and a new row only ever adds at the end: the bytes sent for one request
-begin the bytes of the next. What a person says enters where a turn took it in, not where it was typed; results follow
-their call, in the order of the calls. Only an undo takes away: what it leaves is what was there before those turns.
+The same rows always give the same messages, and a new row only adds at the end, so each request begins with the bytes
+of the one before. A person's message enters where a turn took it in, not where it was typed. Results follow their call,
+in the order of the calls. Only an undo removes messages, and leaves what was there before the undone turns.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -43,18 +43,18 @@ from hermes.schema.messages import (
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """Where a turn began: what had been said and allowed before it."""
+    """The state before a turn: what had been said and allowed."""
 
     seq: int
     turn: str
     messages: int
     allowed: frozenset[str]
     then: tuple[str, ...] = ()
-    """Turns that went on with calls this one had left open after a crash. They have no beginning of their own."""
+    """Turns that continued calls which this one left open after a crash. They have no state of their own."""
 
 
 class _TakenBack(msgspec.Struct, frozen=True):
-    """What an undo took away, for as long as it can be given back."""
+    """What an undo removed, as long as it can be redone."""
 
     seq: int
     messages: list[Message]
@@ -63,8 +63,8 @@ class _TakenBack(msgspec.Struct, frozen=True):
 
 
 class UndoneRows:
-    """Which rows of a log were undone, for readers that show it. Rows must come newest first, because an undo comes
-    after the rows it takes away."""
+    """Finds the undone rows of a log, for readers that show it. Rows must come newest first, because an undo comes after
+    the rows that it removes."""
 
     def __init__(self) -> None:
         self._turns: set[str] = set()
@@ -88,7 +88,7 @@ class UndoneRows:
 
 
 class ConversationHistory:
-    """What was said so far, what waits to be said, and what a crash left open."""
+    """The messages so far, those that wait for a turn, and what a crash left open."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -98,24 +98,24 @@ class ConversationHistory:
             str, str
         ] = {}  # calls that began, and those nested in them, without a result: their tools
         self.asked_calls: dict[str, Request] = {}
-        """Calls that wait for a person, and the question."""
+        """Calls that wait for a person, with their question."""
         self.allowed: set[str] = set()
-        """Scopes and shapes of calls the user has allowed for the rest of the session."""
+        """Scopes and shapes of calls that the user has allowed for the rest of the session."""
         self.text_only: set[str] = set()
-        """Pictures of which the user was told that the model can't see them."""
+        """Images of which the user knows that the model can't see them."""
         self.call_ids: set[str] = set()
         """Every call of the session so far."""
         self.open_turn = ""
         self.prompt: SessionPrompted | None = None
         self.codex_thread: CodexThread | None = None
-        """The thread that codex goes on with, if it still fits what is here."""
+        """The thread that codex continues, if it still matches this history."""
         self.turns: list[Beginning] = []
-        """The turns the model sees, in order."""
+        """The turns that the model sees, in order."""
         self._taken_back: list[_TakenBack] = []
         self._results: dict[str, ToolFinished] = {}
 
     def add(self, seq: int, event: Event | None, turn: str = "") -> None:
-        """Takes in the next row."""
+        """Adds the next row."""
         match event:
             case UserMessage(origin="user"):
                 self.waiting[seq] = event
@@ -139,7 +139,7 @@ class ConversationHistory:
                 self._pass_over(seq, event, turn)
 
     def _pass_over(self, seq: int, event: Event | None, turn: str) -> None:
-        """Takes in where a turn begins or ends, and what takes turns away or brings them back."""
+        """Adds the beginning or end of a turn, an undo, or a redo."""
         match event:
             case TurnStarted(inputs=inputs):
                 self._begin(seq, turn)
@@ -180,18 +180,18 @@ class ConversationHistory:
             )
 
     def steers(self) -> tuple[int, ...]:
-        """Messages that want to go into the running turn."""
+        """Messages that steer the running turn."""
         return tuple(
             seq for seq, message in self.waiting.items() if message.delivery == "steer"
         )
 
     @property
     def redoable(self) -> int:
-        """`seq` of the undo that can be taken back; 0 when there is none."""
+        """The `seq` of the undo that can be redone; 0 if there is none."""
         return self._taken_back[-1].seq if self._taken_back else 0
 
     def _undo(self, seq: int, since: int) -> None:
-        """Goes back to before the turn that began at `since`. What was said meanwhile and still waits, waits on."""
+        """Goes back to before the turn that began at `since`. Messages that wait go on waiting."""
         place = next(
             (place for place, turn in enumerate(self.turns) if turn.seq == since), None
         )
@@ -220,7 +220,7 @@ class ConversationHistory:
         self.allowed = set(taken.allowed)
 
     def _compact(self, row: SessionCompacted) -> None:
-        """Makes room. Turns that are in the summary now can't be taken back any more."""
+        """Compacts the messages. Turns that are in the summary can't be undone any more."""
         start = len(self.messages) - row.tail
         self.messages = compacted(self.messages, row)
         shift = start - row.head - 1 - bool(row.kept)
@@ -278,9 +278,9 @@ class ConversationHistory:
             self._results = {}
 
     def unfinished(self, running: str) -> list[ToolFinished]:
-        """Results for the calls that have none when a turn ends; `running` says what became of those that ran.
+        """Results for the calls that have none when a turn ends. `running` is the text for those that ran.
 
-        Those that a call made itself, as `run_python` does, come before the model's own.
+        Calls that another call made, as `run_python` does, come before the model's own.
         """
         nested = {
             call_id: name
@@ -310,7 +310,7 @@ class ConversationHistory:
 
 
 def change_pictures(messages: Sequence[Message], event: Event) -> list[Message]:
-    """The messages with their pictures as an event says that they are sent from there on."""
+    """The messages with their images changed as an event says."""
     match event:
         case PictureDescribed(source=source, text=text):
             return [
@@ -334,7 +334,7 @@ def change_pictures(messages: Sequence[Message], event: Event) -> list[Message]:
 def _with_pictures(
     message: Message, sources: Collection[str], changes: Mapping[str, Any]
 ) -> Message:
-    """The message with those pictures changed, if it has any of them."""
+    """The message with those images changed, if it has any of them."""
     if isinstance(message, AssistantMessage) or all(
         image.source not in sources for image in message.images
     ):

@@ -30,7 +30,7 @@ from hermes.schema.tools import ToolResult, ToolSpec
 
 
 class Clock(Protocol):
-    """Wall time in unix seconds. Passed in, so that tests decide it."""
+    """Wall time in Unix seconds. Passed in, so that tests can set it."""
 
     def now(self) -> float: ...
 
@@ -43,7 +43,7 @@ class SystemClock:
 
 
 class Model(Protocol):
-    """Something that answers. The stream ends with `Finished` or raises ModelError; closing it cancels the call."""
+    """A language model. Its stream ends with `ReplyFinished` or raises ModelError; closing the stream cancels the call."""
 
     @property
     def provider(self) -> str: ...
@@ -55,7 +55,7 @@ class Model(Protocol):
 
 
 class Ids(Protocol):
-    """Names for new things. Passed in, so that tests decide them."""
+    """Makes ids. Passed in, so that tests can set them."""
 
     def session(self) -> str: ...
 
@@ -63,19 +63,19 @@ class Ids(Protocol):
 
 
 class Journal(Protocol):
-    """The session as a running turn writes it."""
+    """The log of a session, as a running turn writes it."""
 
     async def record(self, *events: Event) -> tuple[int, ...]:
-        """Appends to the log, all or none, then publishes. Returns the rows' `seq`, once they are on disk."""
+        """Writes the events to the log, all or none, and publishes them. Returns the `seq` of each, once they are on disk."""
         ...
 
     def note(self, *events: Event) -> None:
-        """Takes rows in now and writes them a moment later, together with the next ones: for what can be lost without
-        harm, such as what a file said. A failure to write is raised by the next `record` or `flush`."""
+        """Adds rows now and writes them a moment later, together with the next ones. For what can be lost without harm,
+        such as the content of a file. An error is raised by the next `record` or `flush`."""
         ...
 
     async def flush(self) -> None:
-        """Waits for rows that are still being written for somebody who was interrupted."""
+        """Waits for rows that are still being written for a caller that was cancelled."""
         ...
 
     def show(self, event: Event) -> None:
@@ -99,7 +99,7 @@ async def _nobody(question: str, options: tuple[str, ...]) -> str:  # noqa: ARG0
 
 
 class ToolContext(msgspec.Struct, frozen=True):
-    """What a tool may know of the call it serves, and what it may ask for."""
+    """What a tool knows of its call, and what it may ask for."""
 
     call_id: str
     session: str
@@ -110,11 +110,11 @@ class ToolContext(msgspec.Struct, frozen=True):
     reach: Reach = "workspace"
     """How far the policy lets this call reach."""
     targets: tuple[Path, ...] = ()
-    """The files that were judged, absolute, links followed: a tool touches no others by the paths it was given."""
+    """The files that the policy judged, as absolute paths with links resolved. A tool touches no others."""
     call: CallTool = _no_calls
-    """Calls another tool as the model would: logged, judged by the same policy, approved by the same person."""
+    """Calls another tool as the model would: logged, judged by the same policy and approved by the same person."""
     ask: AskUser = _nobody
-    """Puts a question to the user, with suggested answers, and waits. Raises ToolFailed when nobody can answer."""
+    """Asks the user a question with suggested answers, and waits. Raises ToolFailed when nobody can answer."""
 
 
 class Tool(Protocol):
@@ -124,34 +124,34 @@ class Tool(Protocol):
     effect: Effect
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
-        """Files a call would touch, absolute."""
+        """The files that a call would touch, as absolute paths."""
         ...
 
     async def run(
         self, arguments: Mapping[str, Any], context: ToolContext
     ) -> ToolResult:
-        """Does it. Cancelling stops everything it started. Raises ToolFailed with a sentence the model can use."""
+        """Runs the tool. Cancelling it stops everything it started. Raises ToolFailed with a message for the model."""
         ...
 
 
 class PolicyDecision(msgspec.Struct, frozen=True):
-    """What the policy says of a call; `summary` tells a person exactly what would happen."""
+    """The policy's decision about a call. `summary` tells a person exactly what would happen."""
 
     verdict: Literal["allow", "ask", "forbid"]
     summary: str = ""
     reason: str = ""
     reach: Reach = "workspace"
-    """How far the call may reach when it is allowed."""
+    """How far the call may reach if it is allowed."""
     shape: str = ""
-    """Names exactly this call, for an answer that is to be remembered; empty: exactly these arguments."""
+    """Identifies this call for an answer that is remembered; empty for exactly these arguments."""
     binding: str = ""
-    """A hash of all that was judged (arguments, folder, environment, target files): what was approved is what runs."""
+    """A hash of everything that was judged: arguments, folder, environment and target files. What was approved is what runs."""
     targets: tuple[Path, ...] = ()
     """The files that were judged."""
     memorable: bool = True
     """Whether an answer may cover more than this one call."""
     scope: str = ""
-    """What an answer for the rest of the session covers, in words; empty: only what `shape` names."""
+    """What an answer for the rest of the session covers, in words; empty for only what `shape` identifies."""
 
 
 class Policy(Protocol):
@@ -162,54 +162,54 @@ class Policy(Protocol):
     ) -> PolicyDecision: ...
 
     def remember(self, request: ApprovalRequested) -> None:
-        """The user wants calls of exactly this shape allowed from now on, in every session."""
+        """Allows calls of exactly this shape from now on, in every session."""
         ...
 
 
 class Approver(Protocol):
-    """Puts a question to whoever can answer; denies when nobody can."""
+    """Asks whoever can answer. Denies when nobody can."""
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """Records the question, waits, and returns once the answer is in the log too."""
         ...
 
     async def question(self, request: QuestionAsked) -> QuestionAnswered:
-        """The same for a question with an answer in words."""
+        """The same for a question that is answered with text."""
         ...
 
 
 class ContextEngine(Protocol):
-    """Keeps a conversation inside the model's window."""
+    """Keeps a conversation inside the model's context window."""
 
     def is_full(self, session: str, request: ModelRequest) -> bool:
-        """Whether room should be made before this request."""
+        """Whether to compact before this request."""
         ...
 
     async def make(
         self, session: str, request: ModelRequest, *, forced: bool = False
     ) -> list[Event]:
-        """Rows that make room for the request. `forced`: the provider says that it does not fit."""
+        """The rows that make the request fit. `forced` means that the provider rejected it as too long."""
         ...
 
 
 class ImageReader(Protocol):
-    """Eyes for a model that reads only text, or whose provider refused a picture."""
+    """Describes images for a model that reads only text, or whose provider rejected an image."""
 
     @property
     def reads_only_text(self) -> bool:
-        """Whether the model gets no pictures at all."""
+        """Whether the model gets no images at all."""
         ...
 
     async def look(
         self, session: str, messages: Sequence[Message], said: Collection[str]
     ) -> Sequence[Event]:
-        """Rows that describe the pictures the model does not get, and say so unless they are among `said`."""
+        """Rows that describe the images which the model does not get. The user is told of those not in `said`."""
         ...
 
 
 class Keeper(Protocol):
-    """Keeps what a turn is about to change, so that it can be brought back."""
+    """Saves files before a turn changes them, so that they can be restored."""
 
     async def keep(self, context: ToolContext, paths: tuple[Path, ...]) -> None:
-        """Called before each call that changes something; no paths: anything in the working directory may change."""
+        """Called before each call that changes something. Without paths, anything in the working directory may change."""
         ...

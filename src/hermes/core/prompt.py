@@ -1,5 +1,5 @@
-"""The system prompt, in three parts: who Hermes is (the same for everybody), the project's own notes, and the
-circumstances of this session. Built once per session, kept in its log and repeated byte for byte."""
+"""The system prompt, in three parts: who Hermes is (the same for everybody), the project's notes, and the circumstances
+of this session. It is built once per session, stored in its log and repeated byte for byte."""
 
 import re
 import sys
@@ -36,7 +36,7 @@ _SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".hermes.md")
 PROJECT_HEAD = "Notes from the project's files, for working in it; the person's own words come first."
 SKILLS_HEAD = "Skills: how to do certain things well."
-MAX_PROJECT_CHARACTERS = 8_000
+MAX_PROJECT_CHARS = 8_000
 
 
 class ProjectFile(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ def system_prompt(
 
 
 def project_part(files: tuple[ProjectFile, ...]) -> str:
-    """The project's notes, capped and marked as the project's words. What was not read is said."""
+    """The project's notes, shortened and marked as the project's words. Files that were not read are named."""
     if not files:
         return ""
     return "\n".join([PROJECT_HEAD, *map(_marked, files)])
@@ -72,7 +72,7 @@ def project_part(files: tuple[ProjectFile, ...]) -> str:
 def _marked(file: ProjectFile) -> str:
     if file.refusal:
         return f"{file.name} was not read: {file.refusal}."
-    kept = file.text[:MAX_PROJECT_CHARACTERS]
+    kept = file.text[:MAX_PROJECT_CHARS]
     cut = (
         f"\n[... there is more in {file.name}]"
         if file.cut or len(kept) < len(file.text)
@@ -82,5 +82,5 @@ def _marked(file: ProjectFile) -> str:
 
 
 def _harmless(text: str) -> str:
-    """The text with the marking's own tags made into plain words, so that it can't end its marking."""
+    """The text without the tags of the marking, so that it can't end the marking."""
     return re.sub(r"(?i)<(?=\s*/?\s*project-notes)", "&lt;", text)

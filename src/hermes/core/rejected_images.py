@@ -1,6 +1,6 @@
-"""What to do when a provider rejects a picture: send it smaller once, then leave it out. Pure functions.
+"""What to do when a provider rejects an image: send it smaller once, then leave it out. Pure functions.
 
-A picture stays in the conversation, so one that is refused would fail every later turn too.
+An image stays in the conversation, so one that is rejected would fail every later turn too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _NO_EYES = (
 def is_about_pictures(
     error: ModelError, messages: Sequence[Message], model: str = ""
 ) -> bool:
-    """Whether the pictures of a request may be why it was rejected. The name of the `model` says nothing."""
+    """Whether the images of a request may be why it was rejected. The name of the `model` is ignored."""
     fresh, all_of_them = _pictures(messages)
     if not all_of_them or error.reason not in _REASONS:
         return False
@@ -37,7 +37,7 @@ def is_about_pictures(
 def steps(
     error: ModelError, messages: Sequence[Message]
 ) -> Iterator[PictureReduced | PictureWithheld]:
-    """The rows to try, one after the other: each changes what the next request holds. Only what helps is recorded."""
+    """The rows to try, one after the other. Each changes the next request. Only a row that helps is recorded."""
     fresh, all_of_them = _pictures(messages)
     suspects = fresh or all_of_them
     said = error.message.lower()
@@ -76,7 +76,7 @@ def _sources(images: Sequence[Image]) -> tuple[str, ...]:
 
 
 def _pictures(messages: Sequence[Message]) -> tuple[list[Image], list[Image]]:
-    """The pictures that no reply has followed yet, so none was ever accepted, and all pictures that are sent."""
+    """The images that no reply has followed, so that none was ever accepted, and all images that are sent."""
     fresh: list[Image] = []
     earlier: list[Image] = []
     is_fresh = True

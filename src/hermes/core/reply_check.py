@@ -1,6 +1,6 @@
-"""Judges a model's reply: is it an answer, calls to run, something to ask again, or the end.
+"""Checks a model's reply: it is an answer, calls to run, a fault to ask again for, or the end.
 
-Every way of asking again is counted within the turn and bounded; a reply is never repaired.
+Each kind of retry is counted and limited within a turn. A reply is never repaired.
 """
 
 from typing import Literal, TypeAlias
@@ -21,10 +21,10 @@ MOST = {
     "bad_arguments": 3,
     "unknown_tool": 3,
 }
-"""How often in a row each fault may be answered by asking again."""
+"""How often in a row the model is asked again for each fault."""
 
 SAME_CALL_LIMIT = 8
-"""How often in a row the model may ask for the very same calls."""
+"""How often in a row the model may make the same calls."""
 
 _ENDINGS = frozenset(".!?:;)]}\"'`*_~^…。！？；：）】」』”’》〉♪")
 
@@ -44,7 +44,7 @@ class ReplyVerdict(msgspec.Struct, frozen=True):
 
 
 class ReplyJudge:
-    """Judges the replies of one turn, remembering how often it had to ask again."""
+    """Checks the replies of one turn, and counts how often the model was asked again."""
 
     def __init__(self) -> None:
         self._faults: dict[str, int] = {}
@@ -52,7 +52,7 @@ class ReplyJudge:
         self._same = 0
 
     def judge(self, message: AssistantMessage) -> ReplyVerdict:
-        """The verdict on a whole reply."""
+        """The verdict on a complete reply."""
         if message.finish == "refused":
             return ReplyVerdict(
                 "end",
@@ -73,7 +73,7 @@ class ReplyJudge:
     def fault(
         self, fault: Fault, detail: str, *, nudge: str = "", refuse_calls: str = ""
     ) -> ReplyVerdict:
-        """Asks again, or ends the turn when that has been done too often in a row."""
+        """Asks again, or ends the turn if the model was asked too often in a row."""
         count = self._faults[fault] = self._faults.get(fault, 0) + 1
         if count > MOST[fault]:
             return ReplyVerdict(
@@ -85,7 +85,7 @@ class ReplyJudge:
         return ReplyVerdict("again", fault, detail, nudge, refuse_calls)
 
     def worked(self, fault: Fault) -> None:
-        """Starts counting that fault anew."""
+        """Resets the count of a fault."""
         self._faults.pop(fault, None)
 
     def _judge_calls(self, message: AssistantMessage) -> ReplyVerdict:
@@ -112,6 +112,6 @@ class ReplyJudge:
 
 
 def _ends_naturally(text: str) -> bool:
-    """Whether a reply that hit the limit may be whole all the same."""
+    """Whether a reply that hit the output limit may be complete all the same."""
     last = text.rstrip()[-1:]
     return bool(last) and (last in _ENDINGS or ord(last) >= 0x1F300)

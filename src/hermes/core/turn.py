@@ -1,6 +1,6 @@
-"""One turn: ask the model, run what it calls, and again, until an answer, a cap, an interrupt or an error.
+"""One turn: ask the model and run its calls, again and again, until an answer, a cap, an interrupt or an error.
 
-The turn belongs to its session: it knows nothing of who watches. All it does is written to the journal.
+The turn belongs to its session and knows nothing of who watches. All that it does is written to the journal.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -57,13 +58,11 @@ _SUM_UP = (
     "you have done, what is left to do, and how you would go on."
 )
 GO_ON = "Say “go on” to continue."
-_GRACE = (
-    1.0  # seconds a cancelled tool gets to clean up before the turn ends without it
-)
+_CANCEL_TIMEOUT_S = 1.0  # for a cancelled tool to clean up
 
 
 class Turn:
-    """A turn's circumstances and its state, so that an interrupt at any point can be closed properly."""
+    """The circumstances and the state of a turn, so that it can be closed properly after an interrupt at any point."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class Turn:
         self.history = history
         self.budget = budget
         self.carried: tuple[ToolCall, ...] = ()
-        """Calls of an earlier turn that still wait for a person; they come first."""
+        """Calls of an earlier turn that still wait for a person. They come first."""
         self.interrupted = asyncio.Event()
         self.partial: list[str] = []
 
@@ -92,12 +91,20 @@ class Turn:
         return CallScope(self.journal, self.session, self.id, self.cwd)
 
     def interrupt(self) -> None:
-        """Ends the turn as soon as possible; what was streamed is kept."""
+        """Ends the turn as soon as possible. What was streamed is kept."""
         self.interrupted.set()
 
 
+class Runtime(Protocol):
+    """Runs one turn to its end and writes everything to the turn's journal. The caller records the end."""
+
+    name: str
+
+    async def run(self, turn: Turn) -> TurnEnded: ...
+
+
 class NativeRuntime:
-    """Runs turns with a model and tools of our own."""
+    """Runs turns with Hermes' own loop. Implements `Runtime`."""
 
     name = "native"
 
@@ -117,18 +124,18 @@ class NativeRuntime:
         self._sight = sight
         self._max_steps = max_steps
         self.sums_up = True
-        """Whether the model is asked once more at the last step, for what was done and what is left."""
+        """Whether the model is asked at the last step what was done and what is left."""
         self._max_output = max_output_tokens
 
     async def run(self, turn: Turn) -> TurnEnded:
-        """The whole turn. Returns how it ended; the caller records that."""
+        """Runs the turn. Returns its end, which the caller records."""
         work = asyncio.ensure_future(self._work(turn))
         try:
             async with running(turn.interrupted.wait()) as stop:
                 await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            await cancel_and_wait(work, timeout_s=_GRACE)
+            await cancel_and_wait(work, timeout_s=_CANCEL_TIMEOUT_S)
             await self._keep_partial(turn)
             return _ended(turn, "interrupted")
         finally:
@@ -159,7 +166,7 @@ class NativeRuntime:
         return await self._out_of_steps(turn)
 
     async def _out_of_steps(self, turn: Turn) -> TurnEnded:
-        """Ends a turn at its step limit: the model sums up what is done and what is left, without making calls."""
+        """Ends a turn at its step limit: the model sums up without making calls."""
         stopped = f"stopped after {self._max_steps} steps (budget.max_steps)."
         if not self.sums_up:
             return _ended(turn, "budget", stopped)
@@ -179,7 +186,7 @@ class NativeRuntime:
         return _ended(turn, "budget", f"{stopped}{done} {GO_ON}")
 
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
-        """One model call. Shortens what the provider finds too long, and leaves out pictures it rejects."""
+        """Makes one model call. Compacts what the provider finds too long, and leaves out images that it rejects."""
         if self._sight and self._sight.reads_only_text:
             await self._look(turn)
         await self._make_room(turn, forced=False)
@@ -197,9 +204,9 @@ class NativeRuntime:
     async def _ask_without_pictures(
         self, turn: Turn, failure: ModelError
     ) -> AssistantMessage:
-        """Asks again with smaller pictures, then without them; raises the first failure when nothing helps.
+        """Asks again with smaller images, then without them. Raises the first error when nothing helps.
 
-        Only what helped is recorded: a picture that has nothing to do with the failure stays.
+        Only what helped is recorded, so an image that has nothing to do with the error stays.
         """
         messages, tried = turn.history.messages, list[Event]()
         for row in rejected_images.steps(failure, messages):
@@ -227,7 +234,7 @@ class NativeRuntime:
         raise failure
 
     async def _look(self, turn: Turn) -> None:
-        """Has pictures that the model does not get described by one that can see."""
+        """Has another model describe the images that the model does not get."""
         if self._sight is None:
             return
         if rows := await self._sight.look(
@@ -236,7 +243,7 @@ class NativeRuntime:
             await turn.journal.record(*rows)
 
     async def _make_room(self, turn: Turn, *, forced: bool) -> bool:
-        """Whether there is more room now."""
+        """Compacts the conversation. Returns whether that freed anything."""
         request = _request(turn)
         if self._context is None or not (
             forced or self._context.is_full(turn.session, request)
@@ -244,7 +251,7 @@ class NativeRuntime:
             return False
         turn.budget.room(
             request_tokens(request)
-        )  # a summary reads about as much; raises when that can't be had
+        )  # a summary reads about as much; raises if the budget has no room for it
         rows = await self._context.make(turn.session, request, forced=forced)
         if rows:
             await turn.journal.record(*rows)
@@ -256,7 +263,7 @@ class NativeRuntime:
     async def _ask(
         self, turn: Turn, messages: Sequence[Message] | None = None
     ) -> AssistantMessage:
-        """One model call, streamed to whoever watches; with other `messages` than the history's, if they are given."""
+        """Makes one model call and publishes its pieces. `messages` replace those of the history."""
         turn.partial = []
         request = await self._request(turn, messages)
         async with aclosing(self._model.stream(request)) as stream:  # type: ignore[type-var]
@@ -310,7 +317,7 @@ class NativeRuntime:
         return verdict
 
     async def _keep_partial(self, turn: Turn) -> None:
-        """After an interrupt: keeps what was streamed."""
+        """Records what was streamed before an interrupt."""
         await turn.journal.flush()
         if turn.partial:
             reply = AssistantMessage(
@@ -323,7 +330,7 @@ class NativeRuntime:
 
 
 def calls_made(history: ConversationHistory) -> str:
-    """Which calls the last turn made, as a sentence: a summary that needs no model."""
+    """Names the calls of the last turn in a sentence, as a summary without a model."""
     start = history.turns[-1].messages if history.turns else 0
     names = Counter(
         one.name for one in history.messages[start:] if isinstance(one, ToolFinished)
@@ -336,7 +343,7 @@ def calls_made(history: ConversationHistory) -> str:
 
 
 def _request(turn: Turn, messages: Sequence[Message] | None = None) -> ModelRequest:
-    """What the model is asked next, without a limit on its answer."""
+    """The next request, without a limit on its answer."""
     prompt = turn.history.prompt
     return ModelRequest(
         system=prompt.system if prompt else (),
@@ -349,9 +356,8 @@ def _request(turn: Turn, messages: Sequence[Message] | None = None) -> ModelRequ
 def with_unique_ids(
     message: AssistantMessage, used: Collection[str] = ()
 ) -> AssistantMessage:
-    """The same reply with ids that no other call of the session has: some services give none, or the same ones again.
-
-    Answers and results are matched by them.
+    """The same reply with call ids that are unique in the session, because answers and results are matched by them. Some
+    services send none, or repeat them.
     """
     taken = set(used)
     ids: list[str] = []
@@ -383,7 +389,7 @@ async def _take_steers(turn: Turn) -> None:
 
 
 async def _note(turn: Turn, message: AssistantMessage, verdict: ReplyVerdict) -> None:
-    """Records a reply that runs no calls, what was wrong with it, and what the model is told."""
+    """Records a rejected reply, what was wrong with it, and what the model is told."""
     turn.partial = []
     rejected = (
         [ReplyRejected(reason=verdict.fault, detail=verdict.detail)]

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hermes.core import gitfolder
+from hermes.children import git_folder
 from hermes.learning.change import LearningError
 from hermes.primitives.file_lock import FileLock
 
@@ -37,7 +37,7 @@ _CONFIG = """\
 """
 _FILES = {
     "HEAD": "ref: refs/heads/main\n",
-    "info/attributes": gitfolder.ATTRIBUTES,
+    "info/attributes": git_folder.ATTRIBUTES,
     "info/exclude": ".*.lock\n.*.new\n.staging/\n.pending.json\n",
 }
 
@@ -54,7 +54,7 @@ class HistoryRepository:
 
     @property
     def _git(self) -> str:
-        return gitfolder.find_git(self._environment)
+        return git_folder.find_git(self._environment)
 
     @property
     def usable(self) -> bool:
@@ -82,22 +82,22 @@ class HistoryRepository:
             self._prepare()
             yield HistoryGit(
                 self._root,
-                gitfolder.GitRunner(self._git, self._folder, lock, _GIT_TIMEOUT_S),
+                git_folder.GitRunner(self._git, self._folder, lock, _GIT_TIMEOUT_S),
             )
         finally:
             lock.close()
 
     def _prepare(self) -> None:
         try:
-            gitfolder.make(self._folder, ("objects", "refs", "info"), _FILES, _CONFIG)
+            git_folder.make(self._folder, ("objects", "refs", "info"), _FILES, _CONFIG)
             (self._folder / "index.lock").unlink(missing_ok=True)
         except OSError as error:
             raise _unusable(self._folder, error) from error
 
     def _lock(self) -> FileLock:
         try:
-            return gitfolder.take_lock(self._folder, _LOCK_TIMEOUT_S)
-        except gitfolder.Busy as error:
+            return git_folder.take_lock(self._folder, _LOCK_TIMEOUT_S)
+        except git_folder.Busy as error:
             raise LearningError(
                 "Another process has been using the history of memory and skills for too long.",
                 hint="Try again when that process is done.",
@@ -113,7 +113,7 @@ def _unusable(folder: Path, error: OSError) -> LearningError:
 class HistoryGit:
     """The repository while its lock is held."""
 
-    def __init__(self, root: Path, git: gitfolder.GitRunner) -> None:
+    def __init__(self, root: Path, git: git_folder.GitRunner) -> None:
         self._root = root
         self._git = git
 
@@ -122,7 +122,7 @@ class HistoryGit:
         done = self._run(arguments, given)
         if done.returncode and not may_fail:
             raise LearningError(
-                f"git {arguments[0]} failed: {gitfolder.complaint(done)}",
+                f"git {arguments[0]} failed: {git_folder.complaint(done)}",
                 hint="The history of memory and skills was not changed.",
             )
         return done.stdout if not done.returncode else b""
@@ -162,7 +162,7 @@ class HistoryGit:
         }
         try:
             return self._git(arguments, environment, self._root, given)
-        except gitfolder.TooSlow as error:
+        except git_folder.TooSlow as error:
             raise LearningError(
                 f"{error}.", hint="The history was not changed."
             ) from error

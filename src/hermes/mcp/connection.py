@@ -1,6 +1,6 @@
-"""One connection to a server, owned by a task of its own: what is opened in it is closed in it, whoever calls.
+"""One connection to a server. A task of its own opens and closes it, whoever calls.
 
-Whatever the server does, it ends this connection and nothing else.
+Whatever a server does can end this connection, and nothing else.
 """
 
 import asyncio
@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from hermes.children.process_tree import describe_exit
 from hermes.installation import install_hint
 from hermes.mcp.definitions import Listing, listing
-from hermes.mcp.failures import Closed, ServerFailed, ServerRefused, leaves
-from hermes.mcp.rate_limit import NotificationFilter
-from hermes.mcp.safe_text import one_line
-from hermes.mcp.server_address import Address
+from hermes.mcp.safe_text import (
+    ConnectionClosed,
+    ServerFailed,
+    ServerRefused,
+    leaves,
+    one_line,
+)
+from hermes.mcp.server_config import ServerAddress
+from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.stdio_server import ServerChild
 from hermes.settings.sections import McpToolSettings
 
@@ -28,12 +33,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.mcp")
 
-_FRESH = 60.0
-"""Seconds for which a listing is believed without asking again."""
-_LEAVING = 3.0
-_LAST_WORDS = 0.5
+_LISTING_MAX_AGE_S = 60.0
+_CLOSE_TIMEOUT_S = 3.0
+_STDERR_TIMEOUT_S = 0.5
 _OVER = frozenset((401, 403, 404))
-"""Refusals after which a service has to be greeted again."""
+"""HTTP statuses after which the connection has to be opened again."""
 
 _T = TypeVar("_T")
 
@@ -42,11 +46,11 @@ OnEnd: TypeAlias = "Callable[[McpConnection], None]"
 
 
 class McpConnection:
-    """A server that can be called. `failure` says why it can't any more."""
+    """An open connection. `failure` says why it ended."""
 
     def __init__(
         self,
-        address: Address,
+        address: ServerAddress,
         chosen: McpToolSettings,
         elicit: "Elicit",
         on_end: "OnEnd",
@@ -71,7 +75,7 @@ class McpConnection:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be called."""
+        """Whether the server can be called."""
         return (
             self._peer is not None
             and not self._closing.is_set()
@@ -80,7 +84,7 @@ class McpConnection:
 
     @property
     def title(self) -> str:
-        """What the server calls itself, and the protocol it speaks."""
+        """The server's name for itself, and the version of the protocol."""
         return (
             f"{one_line(self._peer.title, 60)} (MCP {self._peer.version})"
             if self._peer
@@ -93,7 +97,7 @@ class McpConnection:
         return self._gate.dropped
 
     async def opened(self) -> Listing:
-        """Waits until it can be called. ServerFailed says why it can't; nothing is left running then."""
+        """Waits until the server can be called. If ServerFailed is raised, nothing is left running."""
         try:
             await load()  # which is not the server's time
             async with asyncio.timeout(self._address.connect_timeout):
@@ -114,9 +118,9 @@ class McpConnection:
             raise
 
     async def tools(self) -> Listing:
-        """What the server offers now; asked again when it said that this has changed, or after a while."""
+        """Returns what the server offers. Asks again if the server announced a change, or after a while."""
         async with self._listing_lock:
-            if time.monotonic() - self._listed > _FRESH:
+            if time.monotonic() - self._listed > _LISTING_MAX_AGE_S:
                 self._listed = (
                     time.monotonic()
                 )  # a change that is announced from here on counts
@@ -131,29 +135,31 @@ class McpConnection:
     async def call(
         self, name: str, arguments: Mapping[str, Any], progress: "Progress"
     ) -> dict[str, Any]:
-        """Calls a tool. Refused carries an error of the server's; ServerFailed means that the connection is over."""
+        """Calls a tool. ServerRefused carries an error of the server; ServerFailed means that the connection ended."""
         return await self._asking(lambda peer: peer.call(name, arguments, progress))
 
     async def close(self, failure: ServerFailed | None = None) -> None:
-        """Ends it. The server and everything it started is gone afterwards."""
+        """Ends the connection, the server and everything the server started."""
         self.failure = self.failure or failure
         self._closing.set()
         if not self._ready.done():
             self._task.cancel()  # it is still opening: there is nothing to say goodbye to
-        done, _ = await asyncio.wait([self._task], timeout=_LEAVING)
+        done, _ = await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT_S)
         if not done:
             self._task.cancel()
-            await asyncio.wait([self._task], timeout=_LEAVING)
+            await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT_S)
 
     async def _asking(self, ask: "Callable[[Peer], Awaitable[_T]]") -> _T:
         if self._peer is None or self._task.done():
             raise self.failure or ServerFailed("it has ended")
         try:
             return await ask(self._peer)
-        except Closed as closed:
+        except ConnectionClosed as closed:
             await asyncio.wait(
                 [self._task],
-                timeout=_LAST_WORDS if not self._closing.is_set() else _LEAVING,
+                timeout=_STDERR_TIMEOUT_S
+                if not self._closing.is_set()
+                else _CLOSE_TIMEOUT_S,
             )
             if self._task.done():
                 raise self.failure or ServerFailed("it has ended") from closed
@@ -165,11 +171,11 @@ class McpConnection:
             raise
 
     async def _own(self) -> None:
-        """The boundary of a server: nothing that goes wrong in it reaches a session as anything but words."""
+        """Owns the connection. Whatever goes wrong in a server becomes a `failure`, never an exception in a session."""
         try:
             async with (
                 self._streams() as (incoming, outgoing),
-                _protocol().greeted(incoming, outgoing, self._elicit) as peer,
+                _protocol().initialized(incoming, outgoing, self._elicit) as peer,
             ):
                 self._peer = peer
                 self._ready.set_result(None)
@@ -219,7 +225,7 @@ class McpConnection:
             await child.stop()
 
     def _lost(self) -> None:
-        """The server says no more."""
+        """Notes that the server has closed its output."""
         self._left = not self._closing.is_set()
         self._closing.set()
 
@@ -227,7 +233,7 @@ class McpConnection:
         self._listed = float("-inf")
 
     def _explain(self, errors: list[BaseException]) -> ServerFailed:
-        """What went wrong, in words: the most telling of what was raised."""
+        """Turns the most telling of these errors into a failure."""
         for error in errors:
             if isinstance(error, ServerFailed):
                 return error
@@ -239,7 +245,7 @@ class McpConnection:
                     hint="Check its url, and the network.",
                     said=self._said(error),
                 )
-        if any(isinstance(error, Closed) for error in errors):
+        if any(isinstance(error, ConnectionClosed) for error in errors):
             return self._gone()
         return ServerFailed(
             f"something unexpected went wrong ({type(errors[0]).__name__})",
@@ -255,7 +261,7 @@ class McpConnection:
         return ServerFailed("it refused", said=self._said(refused))
 
     def _gone(self) -> ServerFailed:
-        """A server that has ended by itself: how, and its last words."""
+        """Describes how a server ended by itself, with its last words."""
         if self._child is None:
             return ServerFailed("it closed the connection")
         code = self._child.return_code
@@ -267,17 +273,17 @@ class McpConnection:
         return ServerFailed(how, hint=hint, said=words)
 
     def _said(self, words: object) -> str:
-        """Words of others, short and without secrets."""
+        """Shortens text of a server and masks secrets in it."""
         return one_line(self._address.redact(str(words)), 200)
 
 
 async def load() -> None:
-    """Loads what speaks the protocol, without holding up anything else."""
+    """Loads the protocol's module in a thread, because it takes long."""
     await asyncio.to_thread(_protocol)
 
 
 def _protocol() -> ModuleType:
-    """The protocol's module, which takes long to load and may not be installed."""
+    """Returns the protocol's module, which takes long to load and may not be installed."""
     try:
         return importlib.import_module("hermes.mcp.protocol")
     except ImportError as error:

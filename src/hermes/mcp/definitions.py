@@ -1,4 +1,4 @@
-"""What a server says of its tools: read with limits, comparable by a fingerprint, named so that nothing collides."""
+"""A server's description of its tools: bounded in size, compared by a fingerprint, with names that can't collide."""
 
 import fnmatch
 import hashlib
@@ -14,10 +14,8 @@ from hermes.settings.sections import McpToolSettings
 
 PREFIX = "mcp"
 MAX_TOOLS = 128
-"""Tools of one server that are offered."""
-MAX_DESCRIPTION = 4_000
-MAX_SCHEMA = 32 * 1024
-"""Bytes of one tool's parameters."""
+MAX_DESCRIPTION_CHARACTERS = 4_000
+MAX_SCHEMA_BYTES = 32 * 1024
 _SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _KEPT = frozenset(
@@ -41,17 +39,17 @@ class Definition(msgspec.Struct, frozen=True, omit_defaults=True):
     description: str = ""
     parameters: dict[str, Any] = {}
     read_only: bool = False
-    """The server says that it changes nothing. Only a trusted server is believed."""
+    """Whether the server says that the tool changes nothing. Only a trusted server is believed."""
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same words and parameters, however they are ordered."""
+        """A hash of the description and parameters, whatever their order."""
         return hashlib.sha256(
             msgspec.json.encode(self, order="deterministic")
         ).hexdigest()
 
     def spec(self, server: str) -> ToolSpec:
-        """The tool as a model sees it."""
+        """Returns the tool as a model sees it."""
         return ToolSpec(
             name=f"{PREFIX}.{server}.{self.name}",
             description=self.description,
@@ -67,7 +65,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class RawTool(msgspec.Struct, frozen=True):
-    """A tool as it came."""
+    """A tool as the server sent it."""
 
     name: str
     description: str
@@ -76,12 +74,12 @@ class RawTool(msgspec.Struct, frozen=True):
 
 
 def is_server_name(name: str) -> bool:
-    """Whether a server can be called that: it becomes a part of its tools' names."""
+    """Whether this can be a server's name, which becomes part of its tools' names."""
     return _SERVER.fullmatch(name) is not None
 
 
 def listing(raw: Iterable[RawTool], chosen: McpToolSettings) -> Listing:
-    """What of a server's tools can be offered, in the order of their names."""
+    """Returns the tools of a server that can be offered, in the order of their names."""
     tools: dict[str, Definition] = {}
     left_out: list[str] = []
     for tool in sorted(raw, key=lambda tool: tool.name):
@@ -102,7 +100,7 @@ def listing(raw: Iterable[RawTool], chosen: McpToolSettings) -> Listing:
 
 
 def _definition(tool: RawTool) -> Definition | str:
-    """The tool with harmless words; why it can't be offered, otherwise."""
+    """Returns the tool with harmless text, or why it can't be offered."""
     if not _TOOL.fullmatch(tool.name):
         return "its name has characters that a tool's name can't have"
     if (
@@ -116,16 +114,16 @@ def _definition(tool: RawTool) -> Definition | str:
         size = len(msgspec.json.encode(tool.parameters))
     except (msgspec.MsgspecError, RecursionError, TypeError, ValueError):
         return "its parameters can't be read"
-    if size > MAX_SCHEMA:
-        return f"its parameters take {size:,} bytes (at most {MAX_SCHEMA:,})"
+    if size > MAX_SCHEMA_BYTES:
+        return f"its parameters take {size:,} bytes (at most {MAX_SCHEMA_BYTES:,})"
     words = plain(tool.description).strip()
-    if len(words) > MAX_DESCRIPTION:
-        words = words[:MAX_DESCRIPTION] + " [...]"
+    if len(words) > MAX_DESCRIPTION_CHARACTERS:
+        words = words[:MAX_DESCRIPTION_CHARACTERS] + " [...]"
     return Definition(tool.name, words, _schema(tool.parameters), tool.read_only)
 
 
 def _is_sound(parameters: Mapping[str, Any]) -> bool:
-    """Whether the names of the arguments are names. One schema that a provider refuses spoils every request."""
+    """Whether the arguments have valid names. One schema that a provider rejects spoils every request."""
     properties, required = (
         parameters.get("properties") or {},
         parameters.get("required") or [],
@@ -142,7 +140,7 @@ def _is_sound(parameters: Mapping[str, Any]) -> bool:
 
 
 def _schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without what some providers refuse at its top; one without properties takes any argument."""
+    """Returns the schema without what some providers reject. One without properties accepts any argument."""
     kept = {
         key: _harmless(value)
         for key, value in parameters.items()
@@ -178,7 +176,7 @@ def _is_chosen(name: str, chosen: McpToolSettings) -> bool:
 
 
 def difference(before: Definition, now: Definition) -> str:
-    """What has changed, for a person to judge."""
+    """Describes what changed, for a person to judge."""
     lines: list[str] = []
     if before.description != now.description:
         lines += [

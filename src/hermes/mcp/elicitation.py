@@ -1,6 +1,6 @@
-"""Questions that a server asks in the middle of a call, put to the user: a form field by field, or an address to open.
+"""Puts a server's questions in the middle of a call to the user: a form, field by field, or an address to open.
 
-Nobody there, an answer that does not fit three times, or a plain no: the server is told that the user declined.
+If nobody is there, three answers don't fit, or the user says no, the server is told that the user declined.
 """
 
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ from hermes.mcp.safe_text import one_line, plain
 
 DECLINE = "Decline"
 _DONE = "Done"
-_TRIES = 3
-_FIELDS = 20
-_MESSAGE = 2_000
+_MAX_TRIES = 3
+_MAX_FIELDS = 20
+_MAX_MESSAGE_CHARACTERS = 2_000
 _YES = frozenset(("yes", "y", "true", "1", "on"))
 _NO = frozenset(("no", "n", "false", "0", "off"))
 
 
 class Declined(Exception):
-    """The user does not want to answer."""
+    """The user does not answer the question."""
 
 
 async def answer(
     server: str, params: Mapping[str, Any], ask: AskUser
 ) -> dict[str, Any]:
-    """The server's question answered by the user, as the protocol wants it."""
-    message = plain(str(params.get("message", "")))[:_MESSAGE]
+    """Returns the user's answer to a question, in the form of the protocol."""
+    message = plain(str(params.get("message", "")))[:_MAX_MESSAGE_CHARACTERS]
     try:
         if params.get("mode") == "url":
             await _visit(server, message, str(params.get("url", "")), ask)
@@ -55,7 +55,7 @@ async def _form(
 ) -> dict[str, Any]:
     head = f"The MCP server {server} asks: {message}"
     fields = schema.get("properties", {})
-    if not isinstance(fields, dict) or len(fields) > _FIELDS:
+    if not isinstance(fields, dict) or len(fields) > _MAX_FIELDS:
         raise Declined
     if not fields:
         if (await ask(head, ("Yes", DECLINE))).strip().lower() not in _YES:
@@ -74,14 +74,14 @@ async def _form(
 async def _field(
     intro: str, name: str, field: Mapping[str, Any], ask: AskUser, *, is_required: bool
 ) -> Any:
-    """One value; None for an optional one that was left empty."""
+    """Asks for one value; None for an optional one that was left empty."""
     label = one_line(str(field.get("title") or name), 100)
     about = one_line(str(field.get("description") or ""), 300)
     choices = _choices(field)
     wanted = f"{label}: {about}" if about else label
     text = f"{intro}\n{wanted}{'' if is_required else ' (may be left empty)'}"
     options = (*choices, DECLINE)
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         given = (await ask(text, options)).strip()
         if given.lower() == DECLINE.lower() and DECLINE not in choices:
             raise Declined
@@ -95,7 +95,7 @@ async def _field(
 
 
 def _choices(field: Mapping[str, Any]) -> tuple[str, ...]:
-    """What can be chosen, if it is a choice."""
+    """Returns the choices, if the field has any."""
     if field.get("type") == "boolean":
         return ("Yes", "No")
     items = field.get("items") if field.get("type") == "array" else field
@@ -108,7 +108,7 @@ def _choices(field: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _value(given: str, field: Mapping[str, Any], choices: tuple[str, ...]) -> Any:
-    """What was typed, as the field wants it. ValueError says what it wants."""
+    """Converts an answer to the field's type. ValueError says what is expected."""
     match field.get("type"):
         case "boolean":
             if given.lower() not in _YES | _NO:

@@ -1,4 +1,4 @@
-"""What a server is given: an environment from an allowlist, and secrets where the settings refer to them."""
+"""The environment of a server: variables from an allowlist, and secrets where the settings refer to them."""
 
 import re
 from collections.abc import Mapping
@@ -41,11 +41,11 @@ _HANDED_ON = frozenset(
 _SECRET_HEADERS = frozenset(
     ("authorization", "proxy-authorization", "cookie", "x-api-key")
 )
-_FAMILIES = ("LC_", "XDG_")
+_PREFIXES = ("LC_", "XDG_")
 
 
 class Values:
-    """Fills in the `${NAME}` of one server's settings, and remembers which secrets went in."""
+    """Replaces the `${NAME}` of one server's settings, and remembers which secrets it used."""
 
     def __init__(self, secrets: Secrets, environment: Mapping[str, str]) -> None:
         self._secrets = secrets
@@ -53,7 +53,7 @@ class Values:
         self.used: set[str] = set()
 
     def filled(self, text: str) -> str:
-        """The text with every reference replaced. SettingsError for one that is not set."""
+        """Returns the text with every reference replaced. Raises SettingsError if one is not set."""
         return _REFERENCE.sub(self._value, text)
 
     def _value(self, match: re.Match[str]) -> str:
@@ -71,18 +71,18 @@ class Values:
 
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """What every server may see of the user's environment: where things are and which language, no keys."""
+    """Returns what every server may see of the user's environment: paths and language, but no keys."""
     given = {
         name: value
         for name, value in environment.items()
-        if (name in _HANDED_ON or name.startswith(_FAMILIES))
+        if (name in _HANDED_ON or name.startswith(_PREFIXES))
         and not has_credentials(value)
     }
     return given | {"PATH": trusted_path(environment)}
 
 
-def telling(values: Mapping[str, str]) -> set[str]:
-    """Values that are secret by their name (a token, an authorization), wherever they came from."""
+def secret_values(values: Mapping[str, str]) -> set[str]:
+    """Returns the values whose names say that they are secret, such as a token or an authorization."""
     words = {name: value.split() for name, value in values.items() if value}
     return {
         word[-1]

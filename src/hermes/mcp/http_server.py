@@ -1,4 +1,4 @@
-"""A server somewhere else, over streamable HTTP: encrypted, with limits while reading, and clear words for refusals."""
+"""An MCP server elsewhere, over streamable HTTP: encrypted, bounded while reading, with clear words for refusals."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
@@ -9,7 +9,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from hermes import __version__
-from hermes.mcp.failures import ServerFailed
+from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.stdio_server import MAX_MESSAGE_BYTES
 
 _LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
@@ -18,9 +18,9 @@ _LOGIN = (
     "NAME_TOKEN. Signing in with a browser (OAuth) is not supported."
 )
 _WORDS = {
-    401: ("it wants to know who you are (401)", _LOGIN),
+    401: ("it needs a token (401)", _LOGIN),
     403: (
-        "it does not let you in (403)",
+        "it refused access (403)",
         "Check that the token in its headers may use it.",
     ),
     404: (
@@ -36,11 +36,11 @@ _WORDS = {
 
 
 class TooLarge(httpx2.StreamError):
-    """An answer passed the limit; the library makes it the answer to the one request it belongs to."""
+    """An answer is too large. The library reports it for the one request it belongs to."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body of which no more than the limit is read."""
+    """A body that is read only up to a limit."""
 
     def __init__(self, inner: Any, limit: int) -> None:
         self._inner = inner
@@ -90,12 +90,10 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
 async def over_http(
     url: str, headers: Mapping[str, str], transport: LimitedTransport, seconds: float
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of a service. Redirects are followed only where the headers were meant to go."""
+    """Opens the streams of a service. Redirects are followed only to where the headers were meant to go."""
     require_safe(url, headers)
     ours = {"user-agent": f"hermes/{__version__}", "accept-encoding": "identity"}
-    limits = httpx2.Timeout(
-        seconds, read=None
-    )  # how long an answer may take is up to the call
+    limits = httpx2.Timeout(seconds, read=None)  # each call has its own timeout
     async with (
         httpx2.AsyncClient(
             headers={**ours, **headers}, transport=transport, timeout=limits
@@ -108,7 +106,7 @@ async def over_http(
 
 
 def require_safe(url: str, headers: Mapping[str, str]) -> None:
-    """ServerFailed for an address that can't be called, or that would carry the headers unencrypted."""
+    """Raises ServerFailed for an address that can't be called, or that would send the headers unencrypted."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ServerFailed(
@@ -122,7 +120,7 @@ def require_safe(url: str, headers: Mapping[str, str]) -> None:
 
 
 def refusal_words(status: int) -> tuple[str, str]:
-    """What an HTTP status means for the user, and what to do."""
+    """Says what an HTTP status means for the user, and what to do."""
     return _WORDS.get(
         status, (f"it answered with an error ({status})", "Try again later.")
     )

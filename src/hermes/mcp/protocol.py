@@ -1,7 +1,6 @@
-"""The protocol, spoken with the `mcp` library. The only module that imports it, and only when a server is used.
+"""Speaks the protocol with the `mcp` library. Only this module imports it, and only when a server is used.
 
-It knows nothing of sessions, pins or approvals: `Peer` lists tools and calls them, and hands questions of the server
-to whoever listens.
+`Peer` lists tools, calls them, and passes on questions of the server. It knows nothing of sessions, pins or approvals.
 """
 
 import contextlib
@@ -21,15 +20,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from hermes import __version__
 from hermes.mcp.definitions import RawTool
-from hermes.mcp.failures import Closed, ServerFailed, ServerRefused
-from hermes.mcp.rate_limit import NotificationFilter
+from hermes.mcp.safe_text import ConnectionClosed, ServerFailed, ServerRefused
+from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.stdio_server import ServerChild
 
-_PAGES = 50
-_ROUNDS = 10
+_MAX_PAGES = 50
+_MAX_INPUT_ROUNDS = 10
 """How often a call may come back with another question."""
-_NOISE = 50
-"""Lines in a row that are no messages: a server that writes so many speaks something else."""
+_MAX_NOISE_LINES = 50
+"""A server that writes more lines in a row that are not messages does not speak MCP."""
 
 _ANSWER = re.compile(
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,12})\s*,\s*"(?:result|error)"\s*:'
@@ -47,14 +46,14 @@ _results: TypeAdapter[Any] = TypeAdapter(
 
 
 class _Head(msgspec.Struct):
-    """What decides about a message."""
+    """The fields that decide whether a message passes."""
 
     method: str | None = None
     id: int | str | None = None
 
 
 class Peer:
-    """A server that has said hello."""
+    """An initialized server."""
 
     def __init__(self, session: ClientSession) -> None:
         self._session = session
@@ -67,17 +66,17 @@ class Peer:
 
     @property
     def version(self) -> str:
-        """The protocol both speak."""
+        """The version of the protocol."""
         return self._session.protocol_version or ""
 
     async def list_tools(self) -> list[RawTool]:
-        """Every tool, page by page."""
+        """Returns every tool, page by page."""
         capabilities = self._session.server_capabilities
         if capabilities is None or capabilities.tools is None:
             return []
         found: list[RawTool] = []
         cursor: str | None = None
-        for _ in range(_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await _asked(
                 self._session.list_tools(
                     params=types.PaginatedRequestParams(cursor=cursor)
@@ -92,9 +91,9 @@ class Peer:
     async def call(
         self, name: str, arguments: Mapping[str, Any], progress: Progress
     ) -> dict[str, Any]:
-        """Calls a tool, as often as the server wants to know something first. Cancelling tells the server."""
+        """Calls a tool, and answers the server's questions first if it has any. Cancelling tells the server."""
         params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_INPUT_ROUNDS):
             request = types.CallToolRequest(params=params)
             # Not the library's `call_tool`: it matches results against patterns of the server's own making.
             result = await _asked(
@@ -116,7 +115,7 @@ class Peer:
                     "request_state": result.request_state,
                 }
             )
-        raise ServerRefused(f"it asked for input more than {_ROUNDS} times")
+        raise ServerRefused(f"it asked for input more than {_MAX_INPUT_ROUNDS} times")
 
     async def _answer(self, key: str, asked: Any) -> Any:
         meta = asked.params.meta if asked.params else None
@@ -128,8 +127,10 @@ class Peer:
 
 
 @contextlib.asynccontextmanager
-async def greeted(incoming: Any, outgoing: Any, elicit: Elicit) -> AsyncIterator[Peer]:
-    """Says hello over a pair of streams. Servers of before 2026 answer `initialize`, newer ones may want `discover`."""
+async def initialized(
+    incoming: Any, outgoing: Any, elicit: Elicit
+) -> AsyncIterator[Peer]:
+    """Initializes a server over a pair of streams. Servers from before 2026 answer `initialize`, newer ones `discover`."""
 
     async def asked(
         context: ClientRequestContext,  # noqa: ARG001 - the library's shape
@@ -144,11 +145,11 @@ async def greeted(incoming: Any, outgoing: Any, elicit: Elicit) -> AsyncIterator
     async with ClientSession(
         incoming, outgoing, elicitation_callback=asked, client_info=info
     ) as session:
-        await _hello(session)
+        await _initialize(session)
         yield Peer(session)
 
 
-async def _hello(session: ClientSession) -> None:
+async def _initialize(session: ClientSession) -> None:
     try:
         await _asked(session.initialize())
     except ServerRefused as refusal:
@@ -163,12 +164,12 @@ async def _hello(session: ClientSession) -> None:
 
 
 async def _asked(request: Awaitable[Any]) -> Any:
-    """The answer, with the library's failures in our words."""
+    """Waits for an answer, and turns the library's errors into ours."""
     try:
         return await request
     except MCPError as error:
         if error.error.code == types.CONNECTION_CLOSED:
-            raise Closed(error.error.message) from error
+            raise ConnectionClosed(error.error.message) from error
         raise ServerRefused(error.error.message) from error
     except ValidationError as error:
         raise ServerRefused(
@@ -190,9 +191,9 @@ def _raw(tool: types.Tool) -> RawTool:
 async def over_pipes(
     child: ServerChild, gate: NotificationFilter, on_end: Callable[[], None]
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """The streams of a server on this machine: one message per line. `on_end` is called when it says no more."""
+    """Opens the streams of a server on this machine, one message per line. Calls `on_end` when its output ends."""
     into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    # A server that does not read must not hold up who gives up on it.
+    # A server that does not read must not block a caller that gives up on it.
     outgoing, out = anyio.create_memory_object_stream[SessionMessage](64)
 
     async def read() -> None:
@@ -201,7 +202,7 @@ async def over_pipes(
             async for line in child.lines():
                 message = _message(line, gate)
                 noise = noise + 1 if message is None else 0
-                if noise > _NOISE:
+                if noise > _MAX_NOISE_LINES:
                     raise ServerFailed(
                         "it does not speak MCP: its output is something else"
                     )
@@ -227,7 +228,7 @@ async def over_pipes(
 
 
 def _message(line: bytes, gate: NotificationFilter) -> SessionMessage | bool | None:
-    """A message that goes on; False for one that does not, None for a line that is none."""
+    """Returns a message that passes, False for one that does not, or None for a line that is not a message."""
     if not line.strip():
         return False
     try:
@@ -243,7 +244,7 @@ def _message(line: bytes, gate: NotificationFilter) -> SessionMessage | bool | N
 
 
 def _unreadable(line: bytes) -> SessionMessage | None:
-    """An answer that can't be read is an answer all the same: nobody has to wait until the time is up."""
+    """Turns an unreadable answer into an error, so that nobody waits for it until the timeout."""
     found = _ANSWER.match(line)
     if found is None:
         return None
@@ -256,7 +257,7 @@ def _unreadable(line: bytes) -> SessionMessage | None:
 
 
 async def _until_closed(work: Callable[[], Awaitable[None]]) -> None:
-    """Runs until the other side has gone, which is an end and no failure."""
+    """Runs until the other side closes, which is not a failure."""
     with contextlib.suppress(
         anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError
     ):
@@ -267,7 +268,7 @@ async def _until_closed(work: Callable[[], Awaitable[None]]) -> None:
 async def filtered(
     streams: tuple[Any, Any], gate: NotificationFilter, on_end: Callable[[], None]
 ) -> AsyncIterator[tuple[Incoming, Any]]:
-    """The streams of another transport, with the gate in between."""
+    """Opens the streams of another transport, with the filter in between."""
     source, outgoing = streams
     into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 

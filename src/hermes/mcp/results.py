@@ -1,4 +1,4 @@
-"""What a call brought back, as the model gets it: text that is capped, pictures, and files for everything else."""
+"""Turns the result of a call into what the model gets: shortened text, pictures, and files for everything else."""
 
 import base64
 import binascii
@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, os_reason
 from hermes.mcp.safe_text import one_line, plain
 from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
 
-LIMIT = 30_000
-"""Characters that are shown whole; of more, the head and the tail."""
-_HEAD = 10_000
-_FILES = 50
-_PICTURES_SHOWN = 10
-_MAX_PICTURE = 5 * 1024 * 1024
+MAX_SHOWN_CHARACTERS = 30_000
+"""Of longer results, the head and the tail are shown."""
+_HEAD_CHARACTERS = 10_000
+_MAX_FILES = 50
+_MAX_PICTURES = 10
+_MAX_PICTURE_BYTES = 5 * 1024 * 1024
 _PICTURES = {
     "image/png": (b"\x89PNG\r\n\x1a\n", ".png"),
     "image/jpeg": (b"\xff\xd8\xff", ".jpg"),
@@ -30,28 +30,28 @@ _PICTURES = {
 
 
 class ResultFiles:
-    """Where what is too long or no text is kept, for this user only: with the outputs of other tools."""
+    """The folder for results that are too long or not text, for this user only."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def keep(self, content: bytes, server: str, ending: str) -> Path:
-        """A new file with this content. OSError if it can't be kept."""
+        """Saves this content to a new file. Raises OSError."""
         make_private_folder(self._folder)
-        self._make_place()
+        self._delete_oldest()
         path = self._folder / f"mcp-{server}-{os.urandom(6).hex()}{ending}"
         with create_private(path) as file:
             file.write(content)
         return path
 
-    def _make_place(self) -> None:
-        """The oldest files of servers make place for a new one."""
+    def _delete_oldest(self) -> None:
+        """Deletes the oldest files of servers to make room for a new one."""
         files = sorted(
             self._folder.glob("mcp-*"),
             key=lambda path: path.lstat().st_mtime,
             reverse=True,
         )
-        for path in files[_FILES - 1 :]:
+        for path in files[_MAX_FILES - 1 :]:
             path.unlink(missing_ok=True)
 
 
@@ -59,15 +59,15 @@ class ResultReader:
     """Reads the result of one call."""
 
     def __init__(
-        self, server: str, shelf: ResultFiles, redact: Callable[[str], str]
+        self, server: str, files: ResultFiles, redact: Callable[[str], str]
     ) -> None:
         self._server = server
-        self._shelf = shelf
+        self._files = files
         self._redact = redact
         self._images: list[Image] = []
 
     def result(self, raw: Mapping[str, Any]) -> ToolResult:
-        """The whole result. What a server says of itself stays marked as its own words."""
+        """Returns the whole result, marked as the server's own text."""
         blocks = [block for block in raw.get("content", ()) if isinstance(block, dict)]
         parts = [part for block in blocks if (part := self._block(block))]
         structured = raw.get("structuredContent")
@@ -84,14 +84,14 @@ class ResultReader:
         )
 
     def capped(self, text: str) -> str:
-        """The text, harmless; a long one with a hole, and all of it in a file."""
+        """Returns harmless text. The middle of a long one is left out, and all of it is in a file."""
         text = self._redact(plain(text))
-        if len(text) <= LIMIT:
+        if len(text) <= MAX_SHOWN_CHARACTERS:
             return text
         where = self._kept(text.encode(), ".txt", "all of it is")
-        tail = LIMIT - _HEAD
-        note = f"[{len(text) - LIMIT:,} of {len(text):,} characters left out here; {where}]"
-        return f"{text[:_HEAD]}\n{note}\n{text[-tail:]}"
+        tail = MAX_SHOWN_CHARACTERS - _HEAD_CHARACTERS
+        note = f"[{len(text) - MAX_SHOWN_CHARACTERS:,} of {len(text):,} characters left out here; {where}]"
+        return f"{text[:_HEAD_CHARACTERS]}\n{note}\n{text[-tail:]}"
 
     def _block(self, block: Mapping[str, Any]) -> str:
         match block.get("type"):
@@ -135,14 +135,14 @@ class ResultReader:
         ):
             return self._file(block.get("data"), kind or "a picture")
         try:
-            path = self._shelf.keep(content, self._server, ending)
+            path = self._files.keep(content, self._server, ending)
         except OSError as error:
-            return f"[a picture that could not be kept: {(error.strerror or str(error)).lower()}]"
+            return f"[a picture that could not be kept: {os_reason(error)}]"
         self._images.append(Image(source=str(path), media_type=kind))
         return ""
 
     def _is_enough(self, content: bytes) -> bool:
-        return len(content) > _MAX_PICTURE or len(self._images) >= _PICTURES_SHOWN
+        return len(content) > _MAX_PICTURE_BYTES or len(self._images) >= _MAX_PICTURES
 
     def _file(self, data: object, kind: str) -> str:
         content = _decoded(data)
@@ -152,18 +152,18 @@ class ResultReader:
 
     def _kept(self, content: bytes, ending: str, what: str) -> str:
         try:
-            return f"{what} in {self._shelf.keep(content, self._server, ending)}"
+            return f"{what} in {self._files.keep(content, self._server, ending)}"
         except OSError as error:
-            return f"it could not be kept: {(error.strerror or str(error)).lower()}"
+            return f"it could not be kept: {os_reason(error)}"
 
 
 def source(server: str) -> str:
-    """Whose words a result holds."""
+    """Names the server as the source of a result."""
     return f"MCP server {server}"
 
 
 def unusable(server: str, why: str, hint: str = "") -> ToolFailed:
-    """The error for a server that can't be used now."""
+    """Returns the error for a server that can't be used now."""
     return ToolFailed(f"The MCP server {server} can't be used: {why}.", hint=hint)
 
 
@@ -175,7 +175,7 @@ def _decoded(data: object) -> bytes | None:
 
 
 def _is_told(structured: object, blocks: list[dict[str, Any]]) -> bool:
-    """Whether the text says the same: servers repeat it there for clients that only read text."""
+    """Whether the text repeats the structured content, as servers do for clients that only read text."""
     texts = [
         str(block.get("text", "")) for block in blocks if block.get("type") == "text"
     ]

@@ -1,7 +1,9 @@
-"""Text of a server, made safe: without what drives a terminal, hides characters, or gives away a secret."""
+"""Text of a server made safe (no terminal escapes, hidden characters or secrets), and failures that quote it."""
 
 import re
 from collections.abc import Iterable
+
+from hermes.errors import HermesError
 
 _SEQUENCES = re.compile(
     r"\x1b\[[0-?]{0,100}[ -/]{0,10}[@-~]|\x1b[\]PX^_][^\x07\x1b]{0,4000}(?:\x07|\x1b\\)|\x1b[ -/]{0,10}[0-~]"
@@ -11,31 +13,31 @@ _UNSEEN = re.compile(
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # unseen, reordering
     "\ud800-\udfff\U000e0000-\U000e0fff]"  # halves of characters, tags
 )
-_SHORTEST = 6
-"""A secret with fewer characters is not looked for: it would be found in ordinary words."""
+_MIN_SECRET_CHARACTERS = 6
+"""Shorter secrets are not masked: they occur in ordinary words."""
 
 
 def plain(text: str) -> str:
-    """Without escapes, controls, and characters that can't be seen or that reorder others; line breaks stay."""
+    """Removes escapes, control characters, and characters that are invisible or reorder others. Line breaks stay."""
     if text.isascii() and text.isprintable():
         return text
     return _UNSEEN.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """The beginning of a text, on one line."""
+    """Returns the beginning of a text, on one line."""
     line = " ".join(plain(text[: limit * 4]).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 class Redaction:
-    """Takes the secrets that a server was given out of what it says."""
+    """Masks the secrets that a server was given in what it says."""
 
     __slots__ = ("_values",)
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = sorted(
-            {value for value in values if len(value) >= _SHORTEST},
+            {value for value in values if len(value) >= _MIN_SECRET_CHARACTERS},
             key=len,
             reverse=True,
         )
@@ -47,3 +49,34 @@ class Redaction:
 
     def __repr__(self) -> str:
         return f"Redaction({len(self._values)} values)"
+
+
+class ServerFailed(HermesError):
+    """Why a server can't be used, as the end of the sentence "The MCP server NAME can't be used: ...".
+
+    `said` holds the server's own words. The user may see them; a model would take them for ours.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.said = said
+
+    @property
+    def full(self) -> str:
+        """The message with the server's own words."""
+        return f"{self.message}: {self.said}" if self.said else self.message
+
+
+class ServerRefused(Exception):
+    """The server answered a request with an error, in its own words."""
+
+
+class ConnectionClosed(Exception):
+    """The connection, or the request's own stream, ended before the answer came."""
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """Returns the failures inside a group of tasks."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in leaves(inner)]
+    return [error]

@@ -1,5 +1,5 @@
-"""One configured server: connected when it is first needed, again after a failure but not too often, and left when
-it is idle. What goes wrong stays in its status."""
+"""One configured server: connected when it is first needed, reconnected after a failure with growing delays, and
+disconnected when idle. Its status says what went wrong."""
 
 import asyncio
 import contextlib
@@ -10,30 +10,33 @@ from typing import Any
 from hermes.core.ports import ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.mcp import elicitation
-from hermes.mcp.call_timeout import CallTimeout
 from hermes.mcp.connection import McpConnection
 from hermes.mcp.definitions import Definition, Listing, is_server_name
-from hermes.mcp.failures import ServerFailed, ServerRefused
 from hermes.mcp.results import ResultReader, source, unusable
-from hermes.mcp.safe_text import Redaction, one_line
-from hermes.mcp.server_address import address_of, bad_name
-from hermes.mcp.server_context import ServerContext, ServerStatus, State
-from hermes.mcp.tool_pins import Agreement
+from hermes.mcp.safe_text import Redaction, ServerFailed, ServerRefused, one_line
+from hermes.mcp.server_config import (
+    ServerContext,
+    ServerState,
+    ServerStatus,
+    address_of,
+    bad_name,
+)
+from hermes.mcp.server_limits import CallTimeout
+from hermes.mcp.tool_pins import PinnedTools
 from hermes.primitives.backoff import delay_s
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.tools import ToolResult
 from hermes.settings.sections import McpServerSettings
 
-_MAX_WAIT = 60.0
-"""The longest time between two attempts, in seconds."""
+_MAX_RETRY_DELAY_S = 60.0
 
 
 class _Call:
-    """A call that runs: whom to ask, one question at a time, and its clock."""
+    """A running call: its timeout, and the user to ask, one question at a time."""
 
-    def __init__(self, context: ToolContext, patience: CallTimeout) -> None:
+    def __init__(self, context: ToolContext, timeout: CallTimeout) -> None:
         self.context = context
-        self.patience = patience
+        self.timeout = timeout
         self.asking = asyncio.Lock()
 
 
@@ -46,14 +49,14 @@ class McpServer:
     """A server by its name in the settings."""
 
     def __init__(
-        self, name: str, settings: McpServerSettings, place: ServerContext
+        self, name: str, settings: McpServerSettings, context: ServerContext
     ) -> None:
         self.name = name
         self.settings = settings
-        self._place = place
-        self._agreement = Agreement(name, place.pins)
+        self._context = context
+        self._pins = PinnedTools(name, context.pins)
         self._listing = (
-            place.listings.load(name, settings) if is_server_name(name) else None
+            context.listings.load(name, settings) if is_server_name(name) else None
         )
         self._connection: McpConnection | None = None
         self._connections: set[McpConnection] = set()
@@ -71,12 +74,12 @@ class McpServer:
 
     @property
     def listing(self) -> Listing | None:
-        """What the server offered last; None if it was never asked with these settings."""
+        """What the server last offered; None if it was never asked with these settings."""
         return self._listing
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it has to be asked what it offers."""
+        """Whether nobody knows yet what the server offers."""
         return (
             self.settings.enabled
             and self._listing is None
@@ -84,7 +87,7 @@ class McpServer:
         )
 
     def status(self) -> ServerStatus:
-        """How it is with it now."""
+        """Returns the state of the server now."""
         listing, connection = self._listing or Listing(), self._connection
         state, detail = self._state()
         return ServerStatus(
@@ -92,7 +95,7 @@ class McpServer:
             state=state,
             detail=detail,
             hint=self._failure.hint if self._failure and state == "failed" else "",
-            retry_in=max(0.0, self._retry_at - self._place.now())
+            retry_in=max(0.0, self._retry_at - self._context.now())
             if state == "failed"
             else 0.0,
             tools=len(listing.tools),
@@ -101,7 +104,7 @@ class McpServer:
             pid=connection.pid if connection and connection.alive else 0,
         )
 
-    def _state(self) -> tuple[State, str]:
+    def _state(self) -> tuple[ServerState, str]:
         if not self.settings.enabled:
             return "off", "it is not enabled"
         if self._connection is not None and self._connection.alive:
@@ -120,36 +123,36 @@ class McpServer:
         return "idle", "it is connected at the first call"
 
     def changed(self) -> tuple[str, ...]:
-        """Tools that are not what was accepted."""
-        return self._agreement.changed(self._listing or Listing())
+        """Returns the tools that differ from what the user accepted."""
+        return self._pins.changed(self._listing or Listing())
 
     def is_changed(self, tool: str) -> bool:
-        """Whether a tool is not what was accepted."""
-        return self._agreement.is_changed(tool, self._listing or Listing())
+        """Whether a tool differs from what the user accepted."""
+        return self._pins.is_changed(tool, self._listing or Listing())
 
     def offered(self) -> Mapping[str, Definition]:
-        """The tools to offer a model, as they were accepted."""
+        """Returns the tools to offer a model, as the user accepted them."""
         if self._listing is None or not self.settings.enabled:
             return {}
         try:
-            return self._agreement.offered(self._listing)
+            return self._pins.offered(self._listing)
         except HermesError as error:
             self._fail(error)
             return {}
 
     def accept(self) -> None:
-        """The user accepts every tool as it is now."""
-        self._agreement.accept(self._listing or Listing())
+        """Accepts every tool as it is now, for the user."""
+        self._pins.accept(self._listing or Listing())
 
     async def connected(self) -> McpConnection:
-        """The connection, opened if need be. ServerFailed says why there is none."""
+        """Returns the connection, and opens it if necessary. Raises ServerFailed."""
         if self._connection is not None and self._connection.alive:
             return self._connection
         if self._opening is None:
-            wait = self._retry_at - self._place.now()
+            wait = self._retry_at - self._context.now()
             if wait > 0 and self._failure is not None:
                 raise ServerFailed(
-                    f"{self._failure.message}; it is tried again in {wait:.0f} s",
+                    f"{self._failure.message}; the next attempt is in {wait:.0f} s",
                     hint=self._failure.hint,
                 )
             self._opening = asyncio.get_running_loop().create_task(self._open())
@@ -159,8 +162,8 @@ class McpServer:
 
     async def _open(self) -> McpConnection:
         try:
-            self._place.make_folders()
-            address = address_of(self.name, self.settings, self._place)
+            self._context.make_folders()
+            address = address_of(self.name, self.settings, self._context)
             connection = McpConnection(
                 address, self.settings.tools, self._elicit, self._ended
             )
@@ -188,12 +191,12 @@ class McpServer:
     async def call(
         self, tool: str, arguments: Mapping[str, Any], context: ToolContext
     ) -> ToolResult:
-        """Calls a tool that is still what was accepted. ToolFailed says what went wrong, and what that means."""
+        """Calls a tool that is still as the user accepted it. ToolFailed says what went wrong and what may have happened."""
         if not self.settings.enabled:
             raise unusable(self.name, "it is not enabled", "Nothing was done.")
         try:
             connection = await self.connected()
-            await self._agreement.ensure(
+            await self._pins.ensure(
                 tool, lambda: self._definition(connection, tool), context
             )
         except (ServerFailed, ServerRefused, TimeoutError) as failure:
@@ -211,7 +214,7 @@ class McpServer:
     def _unusable(
         self, failure: ServerFailed | ServerRefused | TimeoutError
     ) -> ToolFailed:
-        """Why nothing was done, in our words only."""
+        """Says why nothing was done, in our own words only."""
         match failure:
             case ServerFailed():
                 return unusable(
@@ -233,19 +236,19 @@ class McpServer:
         arguments: Mapping[str, Any],
         call: _Call,
     ) -> ToolResult:
-        reading = ResultReader(self.name, self._place.shelf, self._redact)
+        reading = ResultReader(self.name, self._context.files, self._redact)
 
         async def told(
             progress: float, total: float | None, message: str | None
         ) -> None:
-            call.patience.heard()
+            call.timeout.extend()
             share = f"{progress:g}/{total:g}" if total else f"{progress:g}"
             call.context.show(
                 f"{self._redact(one_line(message or ''))} ({share})\n".lstrip()
             )
 
         try:
-            async with call.patience:
+            async with call.timeout:
                 raw = await connection.call(tool, arguments, told)
         except TimeoutError:
             await self._silent(connection)
@@ -279,33 +282,31 @@ class McpServer:
         return found
 
     async def _elicit(self, params: dict[str, Any]) -> dict[str, Any]:
-        """A question of the server's, put to the user of the call it belongs to. Without one it is declined."""
+        """Puts a question of the server to the user of the call it belongs to. Declines if that is not clear."""
         call = _running.get() or (self._calls[0] if len(self._calls) == 1 else None)
         if call is None:
             return {"action": "decline"}
-        with call.patience.standing():
+        with call.timeout.paused():
             async with call.asking:
                 return await elicitation.answer(self.name, params, call.context.ask)
 
     def _learn(self, listing: Listing) -> None:
         if listing != self._listing:
             self._listing = listing
-            self._place.listings.save(self.name, self.settings, listing)
+            self._context.listings.save(self.name, self.settings, listing)
 
     def _works(self) -> None:
         self._failures = self._timeouts = 0
 
     async def _silent(self, connection: McpConnection) -> None:
-        """A server that leaves two calls in a row without an answer is started again."""
+        """Stops a server that left two calls in a row unanswered, so that the next call restarts it."""
         self._timeouts += 1
         if self._timeouts >= 2:
             self._timeouts = 0
-            await connection.close(
-                ServerFailed("it did not answer any more and was stopped")
-            )
+            await connection.close(ServerFailed("it stopped answering and was ended"))
 
     def _ended(self, connection: McpConnection) -> None:
-        """A connection is over: by itself, or because it was idle. Another one may be there by now."""
+        """Handles the end of a connection. A newer one may exist by now."""
         self._connections.discard(connection)
         if connection is not self._connection:
             return
@@ -315,19 +316,19 @@ class McpServer:
         self._tell()
 
     def _fail(self, failure: HermesError) -> None:
-        """The first failure may be followed by another attempt at once; then the waits double."""
+        """Notes a failure. After the first, the next attempt may follow at once; then the delays double."""
         self._failure = failure
         self._failures += 1
         wait_s = 0.0
         if self._failures > 1:
-            wait_s = delay_s(self._failures - 1, first_s=1.0, max_s=_MAX_WAIT)
-        self._retry_at = self._place.now() + wait_s
+            wait_s = delay_s(self._failures - 1, first_s=1.0, max_s=_MAX_RETRY_DELAY_S)
+        self._retry_at = self._context.now() + wait_s
 
     def _tell(self) -> None:
-        self._place.on_change(self.status())
+        self._context.on_change(self.status())
 
     def _wait_for_calls(self) -> None:
-        """Leaves the server when nobody has called it for a while."""
+        """Disconnects when nobody has called the server for a while."""
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
@@ -345,7 +346,7 @@ class McpServer:
             self._leaving.start(self._connection.close())
 
     async def close(self) -> None:
-        """Ends everything of this server."""
+        """Ends all connections to this server."""
         if self._idle is not None:
             self._idle.cancel()
         if self._opening is not None:

@@ -1,7 +1,7 @@
-"""What is known of servers between runs: the last listing of each (a cache), and the pins, which are worth a backup.
+"""What Hermes remembers of servers between runs: the last listing of each (a cache), and the pins (worth a backup).
 
 A pin is the definition of a tool as it was first offered, or as the user last accepted it. Models are offered what is
-pinned; a server that says something else now is not heard before the user agrees.
+pinned; a changed tool is not used before the user agrees.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ from hermes.settings.sections import McpServerSettings
 
 log = logging.getLogger("hermes.mcp")
 
-_NOT_WAITED_FOR = 600.0
-"""Seconds for which no session waits for a server that was too late for one."""
-_MAX_FILE = 64 * 1024 * 1024
+_LATE_FOR_S = 600.0
+"""How long sessions don't wait for a server that was too late for one."""
+_MAX_FILE_BYTES = 64 * 1024 * 1024
 
 
 class Cached(msgspec.Struct, frozen=True):
-    """A listing on disk; it holds for exactly these settings."""
+    """A listing on disk, valid for exactly these settings."""
 
     settings: str
     listing: Listing
@@ -40,7 +40,7 @@ class Pinned(msgspec.Struct, frozen=True):
 
 
 def settings_hash(settings: McpServerSettings) -> str:
-    """Names what is started or asked, and which tools are wanted. Holds no secret: those are only referred to."""
+    """Returns a hash of what is started and which tools are wanted. Secrets are only referred to, so it holds none."""
     parts = (
         settings.command,
         settings.args,
@@ -53,13 +53,13 @@ def settings_hash(settings: McpServerSettings) -> str:
 
 
 class Listings:
-    """The cached listings, in `cache/mcp`. What can't be read counts as not there."""
+    """The cached listings, in `cache/mcp`. An unreadable one counts as missing."""
 
     def __init__(self, home: Home) -> None:
         self._folder = home.cache / "mcp"
 
     def load(self, name: str, settings: McpServerSettings) -> Listing | None:
-        """The last listing of a server, if its settings are still the same."""
+        """Returns the last listing of a server, if its settings are still the same."""
         try:
             cached = msgspec.json.decode(_read(self._path(name)), type=Cached)
         except (OSError, msgspec.MsgspecError):
@@ -67,29 +67,29 @@ class Listings:
         return cached.listing if cached.settings == settings_hash(settings) else None
 
     def save(self, name: str, settings: McpServerSettings, listing: Listing) -> None:
-        """Keeps a listing for the next start. Without a place for it, the next start connects again."""
+        """Saves a listing for the next start. If that fails, the next start connects again."""
         try:
             make_private_folder(self._folder)
             cached = msgspec.json.encode(Cached(settings_hash(settings), listing))
             replace_file(self._path(name), cached, durable=False, alone=False)
         except OSError as error:
-            log.warning("the listing of %s could not be kept: %s", name, error)
+            log.warning("could not save the listing of %s: %s", name, error)
 
     def forget(self, name: str) -> None:
-        """Drops what is cached."""
+        """Deletes what is cached of a server."""
         self._path(name).unlink(missing_ok=True)
         self._late(name).unlink(missing_ok=True)
 
     def mark_late(self, name: str) -> None:
-        """Remembers that a session has waited for a server in vain."""
+        """Notes that a session waited for a server in vain."""
         with contextlib.suppress(OSError):  # then the next session waits too
             make_private_folder(self._folder)
             self._late(name).touch(mode=0o600)
 
     def is_late(self, name: str) -> bool:
-        """Whether a session has waited in vain not long ago."""
+        """Whether a session recently waited for a server in vain."""
         try:
-            return 0 <= time.time() - self._late(name).stat().st_mtime < _NOT_WAITED_FOR
+            return 0 <= time.time() - self._late(name).stat().st_mtime < _LATE_FOR_S
         except OSError:
             return False
 
@@ -101,8 +101,8 @@ class Listings:
 
 
 class ToolPins:
-    """The pins, in `mcp-pins.json` in the home, for this user only. A file that can't be read pins nothing new:
-    SettingsError, so that nothing is offered."""
+    """The pins, in `mcp-pins.json` in the home, for this user only. Raises SettingsError if the file can't be read, so
+    that nothing is offered."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -110,7 +110,7 @@ class ToolPins:
         self._known: tuple[tuple[int, int, int], Pinned] | None = None
 
     def of(self, server: str) -> Mapping[str, Definition]:
-        """The pinned tools of a server."""
+        """Returns the pinned tools of a server."""
         return self._load().servers.get(server, {})
 
     def pin(
@@ -134,7 +134,7 @@ class ToolPins:
             )
 
     def forget(self, server: str) -> None:
-        """Drops the pins of a server that was removed."""
+        """Deletes the pins of a server that was removed."""
         if server in self._load().servers:
             with self._changing() as servers:
                 servers.pop(server, None)
@@ -171,7 +171,7 @@ class ToolPins:
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        content = file.read(_MAX_FILE + 1)
-    if len(content) > _MAX_FILE:
+        content = file.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
         raise OSError("it is too large")
     return content

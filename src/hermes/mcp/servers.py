@@ -1,33 +1,35 @@
-"""All configured servers of one process: which tools they offer, how it is with them, and their end."""
+"""All configured servers of one process: their tools, their state, and their end."""
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import msgspec
 
+from hermes.core.parallel_calls import Effect
+from hermes.core.ports import ToolContext
 from hermes.errors import SettingsError
 from hermes.mcp.connection import load
-from hermes.mcp.definitions import Listing, is_server_name
-from hermes.mcp.failures import ServerFailed, ServerRefused
+from hermes.mcp.definitions import Definition, Listing, is_server_name
 from hermes.mcp.results import ResultFiles
-from hermes.mcp.safe_text import one_line
+from hermes.mcp.safe_text import ServerFailed, ServerRefused, one_line
 from hermes.mcp.server import McpServer
 from hermes.mcp.server_cache import Listings, ToolPins
-from hermes.mcp.server_context import ServerContext, ServerStatus
-from hermes.mcp.tool import McpTool
+from hermes.mcp.server_config import ServerContext, ServerStatus
+from hermes.schema.tools import ToolResult
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import McpServerSettings
 
-PATIENCE = 4.0
-"""Seconds that a new session waits for servers that were never asked before. Who is later joins the next session."""
+PREPARE_TIMEOUT_S = 4.0
+"""How long a new session waits for servers that were never asked before. Later ones join the next session."""
 
 OnChange: TypeAlias = Callable[[ServerStatus], None]
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """What trying a server has shown."""
+    """The result of trying a server."""
 
     title: str
     seconds: float
@@ -35,8 +37,41 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...]
 
 
+class McpTool:
+    """A server's tool, as a tool of Hermes.
+
+    Nobody knows what it does, so it counts as an effect of any kind. Only a server the user trusts is believed when it
+    says that a tool just reads.
+    """
+
+    def __init__(self, server: McpServer, definition: Definition) -> None:
+        self.spec = definition.spec(server.name)
+        self.effect: Effect = (
+            "read" if definition.read_only and server.settings.trusted else "other"
+        )
+        self._server = server
+        self._name = definition.name
+
+    @property
+    def caution(self) -> str:
+        """What a person should know before allowing a call."""
+        if self._server.is_changed(self._name):
+            return "the server has changed this tool since you accepted it"
+        return ""
+
+    def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:  # noqa: ARG002 - the port's shape
+        """Returns nothing, because nobody knows which files a server touches."""
+        return ()
+
+    async def run(
+        self, arguments: Mapping[str, Any], context: ToolContext
+    ) -> ToolResult:
+        """Calls the server, connecting first if necessary."""
+        return await self._server.call(self._name, arguments, context)
+
+
 class McpServers:
-    """The servers of the settings. Making it reads the cached listings and starts nothing."""
+    """The servers of the settings. The constructor reads the cached listings and starts nothing."""
 
     def __init__(
         self,
@@ -47,40 +82,42 @@ class McpServers:
         *,
         on_change: OnChange = lambda _: None,
     ) -> None:
-        self._place = place = ServerContext(
+        self._context = context = ServerContext(
             home=home,
             secrets=secrets,
             environment=environment,
             listings=Listings(home),
             pins=ToolPins(home),
-            shelf=ResultFiles(home.cache / "outputs"),
+            files=ResultFiles(home.cache / "outputs"),
             on_change=on_change,
         )
         self._servers = {
-            name: McpServer(name, settings[name], place) for name in sorted(settings)
+            name: McpServer(name, settings[name], context) for name in sorted(settings)
         }
 
-    async def prepare(self, patience: float = PATIENCE) -> None:
-        """Before a session's first prompt: asks the servers that were never asked, all at once and not for long. One
-        that was too late for a session is not waited for in the next ones, and joins when it answers."""
+    async def prepare(self, timeout_s: float = PREPARE_TIMEOUT_S) -> None:
+        """Asks the servers that were never asked, all at once, before a session's first prompt.
+
+        The next sessions do not wait for a server that was too late; it joins when it answers.
+        """
         unknown = [one for one in self._servers.values() if one.is_unknown]
         tasks = {asyncio.ensure_future(_try(one)): one for one in unknown}
         awaited = [
             task
             for task, one in tasks.items()
-            if not self._place.listings.is_late(one.name)
+            if not self._context.listings.is_late(one.name)
         ]
         if awaited:
-            await asyncio.wait(awaited, timeout=patience)
+            await asyncio.wait(awaited, timeout=timeout_s)
         else:
             await asyncio.sleep(0)  # lets the others begin
         for task, server in tasks.items():
             if not task.done():
                 task.cancel()  # only the waiting ends; the server goes on opening
-                self._place.listings.mark_late(server.name)
+                self._context.listings.mark_late(server.name)
 
     def tools(self) -> Mapping[str, McpTool]:
-        """What the servers offer, by the names a model calls them by. Nothing is connected for it."""
+        """Returns what the servers offer, by the names a model uses. Connects to nothing."""
         made = (
             McpTool(server, definition)
             for server in self._servers.values()
@@ -89,13 +126,11 @@ class McpServers:
         return {tool.spec.name: tool for tool in made}
 
     def status(self) -> tuple[ServerStatus, ...]:
-        """How it is with each server now."""
+        """Returns the state of each server now."""
         return tuple(server.status() for server in self._servers.values())
 
     async def probe(self, name: str, *, accept: bool = False) -> Probe:
-        """Connects to a server and lists its tools; with `accept`, they are accepted as they are now.
-
-        ServerFailed says why it can't be used."""
+        """Connects to a server and lists its tools; with `accept`, accepts them as they are now. Raises ServerFailed."""
         server = self._servers.get(name)
         if server is None:
             raise SettingsError(
@@ -121,8 +156,8 @@ class McpServers:
     def forget(self, name: str) -> None:
         """Drops what was remembered of a server that is no longer configured."""
         if is_server_name(name):
-            self._place.listings.forget(name)
-            self._place.pins.forget(name)
+            self._context.listings.forget(name)
+            self._context.pins.forget(name)
 
     async def close(self) -> None:
         """Ends every server, all at once."""

@@ -10,8 +10,7 @@ import msgspec
 
 from hermes.children.helper_programs import find_program, skipped_program
 from hermes.children.piped_child import READ_BYTES, PipedChild
-from hermes.mcp.failures import ServerFailed
-from hermes.mcp.safe_text import plain
+from hermes.mcp.safe_text import ServerFailed, plain
 from hermes.primitives.files import make_private_folder, open_private
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024

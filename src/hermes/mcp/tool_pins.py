@@ -1,5 +1,5 @@
-"""Whether what a server offers is what the user has accepted. Models are offered what was accepted; what has changed
-since is not used before the user agrees, in every mode."""
+"""Compares what a server offers with what the user accepted. Models are offered what was accepted; a changed tool is
+not used before the user agrees, in every mode."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -13,19 +13,19 @@ ACCEPT = "Use it as it is now"
 REFUSE = "Don't use it"
 
 
-class Agreement:
-    """The pins of one server, and what follows from them."""
+class PinnedTools:
+    """The accepted tools of one server."""
 
     def __init__(self, server: str, pins: ToolPins) -> None:
         self._server = server
         self._pins = pins
 
     def changed(self, listing: Listing) -> tuple[str, ...]:
-        """Tools whose words or parameters are not what was accepted."""
+        """Returns the tools whose description or parameters differ from what was accepted."""
         return tuple(name for name in listing.tools if self.is_changed(name, listing))
 
     def is_changed(self, tool: str, listing: Listing) -> bool:
-        """Whether a tool is not what was accepted."""
+        """Whether a tool differs from what was accepted."""
         try:
             pinned = self._pins.of(self._server)
         except (
@@ -39,19 +39,19 @@ class Agreement:
         )
 
     def offered(self, listing: Listing) -> Mapping[str, Definition]:
-        """The tools as they were accepted. One that was never offered before is accepted with this."""
+        """Returns the tools as they were accepted. A tool that was never offered before is accepted now."""
         self._pins.pin(self._server, listing.tools)
         pinned = self._pins.of(self._server)
         return {name: pinned[name] for name in listing.tools}
 
     def accept(self, listing: Listing) -> None:
-        """The user accepts every tool as it is now."""
+        """Accepts every tool as it is now."""
         self._pins.pin(self._server, listing.tools, replace=True)
 
     async def ensure(
         self, tool: str, look: Callable[[], Awaitable[Definition]], context: ToolContext
     ) -> None:
-        """Makes sure that a tool is what was accepted; asks the user if it is not. ToolFailed when it stays so."""
+        """Checks that a tool is as it was accepted, and asks the user if not. Raises ToolFailed if they refuse."""
         now = await look()
         try:
             pinned = self._pins.of(self._server).get(tool)
@@ -79,7 +79,7 @@ class Agreement:
         later = f"The user can look at it and accept it: hermes mcp test {self._server} --accept"
         try:
             said = await context.ask(
-                f"{what}.\n{difference(before, now)}\nShall it be used?",
+                f"{what}.\n{difference(before, now)}\nUse it?",
                 (ACCEPT, REFUSE),
             )
         except ToolFailed as nobody:

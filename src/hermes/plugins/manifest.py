@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, os_reason
 
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 _MAX_MANIFEST_BYTES = 64 * 1024  # bytes
@@ -51,7 +51,7 @@ def read_manifest(folder: Path) -> Manifest:
             content = file.read(_MAX_MANIFEST_BYTES + 1)
     except OSError as error:
         raise ManifestError(
-            f"its manifest can't be read ({(error.strerror or str(error)).lower()})"
+            f"its manifest can't be read ({os_reason(error)})"
         ) from error
     if len(content) > _MAX_MANIFEST_BYTES:
         raise ManifestError("its manifest is larger than 64 KiB")

@@ -4,6 +4,7 @@ Functions raise OSError; the caller turns it into a sentence.
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -64,14 +65,16 @@ def replacing(
 ) -> Iterator[BufferedWriter]:
     """Writes a file beside `target`, which takes its place when the block ends without an error.
 
-    A reader sees the old content or the new, never a part. The mode is `mode`, or else that of the old file, or else
-    0600. With `durable` the new content survives a power cut once the block has ended.
+    A reader sees the old content or the new, never a part. A device, a pipe or a socket is not replaced. With `durable`
+    the new content survives a power cut once the block has ended. The mode is `mode`, or else that of the old file, or
+    else 0600.
 
     `alone` says that nobody else writes `target` now, for example because the caller holds a lock. The file beside it
     then has a fixed name, so the next writer removes what a killed one left.
     """
+    old = _replaceable(target)
     if mode is None:
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else PRIVATE_FILE
+        mode = PRIVATE_FILE if old is None else stat.S_IMODE(old.st_mode)
     writer = "" if alone else f".{os.urandom(6).hex()}"
     draft = target.with_name(f".{target.name}{writer}.new")
     draft.unlink(missing_ok=True)
@@ -89,6 +92,17 @@ def replacing(
         raise
     if durable:
         sync_folder(target.parent)
+
+
+def _replaceable(target: Path) -> os.stat_result | None:
+    """Returns the status of the old file, if there is one. Raises OSError for a device, a pipe or a socket."""
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        return None
+    if not (stat.S_ISREG(old.st_mode) or stat.S_ISDIR(old.st_mode)):
+        raise OSError(errno.EINVAL, "Not a regular file", str(target))
+    return old
 
 
 def replace_file(

@@ -11,8 +11,8 @@ from typing import Protocol
 import msgspec
 
 from hermes import __version__
-from hermes.core.image_resize import ImageLimits
 from hermes.errors import ModelError
+from hermes.images.image_resize import ImageLimits
 from hermes.providers import error_reasons
 from hermes.providers.catalogue import with_cost
 from hermes.providers.endpoint import ModelEndpoint

@@ -1,4 +1,4 @@
-"""`build_model`: from settings and secrets to a model that answers. Nothing is asked or opened before it is."""
+"""`build_model` makes a model from settings and secrets. Nothing is contacted before its first call."""
 
 import asyncio
 import random
@@ -24,8 +24,8 @@ from hermes.providers.routing import (
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
-_LOCAL_FIRST_BYTE = 300.0  # a local server may first have to load the model
-_REMOTE_FIRST_BYTE = 60.0
+_LOCAL_FIRST_BYTE_TIMEOUT_S = 300.0  # a local server may first have to load the model
+_REMOTE_FIRST_BYTE_TIMEOUT_S = 60.0
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ def build_model(
     http: Http | None = None,
     timing: Timing | None = None,
 ) -> Resilient:
-    """The model that the settings ask for, with its fallbacks. `model` (`name` or `provider:name`) wins over them."""
+    """Builds the model of the settings, with its fallbacks. `model` (`name` or `provider:name`) overrides them."""
     http = http or Http(environment())
     timing = timing or Timing()
     first = chosen_route(settings, secrets, model)
@@ -72,9 +72,9 @@ def build_model(
 
 
 def build_helper(route: Route, settings: Settings, secrets: Secrets) -> Resilient:
-    """One model without fallbacks and with little patience, where somebody else steps in when it fails.
+    """Builds one model without fallbacks and with few retries, for tasks that have another model to fall back on.
 
-    How the main one thinks and samples is not asked of it: it may not know that.
+    The main model's reasoning and sampling options are left out, because this one may not support them.
     """
     chosen = settings.model
     patience = RetryLimits(
@@ -107,7 +107,7 @@ def _candidate(
 
 
 def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
-    """The adapter for a route."""
+    """Builds the adapter for a route."""
     chosen = settings.model
     endpoint = ModelEndpoint(
         provider=route.provider,
@@ -127,7 +127,11 @@ def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
             else chosen.reasoning_summary,
         ),
     )
-    usual = _LOCAL_FIRST_BYTE if is_local(route.base_url) else _REMOTE_FIRST_BYTE
+    usual = (
+        _LOCAL_FIRST_BYTE_TIMEOUT_S
+        if is_local(route.base_url)
+        else _REMOTE_FIRST_BYTE_TIMEOUT_S
+    )
     deadlines = HttpTimeouts(
         connect=chosen.connect_timeout,
         first_byte=chosen.first_byte_timeout or usual,
@@ -138,7 +142,7 @@ def build_adapter(route: Route, settings: Settings, http: Http) -> ModelAdapter:
 
 
 def _codec(route: Route) -> Codec:
-    """Each format is imported when it is used."""
+    """Returns the codec of a route. Each format is imported when it is used."""
     if route.api == "anthropic":
         from hermes.providers.anthropic import AnthropicMessages
 

@@ -1,6 +1,6 @@
-"""Which model does work on the side when nobody named one: the cheapest of the same provider that can do it.
+"""Chooses the model for auxiliary tasks when nobody named one: the cheapest of the same provider that can do it.
 
-Only the provider that the user talks to anyway is looked at: what was said goes nowhere else by itself.
+Only the user's own provider is considered, so that a conversation goes nowhere else by itself.
 """
 
 import math
@@ -11,11 +11,11 @@ from hermes.providers.catalogue import ModelFacts
 from hermes.providers.quirks import GENERIC, family_of
 from hermes.providers.routing import Route, route_facts
 
-_READ_PER_WRITTEN = 8  # tokens: work on the side reads much and writes little
+_INPUT_PER_OUTPUT_TOKEN = 8  # tokens: work on the side reads much and writes little
 
 
 class Need(msgspec.Struct, frozen=True):
-    """What a task asks of a model."""
+    """What a task needs of a model."""
 
     window: int = 0
     images: bool = False
@@ -26,15 +26,15 @@ class Need(msgspec.Struct, frozen=True):
 
 
 def cheapest(main: Route, need: Need) -> Route | None:
-    """The provider's cheapest known model that fits; None when that is the one that answers, or there is none."""
+    """Returns the provider's cheapest known model that fits; None if that is the main one, or there is none."""
     if main.embedded:
         return None
     # the provider itself, not somebody else who speaks like it
-    own_house = (
+    is_own_service = (
         main.quirks is not GENERIC
         and family_of(main.base_url).family == main.quirks.family
     )
-    names = (*main.custom, *(main.quirks.small_models if own_house else ()))
+    names = (*main.custom, *(main.quirks.small_models if is_own_service else ()))
     routes = [
         msgspec.structs.replace(main, model=name)
         for name in names
@@ -48,12 +48,14 @@ def cheapest(main: Route, need: Need) -> Route | None:
     if best is None or not need.fits(route_facts(main)):
         return best
     usual = _price(main)
-    if math.isinf(usual) and not own_house:
-        return None  # a price that nobody named: perhaps it costs nothing
+    if math.isinf(usual) and not is_own_service:
+        return None  # the price is unknown: perhaps it costs nothing
     return best if _price(best) < usual else None
 
 
 def _price(route: Route) -> float:
-    """About how dear a model is, for comparing; infinite when that is not known."""
+    """Returns an approximate price, for comparison; infinite if it is unknown."""
     prices = route_facts(route).prices
-    return prices.input * _READ_PER_WRITTEN + prices.output if prices else math.inf
+    return (
+        prices.input * _INPUT_PER_OUTPUT_TOKEN + prices.output if prices else math.inf
+    )

@@ -1,7 +1,7 @@
-"""HTTP/1.1 straight to a server: asyncio carries the bytes, h11 frames them, idle connections wait for the next call.
+"""HTTP/1.1 straight to a server: asyncio carries the bytes, h11 frames them, and idle connections are reused.
 
-This is the path nearly every call takes; it loads in a tenth of the time that a general client needs. What it does not
-do (proxies, credentials in the address) goes through `proxied`.
+Nearly every call takes this path; it loads in a tenth of the time of a general client. What it can't do (proxies,
+credentials in the address) goes through `proxied_http`.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from hermes.providers.http_response import ConnectionBroken
 if TYPE_CHECKING:
     import ssl
 
-_KEPT = 16  # idle connections per server
-_KEPT_SECONDS = 30.0
-_MAX_HEAD = 64 * 1024
-_CHUNK = 64 * 1024
+_MAX_IDLE_CONNECTIONS = 16  # idle connections per server
+_IDLE_TIMEOUT_S = 30.0
+_MAX_HEAD_BYTES = 64 * 1024
+_READ_BYTES = 64 * 1024
 
 
 class Direct:
@@ -36,7 +36,7 @@ class Direct:
             self._secure()
 
     async def connect(self, url: str) -> "Http11Connection":
-        """A connection that has not been used. Raises OSError (ssl's errors are among them)."""
+        """Opens a new connection. Raises OSError, which includes ssl's errors."""
         parts = urlsplit(url)
         secure = parts.scheme == "https"
         reader, writer = await asyncio.open_connection(
@@ -47,7 +47,7 @@ class Direct:
         return Http11Connection(self, _server(parts), reader, writer)
 
     def idle(self, url: str) -> "Http11Connection | None":
-        """A connection to the same server that waits, and still seems open."""
+        """Returns an idle connection to the same server that still seems open."""
         waiting = self._idle.get(_server(urlsplit(url)), [])
         now = asyncio.get_running_loop().time()
         while waiting:
@@ -58,14 +58,14 @@ class Direct:
         return None
 
     def keep(self, server: str, exchange: "Http11Connection") -> None:
-        """Takes a connection back whose answer has ended."""
+        """Keeps a connection for reuse after its answer has ended."""
         waiting = self._idle.setdefault(server, [])
         waiting.append(exchange)
-        if len(waiting) > _KEPT:
+        if len(waiting) > _MAX_IDLE_CONNECTIONS:
             waiting.pop(0).close()
 
     def close(self) -> None:
-        """Closes what waits."""
+        """Closes all idle connections."""
         for waiting in self._idle.values():
             for exchange in waiting:
                 exchange.close()
@@ -95,23 +95,25 @@ class Http11Connection:
         self._server = server
         self._reader = reader
         self._writer = writer
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
+        self._http = h11.Connection(
+            h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES
+        )
         self._fresh = True
         self._waiting_since = 0.0
         self.status = 0
         self.headers: dict[str, str] = {}
 
     def usable(self, now: float) -> bool:
-        """Whether a connection that waited can be tried again."""
+        """Whether an idle connection can be reused."""
         ended = self._reader.at_eof() or self._writer.transport.is_closing()
         return (
             not ended
-            and now - self._waiting_since < _KEPT_SECONDS
+            and now - self._waiting_since < _IDLE_TIMEOUT_S
             and not self._has_news()
         )
 
     def _has_news(self) -> bool:
-        """Whether something came that nobody asked for: mostly the end, which the loop has not noticed yet."""
+        """Whether unexpected data came: mostly the end, which the loop has not noticed yet."""
         poll = select.poll()
         poll.register(self._writer.get_extra_info("socket").fileno(), select.POLLIN)
         return bool(poll.poll(0))
@@ -119,7 +121,7 @@ class Http11Connection:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> None:
-        """Sends a request and waits for the head of its answer. Raises Cut."""
+        """Sends a request and waits for the head of its answer. Raises ConnectionBroken."""
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         fields = [
@@ -155,14 +157,14 @@ class Http11Connection:
         }
 
     async def chunk(self) -> bytes:
-        """The next piece of the body; nothing at its end. Raises Cut."""
+        """The next piece of the body; nothing at its end. Raises ConnectionBroken."""
         while not isinstance(event := await self._event(), h11.EndOfMessage):
             if isinstance(event, h11.Data) and event.data:
                 return bytes(event.data)
         return b""
 
     async def end(self) -> None:
-        """The caller is done: keeps the connection if the answer is, else closes it."""
+        """Keeps the connection if the answer is complete, else closes it."""
         http = self._http
         if http.our_state is http.their_state is h11.DONE and not self._reader.at_eof():
             http.start_next_cycle()
@@ -179,7 +181,7 @@ class Http11Connection:
     async def _event(self) -> h11.Event:
         try:
             while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._reader.read(_CHUNK))
+                self._http.receive_data(await self._reader.read(_READ_BYTES))
         except (OSError, h11.RemoteProtocolError) as error:
             raise ConnectionBroken(str(error)) from error
         if isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:

@@ -1,6 +1,6 @@
-"""HTTP for the adapters: pooled connections, a deadline for each phase, bounded sizes.
+"""HTTP for the adapters: pooled connections, a timeout for each phase, bounded sizes.
 
-Everything that can go wrong on the way is a `TransportFailure` that says which phase it was.
+Every failure is a `TransportFailure` that names the phase.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.core.decompression import CompressionError, Decompressor
+from hermes.primitives.decompression import CompressionError, Decompressor
 from hermes.providers.http_response import ConnectionBroken, HttpResponse
 from hermes.providers.quirks import is_local
 
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from hermes.providers.direct_http import Direct, Http11Connection
     from hermes.providers.proxied_http import Proxied
 
-MAX_RESPONSE = 128 * 1024 * 1024
-MAX_ERROR_BODY = 64 * 1024
-_DRAIN = 0.2  # seconds to wait for the end of a body whose content is complete, so that the connection can be used again
+MAX_RESPONSE_BYTES = 128 * 1024 * 1024
+MAX_ERROR_BODY_BYTES = 64 * 1024
+_DRAIN_TIMEOUT_S = (
+    0.2  # for the end of a complete body, so that the connection can be reused
+)
 
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")
 
@@ -87,7 +89,7 @@ class Http:
         body: bytes,
         deadlines: HttpTimeouts,
     ) -> "HttpReply":
-        """Send and wait for the head of the answer. The caller closes the reply."""
+        """Sends a request and waits for the head of the answer. The caller closes the reply."""
         start = asyncio.get_running_loop().time()
         phase: Phase = (
             "total" if deadlines.total < deadlines.first_byte else "first_byte"
@@ -132,7 +134,7 @@ class Http:
         body: bytes,
         deadlines: HttpTimeouts,
     ) -> "Http11Connection":
-        """Asks on a connection that waited, or on a new one; a connection may have died while it waited."""
+        """Sends on an idle connection, or on a new one if that has died."""
         exchange = self._direct.idle(url)
         if exchange is not None:
             try:
@@ -164,7 +166,7 @@ async def _asked(
 
 
 class HttpReply:
-    """An answer whose body is still coming. Leaving the `async with` lets go of the connection at once."""
+    """An answer whose body is still coming. Leaving the `async with` releases the connection at once."""
 
     def __init__(
         self, answer: HttpResponse, deadlines: HttpTimeouts, start: float
@@ -193,7 +195,7 @@ class HttpReply:
         await self._answer.end()
 
     async def read(self) -> bytes:
-        """The next piece of the body; nothing at its end."""
+        """Returns the next piece of the body; empty at its end."""
         if self._encoding == "identity":
             return self._counted(await self._read())
         try:
@@ -213,14 +215,15 @@ class HttpReply:
 
     def _counted(self, piece: bytes) -> bytes:
         self._size += len(piece)
-        if self._size > MAX_RESPONSE:
+        if self._size > MAX_RESPONSE_BYTES:
             raise TransportFailure(
-                "too_large", f"the answer is larger than {MAX_RESPONSE // 2**20} MiB"
+                "too_large",
+                f"the answer is larger than {MAX_RESPONSE_BYTES // 2**20} MiB",
             )
         return piece
 
     async def _read(self) -> bytes:
-        """The next piece as it came."""
+        """Returns the next piece as it came."""
         if self._ended:
             return b""
         left = self._deadlines.total - (self._time() - self._start)
@@ -241,7 +244,7 @@ class HttpReply:
         return chunk
 
     async def read_all(self, limit: int) -> bytes:
-        """The body up to `limit` bytes; what is behind them is not read."""
+        """Returns the body up to `limit` bytes, and reads no further."""
         pieces: list[bytes] = []
         size = 0
         while size < limit and (piece := await self.read()):
@@ -250,20 +253,20 @@ class HttpReply:
         return b"".join(pieces)[:limit]
 
     async def read_error(self) -> bytes:
-        """What can be had of an error's body. Its status is known; a body that fails adds nothing to it."""
+        """Returns what can be read of an error's body. The status matters more, so a failure is ignored."""
         try:
-            return await self.read_all(MAX_ERROR_BODY)
+            return await self.read_all(MAX_ERROR_BODY_BYTES)
         except TransportFailure:
             return b""
 
     async def drain(self) -> None:
-        """Take the end of a body that has said all it has to say, so that the connection can be used again."""
+        """Reads the end of a complete body, so that the connection can be reused."""
         try:
-            async with asyncio.timeout(_DRAIN):
+            async with asyncio.timeout(_DRAIN_TIMEOUT_S):
                 while await self._answer.chunk():
                     pass
         except (TimeoutError, ConnectionBroken):
-            return  # the message was complete before; the connection is closed instead of kept
+            return  # the message is complete; the connection is closed instead
 
 
 def _late(phase: Phase, seconds: float) -> TransportFailure:

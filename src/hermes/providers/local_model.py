@@ -1,4 +1,4 @@
-"""`LocalModel`: the embedded model as a candidate. It is put together at its first call: a fallback costs nothing."""
+"""`LocalModel` is the embedded model as a candidate. It is built at its first call, so a fallback costs nothing."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hermes.providers.embedded import EmbeddedModel
 
 PROVIDER = "embedded"
-_USUAL = "base"
+_DEFAULT_NAME = "base"
 
 
 class LocalModel:
@@ -23,7 +23,7 @@ class LocalModel:
 
     def __init__(self, name: str) -> None:
         self.provider = PROVIDER
-        self.name = name or _USUAL
+        self.name = name or _DEFAULT_NAME
         self._model: EmbeddedModel | None = None
         self._news: set[asyncio.Queue[ModelEvent | None]] = set()
 
@@ -32,7 +32,7 @@ class LocalModel:
         await self._ready().warm()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Ends with `Finished` or raises ModelError; closing it stops the model."""
+        """Streams a reply. Ends with `ReplyFinished` or raises ModelError; closing it stops the model."""
         news: asyncio.Queue[ModelEvent | None] = asyncio.Queue()
         self._news.add(news)
         try:
@@ -63,14 +63,14 @@ class LocalModel:
             news.put_nowait(ReplyPreparing(done, total))
 
     async def close(self) -> None:
-        """End the process that the model runs in."""
+        """Ends the process that the model runs in."""
         if self._model is not None:
             await self._model.close()
             self._model = None
 
 
 def require_weights(name: str) -> None:
-    """Raises what the first call would, when the model is not on this machine. Nothing is loaded."""
+    """Raises what the first call would if the model is not on this machine. Loads nothing."""
     _build(name, lambda *_: None)
 
 

@@ -1,4 +1,4 @@
-"""HTTP through a general client, for what `direct` leaves out: proxies, and credentials in the address.
+"""HTTP through a general client, for what `direct_http` can't do: proxies, and credentials in the address.
 
 Only this module knows httpx2.
 """
@@ -39,7 +39,7 @@ class Proxied:
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> "ProxiedExchange":
-        """Sends a request and waits for the head of its answer. Raises OSError or Cut."""
+        """Sends a request and waits for the head of its answer. Raises OSError or ConnectionBroken."""
         library = self._library
         try:
             request = self._client.build_request(
@@ -71,12 +71,12 @@ class ProxiedExchange:
         self._chunks: AsyncIterator[bytes] = response.aiter_raw()
 
     async def chunk(self) -> bytes:
-        """The next piece of the body; nothing at its end. Raises Cut."""
+        """Returns the next piece of the body; empty at its end. Raises ConnectionBroken."""
         try:
             return await anext(self._chunks, b"")
         except self._library.HTTPError as error:
             raise ConnectionBroken(str(error) or type(error).__name__) from error
 
     async def end(self) -> None:
-        """The caller is done."""
+        """Closes the answer."""
         await self._response.aclose()

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from hermes.core.image_info import media_type
-from hermes.core.image_resize import ImageLimits, NotShrunk, fits, shrunk
+from hermes.images.image_info import media_type
+from hermes.images.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.schema.messages import AssistantMessage, Image, Message
 
 log = logging.getLogger("hermes.providers")

@@ -1,4 +1,4 @@
-"""`Resilient`: a chain of candidates as one model. It retries, waits, rotates keys and falls back, and says so."""
+"""`Resilient` makes one model of a chain of candidates. It retries, waits, rotates keys and falls back, and reports it."""
 
 import asyncio
 import contextlib
@@ -18,16 +18,15 @@ from hermes.providers.catalogue import ModelFacts, Prices
 from hermes.providers.http_client import HttpTimeouts
 from hermes.schema.model import ModelEvent, ModelRequest, Retrying
 
-_FIRST_DELAY = 0.5
-_LONGEST_DELAY = 20.0
-_LEAST_PATIENCE = 5.0  # an attempt with less time than this is not worth making
+_FIRST_DELAY_S = 0.5
+_MAX_DELAY_S = 20.0
+_MIN_ATTEMPT_S = 5.0  # an attempt with less time than this is not worth making
 
 
 class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much trouble one answer is worth: attempts per candidate, seconds of waiting, seconds until giving up.
+    """The limits of one answer: attempts per candidate, seconds of waiting, and seconds until giving up.
 
-    A service that fails for good has failed after `total` seconds, whatever the way; one that answers slowly has all
-    the time that its deadlines give it.
+    A service that keeps failing has failed after `total` seconds. One that answers slowly has the time of its timeouts.
     """
 
     attempts: int = 4
@@ -70,7 +69,7 @@ class Candidate:
     def open(
         self, request: ModelRequest, first_byte: float | None
     ) -> AsyncIterator[ModelEvent]:
-        """A new attempt, perhaps with less time for its first byte than usual."""
+        """Starts an attempt, perhaps with less time for its first byte than usual."""
         if not isinstance(self.model, ModelAdapter):
             return self.model.stream(request)
         deadlines: HttpTimeouts = self.model.deadlines
@@ -80,7 +79,7 @@ class Candidate:
 
     @property
     def facts(self) -> ModelFacts:
-        """What is known about it. A model without an address costs nothing."""
+        """What is known about the model. A model without an address costs nothing."""
         model = self.model
         return (
             model.endpoint.facts
@@ -89,13 +88,13 @@ class Candidate:
         )
 
     async def close(self) -> None:
-        """Let go of what the model holds."""
+        """Closes what the model holds."""
         if isinstance(self.model, Closable):
             await self.model.close()
 
 
 class _Course:
-    """One answer's troubles so far."""
+    """The failures of one answer so far."""
 
     def __init__(self, patience: RetryLimits, now: float) -> None:
         self.patience = patience
@@ -120,7 +119,7 @@ class _Course:
 
 
 class Resilient:
-    """Implements the `Model` port. `Retrying` comes before each new attempt: what was streamed until then is void."""
+    """Implements the `Model` port. `Retrying` precedes each new attempt, and voids what was streamed before."""
 
     def __init__(
         self,
@@ -139,7 +138,7 @@ class Resilient:
 
     @property
     def provider(self) -> str:
-        """Who answers first."""
+        """The provider that answers first."""
         return self._candidates[0].model.provider
 
     @property
@@ -171,7 +170,7 @@ class Resilient:
         return self._candidates
 
     async def warm(self) -> None:
-        """Makes ready what the first call needs, while a person types. What is missing is said by that call."""
+        """Prepares the first call while a person types. Problems are left for that call to report."""
         model = self._candidates[0].model
         if isinstance(model, ModelAdapter):
             await asyncio.to_thread(model.warm)
@@ -180,12 +179,12 @@ class Resilient:
                 await model.warm()
 
     async def close(self) -> None:
-        """Close connections and child processes."""
+        """Closes connections and child processes."""
         for candidate in self._candidates:
             await candidate.close()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Ends with `Finished`, or raises the ModelError that nothing helped against."""
+        """Streams a reply. Ends with `ReplyFinished`, or raises the last ModelError."""
         course = _Course(self._patience, self._clock())
         for place, candidate in enumerate(self._candidates):
             if place:
@@ -229,7 +228,7 @@ class Resilient:
     def _again(
         self, course: _Course, candidate: Candidate, failure: ModelError
     ) -> float | None:
-        """The seconds to wait before the same candidate is tried again; None if it is not."""
+        """Returns the seconds to wait before the same candidate is tried again; None if it is not."""
         if (
             failure.rotate_key
             and course.keys_left > 0
@@ -245,10 +244,10 @@ class Resilient:
             return None
         delay = failure.retry_after
         if delay is None:
-            longest = delay_s(course.tries, first_s=_FIRST_DELAY, max_s=_LONGEST_DELAY)
+            longest = delay_s(course.tries, first_s=_FIRST_DELAY_S, max_s=_MAX_DELAY_S)
             delay = longest * (0.5 + self._chance() / 2)
         left = course.left(self._clock()) - delay
-        if delay > course.patience.waiting - course.waited or left < _LEAST_PATIENCE:
+        if delay > course.patience.waiting - course.waited or left < _MIN_ATTEMPT_S:
             return None
         course.waited += delay
         course.first_byte = left
@@ -258,7 +257,7 @@ class Resilient:
 
 
 class _Closing:
-    """Closes a stream at once when it is left, not when somebody collects it."""
+    """Closes a stream at once when it is left, not when it is garbage-collected."""
 
     def __init__(self, events: AsyncIterator[ModelEvent]) -> None:
         self._events = events
@@ -291,7 +290,7 @@ def _retrying(
 
 
 def _final(failure: ModelError, course: _Course) -> ModelError:
-    """The last failure, with those of the candidates before it and the number of attempts."""
+    """Returns the last failure, with those of earlier candidates and the number of attempts."""
     message = "\n".join(dict.fromkeys(course.failed))
     if course.attempt > 1:
         message += f" (after {course.attempt} attempts)"

@@ -1,5 +1,5 @@
-"""`PtyBridge`: one child on one pseudo-terminal, as bytes in and bytes out. It never decodes, and nothing in it blocks
-longer than its caller says."""
+"""`PtyBridge`: one child on one pseudo-terminal, as bytes in and bytes out. It never decodes, and never blocks longer
+than its caller says."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, os_reason
 from hermes.pty.process_group import PtyChild
 
 try:
@@ -20,12 +20,14 @@ try:
 except ImportError:  # a platform without terminals of this kind
     fcntl = termios = None
 
-CHUNK = 64 * 1024  # the most that one read returns, unless it is told otherwise
-_PIECE = 4096  # bytes that the kernel hands out at once, as a rule
-_FLOW = _PIECE // 2  # bytes that mean: more will follow at once
-_NEXT = 1  # milliseconds for the kernel to have the next ones
-_WIDEST = 0xFFFF
-_UTF8_INPUT = 0o40000  # IUTF8: erasing takes back a whole character; Linux and macOS agree on the number
+READ_BYTES = 64 * 1024  # the default maximum of one read
+_KERNEL_READ_BYTES = 4096  # what the kernel usually returns at once
+_STREAMING_BYTES = (
+    _KERNEL_READ_BYTES // 2
+)  # after a read of this size, more follows at once
+_NEXT_READ_MS = 1
+_MAX_COLUMNS = 0xFFFF
+_IUTF8 = 0o40000  # erase whole characters; the same number on Linux and macOS
 
 
 class PtyUnavailableError(HermesError):
@@ -33,11 +35,11 @@ class PtyUnavailableError(HermesError):
 
 
 class PtyStalled(HermesError):
-    """The child does not read; the rest of what was written was not taken."""
+    """The child does not read, so not everything was written."""
 
 
 class PtyBridge:
-    """A running child at a terminal. Made by `spawn`; `close` ends it and everything it started there."""
+    """A running child at a terminal. `spawn` starts it; `close` ends it and everything it started there."""
 
     def __init__(self, master: int, child: PtyChild) -> None:
         self._master = master
@@ -45,11 +47,11 @@ class PtyBridge:
         self._hung_up = False
         self._more = select.poll()
         self._more.register(master, select.POLLIN)
-        self._room = memoryview(bytearray(_PIECE))
+        self._room = memoryview(bytearray(_KERNEL_READ_BYTES))
 
     @classmethod
     def is_available(cls) -> bool:
-        """Whether a terminal can be had here."""
+        """Whether this system has pseudo-terminals."""
         try:
             master, slave = _open()
         except PtyUnavailableError:
@@ -93,7 +95,7 @@ class PtyBridge:
 
     @property
     def hung_up(self) -> bool:
-        """Whether nobody holds the other end any more; the child may still live, away from its terminal."""
+        """Whether nobody holds the other end any more. The child may still run, away from its terminal."""
         return self._hung_up
 
     def is_alive(self) -> bool:
@@ -104,11 +106,11 @@ class PtyBridge:
         return self._master
 
     def read(
-        self, timeout: float = 0.2, *, most: int = CHUNK, linger: float = 0.0
+        self, timeout: float = 0.2, *, most: int = READ_BYTES, linger: float = 0.0
     ) -> bytes | None:
-        """Up to 64 KiB; empty when nothing came in time, None when the child is gone and everything was read.
+        """Returns up to `most` bytes: empty if nothing came in time, None if the child has ended and all was read.
 
-        With `linger`, a stream that flows is followed, and waited for about so long, to return more of it at once.
+        `linger` is how long to follow a stream of output, to return more of it at once.
         """
         if self._master < 0:
             return None
@@ -128,7 +130,7 @@ class PtyBridge:
         return (self._take() or None) if self._child.poll() else b""
 
     def send(self, data: bytes | memoryview) -> int:
-        """Writes what the terminal takes right now; how many bytes that were. A child that is gone takes everything."""
+        """Writes what the terminal accepts now and returns how many bytes. A child that has ended accepts everything."""
         if self._master < 0 or self._hung_up:
             return len(data)
         try:
@@ -138,8 +140,8 @@ class PtyBridge:
         except OSError:  # EIO: the child is gone
             return len(data)
 
-    def write(self, data: bytes, *, patience: float = 5.0) -> None:
-        """Writes everything. Raises PtyStalled when the child takes nothing for `patience` seconds."""
+    def write(self, data: bytes, *, timeout_s: float = 5.0) -> None:
+        """Writes everything. Raises PtyStalled if the child accepts nothing for `timeout_s` seconds."""
         rest = memoryview(data)
         while rest:
             taken = self.send(rest)
@@ -147,7 +149,7 @@ class PtyBridge:
             if (
                 rest
                 and not taken
-                and not _ready(self._master, select.POLLOUT, patience)
+                and not _ready(self._master, select.POLLOUT, timeout_s)
             ):
                 if self._child.poll():
                     return
@@ -157,7 +159,7 @@ class PtyBridge:
                 )
 
     def resize(self, cols: int, rows: int) -> None:
-        """Tells the terminal its size; at least 1 by 1. Never raises."""
+        """Sets the terminal's size, at least 1 by 1. Never raises."""
         if self._master >= 0:
             with contextlib.suppress(OSError):
                 _set_size(self._master, cols, rows)
@@ -184,8 +186,8 @@ class PtyBridge:
     ) -> None:
         self.close()
 
-    def _take(self, most: int = CHUNK, linger: float = 0.0) -> bytes:
-        """What can be read at once. The room for it is kept: a fresh one for each stretch of a stream is dear."""
+    def _take(self, most: int = READ_BYTES, linger: float = 0.0) -> bytes:
+        """Reads what is there. The buffer is reused, because a new one for each read is expensive."""
         size, master, room = 0, self._master, self._room
         end = 0.0
         while size < most:
@@ -196,7 +198,11 @@ class PtyBridge:
             except BlockingIOError:
                 now = time.monotonic()
                 end = end or now + linger
-                if size < _FLOW or now >= end or not self._more.poll(_NEXT):
+                if (
+                    size < _STREAMING_BYTES
+                    or now >= end
+                    or not self._more.poll(_NEXT_READ_MS)
+                ):
                     break
                 continue
             except OSError:  # EIO on Linux, where others report the end of the file
@@ -208,7 +214,7 @@ class PtyBridge:
         return bytes(room[:size])
 
     def _enlarge(self, size: int) -> memoryview:
-        """Room for a stream. Most terminals never need it."""
+        """Makes the buffer larger for a stream. Most terminals never need it."""
         room = memoryview(bytearray(size))
         room[: len(self._room)] = self._room
         self._room = room
@@ -225,7 +231,7 @@ def _open() -> tuple[int, int]:
         return os.openpty()
     except OSError as error:
         raise PtyUnavailableError(
-            f"No terminal can be opened ({(error.strerror or str(error)).lower()}).",
+            f"No terminal can be opened ({os_reason(error)}).",
             hint="Close some terminals; in a container, mount /dev/pts.",
         ) from error
 
@@ -233,14 +239,14 @@ def _open() -> tuple[int, int]:
 def _set_size(fd: int, cols: int, rows: int) -> None:
     assert fcntl is not None  # noqa: S101 - there is a terminal, so there is this
     assert termios is not None  # noqa: S101 - as above
-    size = [min(max(1, int(number)), _WIDEST) for number in (rows, cols)]
+    size = [min(max(1, int(number)), _MAX_COLUMNS) for number in (rows, cols)]
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
 
 def _prefer_utf8(fd: int) -> None:
     assert termios is not None  # noqa: S101 - as above
     modes = termios.tcgetattr(fd)
-    modes[0] |= _UTF8_INPUT
+    modes[0] |= _IUTF8
     termios.tcsetattr(fd, termios.TCSANOW, modes)
 
 

@@ -2,13 +2,13 @@
 
 from collections import deque
 
-LIMIT = 1024 * 1024
+MAX_SCROLLBACK_BYTES = 1024 * 1024
 
 
 class Scrollback:
     """Keeps the newest bytes. A position counts from the first byte there ever was."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = MAX_SCROLLBACK_BYTES) -> None:
         self._limit = limit
         self._pieces: deque[tuple[int, bytes]] = deque()
         self._size = 0

@@ -1,5 +1,5 @@
-"""A child terminal in an event loop: keeps what was written, lets any number of viewers follow it, and paces the child
-by the slowest of them. Nobody's slowness costs memory."""
+"""A child terminal in an event loop. It keeps what was written, lets any number of viewers follow it, and slows the
+child down to the slowest of them, so that a slow viewer costs no memory."""
 
 import asyncio
 import contextlib
@@ -7,26 +7,32 @@ from collections import deque
 from types import TracebackType
 from typing import Self
 
-from hermes.pty.pty_process import CHUNK, PtyBridge
-from hermes.pty.scrollback import LIMIT, Scrollback
+from hermes.pty.pty_process import READ_BYTES, PtyBridge
+from hermes.pty.scrollback import MAX_SCROLLBACK_BYTES, Scrollback
 
-HIGH = LIMIT // 2  # bytes a viewer may be behind before the child has to wait
-LOW = LIMIT // 8  # bytes behind at which it goes on
-INPUT = 1024 * 1024  # bytes of input that wait for the child to read
-_LINGER = 0.001  # seconds a read may follow a stream: so much less is spent on handing it out in crumbs
-GULP = (
-    192 * 1024
-)  # bytes that are read at once: a large frame costs hardly more than a small one
-_UNWATCHED = 0.01  # seconds between reads while nobody looks: output is kept, but not worth a processor
-_GRACE = 5.0  # seconds for which the place of the last viewer is kept: a line that breaks loses nothing
-_LOOK = 0.05  # seconds between looks whether a child that left its terminal has ended
+MAX_BEHIND_BYTES = (
+    MAX_SCROLLBACK_BYTES // 2
+)  # bytes a viewer may be behind before the child has to wait
+RESUME_BEHIND_BYTES = MAX_SCROLLBACK_BYTES // 8  # bytes behind at which it goes on
+MAX_INPUT_BYTES = 1024 * 1024  # that wait for the child to read
+_LINGER_S = 0.001  # how long a read follows a stream, to pass it on in larger pieces
+MAX_FRAME_BYTES = 192 * 1024  # a large frame costs hardly more than a small one
+_UNWATCHED_INTERVAL_S = 0.01  # while nobody watches, output is not worth a processor
+_VIEWER_GRACE_S = (
+    5.0  # how long the position of the last viewer is kept, if its connection breaks
+)
+_EXIT_CHECK_INTERVAL_S = 0.05  # for a child that left its terminal
 
 
 class Terminal:
-    """Owns a `PtyBridge`. To be made and used inside one event loop."""
+    """Owns a `PtyBridge`. Make and use it inside one event loop."""
 
     def __init__(
-        self, bridge: PtyBridge, *, limit: int = LIMIT, grace: float = _GRACE
+        self,
+        bridge: PtyBridge,
+        *,
+        limit: int = MAX_SCROLLBACK_BYTES,
+        grace: float = _VIEWER_GRACE_S,
     ) -> None:
         self._bridge = bridge
         self._grace = grace
@@ -44,7 +50,7 @@ class Terminal:
         self._closing: asyncio.Task[None] | None = None
         self.scrollback = Scrollback(limit)
         self.shown = 0
-        """How far any viewer ever was: what a program asked before that was answered."""
+        """The furthest position any viewer reached. A program's questions before it were answered."""
         self._go_on()
 
     @property
@@ -58,7 +64,7 @@ class Terminal:
 
     @property
     def ended(self) -> bool:
-        """Whether the program is gone and all it wrote is in the scrollback."""
+        """Whether the program has ended and all its output is in the scrollback."""
         return self._ended.is_set()
 
     @property
@@ -76,7 +82,7 @@ class Terminal:
         return self._waiting
 
     def watch(self, position: int) -> "Viewer":
-        """Begins to follow from a position in the scrollback."""
+        """Returns a viewer that follows from a position in the scrollback."""
         viewer = Viewer(self, position)
         self._viewers.add(viewer)
         self._left = None
@@ -84,7 +90,7 @@ class Terminal:
         return viewer
 
     def leave(self, viewer: "Viewer") -> None:
-        """A viewer is gone. If it was the last, the child waits for a moment rather than write over its place."""
+        """Removes a viewer. If it was the last, its position is kept for a moment."""
         self._viewers.discard(viewer)
         if not self._viewers:
             self._left = viewer
@@ -97,7 +103,7 @@ class Terminal:
             self.pace()
 
     async def write(self, data: bytes) -> None:
-        """Hands input to the child. Waits while a lot of it waits already; order is kept."""
+        """Sends input to the child, in order. Waits while much of it is pending."""
         await self._room.wait()
         if self.ended or not data:
             return
@@ -136,14 +142,16 @@ class Terminal:
         await self.close()
 
     def pace(self) -> None:
-        """Lets the child wait while a viewer is far behind, and go on once it has caught up."""
+        """Stops reading from the child while a viewer is far behind, and continues once it has caught up."""
         behind = max(
             (viewer.behind for viewer in self._viewers),
             default=self._left.behind if self._left else 0,
         )
-        if self._reading and behind > HIGH:
+        if self._reading and behind > MAX_BEHIND_BYTES:
             self._stop_reading()
-        elif not self._reading and behind <= LOW and self._later is None:
+        elif (
+            not self._reading and behind <= RESUME_BEHIND_BYTES and self._later is None
+        ):
             self._go_on()
 
     def _go_on(self) -> None:
@@ -161,16 +169,16 @@ class Terminal:
             self._loop.remove_reader(self._fd)
 
     def _read(self) -> None:
-        piece = self._bridge.read(0, most=GULP, linger=_LINGER)
+        piece = self._bridge.read(0, most=MAX_FRAME_BYTES, linger=_LINGER_S)
         self.scrollback.add(piece or b"")
         for viewer in self._viewers:
             viewer.news.set()
         if piece is None:
             self._end()
         elif self._bridge.hung_up and not piece:
-            self._rest(_LOOK)
-        elif not self._viewers and not self._left and len(piece) >= CHUNK // 8:
-            self._rest(_UNWATCHED)
+            self._rest(_EXIT_CHECK_INTERVAL_S)
+        elif not self._viewers and not self._left and len(piece) >= READ_BYTES // 8:
+            self._rest(_UNWATCHED_INTERVAL_S)
         else:
             self.pace()
 
@@ -179,7 +187,7 @@ class Terminal:
         self._later = self._loop.call_later(seconds, self._go_on)
 
     def _flush(self) -> None:
-        """Writes what the child takes; the rest when it takes more."""
+        """Writes what the child accepts now; the rest follows when it accepts more."""
         while self._input:
             taken = self._bridge.send(self._input[0])
             self._waiting -= taken
@@ -187,7 +195,7 @@ class Terminal:
                 self._input[0] = self._input[0][taken:]
                 break
             self._input.popleft()
-        if self._waiting >= INPUT:
+        if self._waiting >= MAX_INPUT_BYTES:
             self._room.clear()
         else:
             self._room.set()
@@ -209,7 +217,7 @@ class Terminal:
 
 
 class Viewer:
-    """Somebody who follows a terminal. What was taken counts as seen, unless `confirms`: then only what it confirmed.
+    """Somebody who follows a terminal. With a `window`, output counts as seen only when the viewer confirms it.
 
     `position` is the next byte to take, `seen` how far the viewer really is.
     """
@@ -221,7 +229,7 @@ class Viewer:
         self.position = position
         self.seen = position
         self.window = 0
-        """With a window, at most so many bytes are handed out that were not confirmed."""
+        """The most bytes to hand out before they are confirmed; 0 for no limit."""
 
     @property
     def behind(self) -> int:
@@ -229,8 +237,8 @@ class Viewer:
             self.seen if self.window else self.position
         )
 
-    async def take(self, most: int = GULP) -> bytes | None:
-        """The next bytes; None when the program has ended and all was taken."""
+    async def take(self, most: int = MAX_FRAME_BYTES) -> bytes | None:
+        """Returns the next bytes; None when the program has ended and all was taken."""
         while True:
             room = (
                 most
@@ -253,7 +261,7 @@ class Viewer:
             await self.news.wait()
 
     def confirm(self, count: int) -> None:
-        """The viewer has really shown so many bytes more."""
+        """Notes that the viewer has shown so many more bytes."""
         self.seen = min(self.position, self.seen + max(0, count))
         self.news.set()
         self._terminal.pace()

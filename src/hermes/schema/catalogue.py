@@ -103,28 +103,29 @@ assert seen[0]["type"] == "agent.tool.started" and seen[0]["src"] == "agent"
 unsubscribe(handle)
 ```
 
-**Stable**: the API (`publish`, `subscribe`, `unsubscribe`, `stream`, `stats`), the envelope and the pattern syntax.
-**May still change**: topic names and payload fields.
+The API (`publish`, `subscribe`, `unsubscribe`, `stream`, `stats`), the envelope and the pattern syntax are **stable**. Topic
+names and payload fields **may still change**.
 
-*Patterns*: topics are dotted; `*` matches exactly one segment, `**` zero or more, anywhere (`a.**.z`).
+**Patterns.** Topics are dotted names. In a pattern, `*` matches exactly one segment and `**` matches zero or more segments,
+anywhere (`a.**.z`).
 
-*Envelope*: a frozen `dict` with the payload's keys at top level, and `type` (the topic), `ts` (unix seconds), `src`
-(first segment of the topic). Session events also carry `session_id`, `turn_id` and, when durable, the cursor `epoch`,
-`seq`; a child session's events carry `root_session_id`. Payload fields never have these names:
+**Envelope.** A subscriber gets a frozen `dict` with the payload's keys at the top level, plus `type` (the topic), `ts` (unix
+seconds) and `src` (the first segment of the topic). Events of a session also carry `session_id`, `turn_id` and, if they are
+durable, the cursor `epoch`, `seq`. Events of a child session carry `root_session_id`. Payload fields never have these names:
 {", ".join(f"`{name}`" for name in ENVELOPE_FIELDS)}.
-Every field listed below is always present, even at its default.
+Every field listed below is always present, even if it has its default value.
 
-*Payloads*: any mapping. Dicts and lists are frozen copies, tuples stay tuples. A value that JSON can't hold never
-raises: subscribers in the same process get it unchanged, other processes and the page get a string;
-`stats().unencodable` counts such events.
+**Payloads.** A payload is any mapping. Dicts and lists become frozen copies; tuples stay tuples. A value that JSON can't
+represent never raises an error: subscribers in the same process get it unchanged, other processes and the dashboard page get a
+string, and `stats().unencodable` counts such events.
 
-*Namespaces*: Hermes publishes {_names(_published())} and the topic `gap`, as listed below.
+**Namespaces.** Hermes publishes {_names(_published())} and the topic `gap`, as listed below.
 Reserved for later versions: {_names(RESERVED_NAMESPACES)}.
-`feed.*` and `pub.*` are messages of the dashboard's feeds, never events. Plugins publish under `plugin.<name>.*`, or
-under their own name if it is not one of these.
+`feed.*` and `pub.*` are messages of the dashboard's feeds, never events. Plugins publish under `plugin.<name>.*`, or under
+their own name if it is not one of these.
 
-*Durable* events are rows of the session's log, written before they are published. *Transient* ones are only published.
-*Sensitive* fields may hold secrets or private text.
+**Durable** events are rows of the session's log and are written before they are published. **Transient** events are only
+published. **Sensitive** fields may hold secrets or private text.
 """
 
 

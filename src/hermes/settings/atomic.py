@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from hermes.errors import SettingsError
+from hermes.errors import SettingsError, os_reason
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import replace_file
 
@@ -43,6 +43,6 @@ def replace(target: Path, content: str | bytes, *, mode: int | None = None) -> N
 
 def _unwritable(target: Path, error: OSError) -> SettingsError:
     return SettingsError(
-        f"{target} can't be written ({(error.strerror or str(error)).lower()}).",
+        f"{target} can't be written ({os_reason(error)}).",
         hint="Nothing was changed. Check the permissions of its folder, the free space, and HERMES_HOME.",
     )

@@ -1,4 +1,4 @@
-"""The sections of `hermes gateway`: the common one, one for each platform, the API and the schedules."""
+"""The settings of `hermes gateway` and its platforms, of the API server and of schedules."""
 
 # ruff: noqa: RUF012 - msgspec gives each instance an empty dict of its own
 
@@ -15,19 +15,21 @@ class TelegramSettings(Section, frozen=True):
     api_url: Annotated[
         str,
         Meta(
-            description="Where the Bot API is; your own server can take larger files."
+            description="URL of the Bot API; your own Bot API server accepts larger files."
         ),
     ] = "https://api.telegram.org"
     webhook_url: Annotated[
         str,
         Meta(
-            description="Public https address that leads to `gateway.port`; empty to ask Telegram for messages."
+            description="Public https URL that leads to `gateway.port`; empty to poll Telegram for messages."
         ),
     ] = ""
     per_second: Annotated[
         float,
         Meta(
-            gt=0, le=1000, description="Messages and edits per second, over all chats."
+            gt=0,
+            le=1000,
+            description="The most messages and edits per second, over all chats.",
         ),
     ] = 25.0
 
@@ -35,13 +37,13 @@ class TelegramSettings(Section, frozen=True):
 class DiscordSettings(Section, frozen=True):
     """Discord. The bot's token is the secret DISCORD_BOT_TOKEN."""
 
-    api_url: Annotated[str, Meta(description="Where the API is, with its version.")] = (
-        "https://discord.com/api/v10"
-    )
+    api_url: Annotated[
+        str, Meta(description="URL of the API, including its version.")
+    ] = "https://discord.com/api/v10"
     channels: Annotated[
         tuple[str, ...],
         Meta(
-            description="Ids of channels in which Hermes reads every message, mentioned or not."
+            description="Ids of channels in which Hermes reads every message, even without a mention."
         ),
     ] = ()
 
@@ -49,13 +51,13 @@ class DiscordSettings(Section, frozen=True):
 class SlackSettings(Section, frozen=True):
     """Slack. The secrets are SLACK_BOT_TOKEN (xoxb-) and SLACK_APP_TOKEN (xapp-)."""
 
-    api_url: Annotated[str, Meta(description="Where the Web API is.")] = (
+    api_url: Annotated[str, Meta(description="URL of the Web API.")] = (
         "https://slack.com/api/"
     )
     channels: Annotated[
         tuple[str, ...],
         Meta(
-            description="Ids of channels in which Hermes reads every message, mentioned or not."
+            description="Ids of channels in which Hermes reads every message, even without a mention."
         ),
     ] = ()
 
@@ -64,22 +66,32 @@ class EmailSettings(Section, frozen=True):
     """E-mail. The password is the secret EMAIL_PASSWORD."""
 
     address: Annotated[
-        str, Meta(description="The mailbox's address; empty for no e-mail.")
+        str, Meta(description="Address of the mailbox; empty to turn e-mail off.")
     ] = ""
     user: Annotated[
-        str, Meta(description="The name to sign in with; empty for the address.")
+        str, Meta(description="User name to sign in with; empty to use the address.")
     ] = ""
-    imap_host: Annotated[str, Meta(description="Where mail is read.")] = ""
-    imap_port: Annotated[int, Meta(ge=1, le=65535, description="Its port.")] = 993
-    smtp_host: Annotated[str, Meta(description="Where mail is sent.")] = ""
+    imap_host: Annotated[
+        str, Meta(description="Host of the IMAP server, which receives mail.")
+    ] = ""
+    imap_port: Annotated[
+        int, Meta(ge=1, le=65535, description="Port of the IMAP server.")
+    ] = 993
+    smtp_host: Annotated[
+        str, Meta(description="Host of the SMTP server, which sends mail.")
+    ] = ""
     smtp_port: Annotated[
         int,
-        Meta(ge=1, le=65535, description="Its port: 465 for TLS, others for STARTTLS."),
+        Meta(
+            ge=1,
+            le=65535,
+            description="Port of the SMTP server: 465 for TLS, any other for STARTTLS.",
+        ),
     ] = 465
     security: Annotated[
         Literal["tls", "none"],
         Meta(
-            description="`none` only for a server on this machine: nothing is encrypted."
+            description="`none` turns encryption off; use it only for a server on this machine."
         ),
     ] = "tls"
     poll_every: Annotated[
@@ -87,14 +99,14 @@ class EmailSettings(Section, frozen=True):
         Meta(
             gt=0,
             le=86400,
-            description="Seconds between checks, if the server can't push.",
+            description="Seconds between checks for mail, if the server can't push.",
         ),
     ] = 60.0
     trusted_authserv: Annotated[
         str,
         Meta(
-            description="Name of your mail server in its Authentication-Results header. Only mail whose sender it has"
-            " verified (DMARC or aligned DKIM) counts as from that sender."
+            description="Name of your mail server in its Authentication-Results header. Hermes accepts only mail whose sender"
+            " that server has verified (DMARC or aligned DKIM)."
         ),
     ] = ""
 
@@ -105,75 +117,78 @@ class GatewayWebhookSettings(Section, frozen=True):
     tolerance: Annotated[
         float,
         Meta(
-            gt=0, le=3600, description="Seconds by which a request's time may differ."
+            gt=0,
+            le=3600,
+            description="Seconds a request's timestamp may differ from this machine's clock.",
         ),
     ] = 300.0
     reply_timeout: Annotated[
         float,
-        Meta(gt=0, le=3600, description="Seconds that a waiting caller waits at most."),
+        Meta(
+            gt=0, le=3600, description="Seconds a waiting caller waits for the reply."
+        ),
     ] = 120.0
     callback_url: Annotated[
         str,
         Meta(
-            description="Where replies are posted if no caller waits; empty for nowhere."
+            description="URL to post replies to if the caller doesn't wait; empty for none."
         ),
     ] = ""
 
 
 CHAT_PLATFORMS = ("telegram", "discord", "slack", "email", "webhook")
-"""The built-in platforms that receive messages. Plugins may add others."""
+"""The platforms that come with Hermes and receive messages; plugins may add others."""
 
 
 class GatewaySettings(Section, frozen=True):
-    """`hermes gateway`: Hermes in chat apps. Only people named here or paired can use it."""
+    """`hermes gateway`: Hermes in chat apps. Only people you name here or pair can use it."""
 
     platforms: Annotated[
         tuple[str, ...],
-        Meta(description="The platforms to run; empty for each whose secrets are set."),
+        Meta(
+            description="Platforms to run; empty for every platform whose secrets are set."
+        ),
     ] = ()
     owners: Annotated[
         tuple[str, ...],
         Meta(
-            description="Who may do everything, including approvals, as `telegram:12345`: by id, not by name."
+            description="People who may do everything, including approve, such as `telegram:12345`: by id, not by name."
         ),
     ] = ()
     allow: Annotated[
         tuple[str, ...],
-        Meta(description="Who else may talk to Hermes; `slack:*` is everybody there."),
+        Meta(
+            description="Other people who may talk to Hermes; `slack:*` is everyone on that platform."
+        ),
     ] = ()
     pairing: Annotated[
-        bool,
-        Meta(
-            description="Strangers who write get a pairing code that you can approve."
-        ),
+        bool, Meta(description="Give strangers who write a code that you can approve.")
     ] = True
     approvers: Annotated[
         Literal["owner", "user"],
         Meta(
-            description="Who may answer requests for approval: owners, or any user too."
+            description="Who may answer requests for approval: only owners, or users too."
         ),
     ] = "owner"
     sessions: Annotated[
         dict[str, Literal["chat", "thread", "person"]],
         Meta(
-            description="What has its own session, by platform and kind: `telegram.group: chat`, `*.group: person`."
+            description="What gets its own session, by platform and kind of chat: `telegram.group: chat`, `*.group: person`."
         ),
     ] = {}
     groups: Annotated[
         Literal["addressed", "all"],
-        Meta(description="In groups, react when addressed, or to every message."),
+        Meta(description="In groups, react only when addressed, or to all messages."),
     ] = "addressed"
     while_busy: Annotated[
         Literal["steer", "queue", "interrupt"],
         Meta(
-            description="A message during a turn goes into it, waits for its end, or stops it."
+            description="Whether a message during a turn goes into it (`steer`), waits (`queue`) or stops it (`interrupt`)."
         ),
     ] = "steer"
-    show_tools: Annotated[
-        bool, Meta(description="Show in the chat what is being done.")
-    ] = True
+    show_tools: Annotated[bool, Meta(description="Show tool calls in the chat.")] = True
     folder: Annotated[
-        str, Meta(description="The folder that chats work in; empty for `~/hermes`.")
+        str, Meta(description="The folder in which chats work; empty for `~/hermes`.")
     ] = ""
     still_working: Annotated[
         float,
@@ -188,25 +203,31 @@ class GatewaySettings(Section, frozen=True):
         Meta(
             ge=0,
             le=2_000_000_000,
-            description="The largest file that is received or sent.",
+            description="The largest file to receive or send, in bytes.",
         ),
     ] = 20_000_000
     connect_timeout: Annotated[
-        float, Meta(gt=0, le=600, description="Seconds for a platform to connect.")
+        float,
+        Meta(gt=0, le=600, description="Seconds to wait for a platform to connect."),
     ] = 30.0
     drain_timeout: Annotated[
         float,
         Meta(
             ge=0,
             le=3600,
-            description="Seconds for turns to end when the gateway stops.",
+            description="Seconds that running turns get to finish when the gateway stops.",
         ),
     ] = 20.0
-    host: Annotated[
-        str, Meta(description="Where it listens for webhooks and the API.")
-    ] = "127.0.0.1"
+    host: Annotated[str, Meta(description="The address to listen on for webhooks.")] = (
+        "127.0.0.1"
+    )
     port: Annotated[
-        int, Meta(ge=0, le=65535, description="On which port; 0 for any that is free.")
+        int,
+        Meta(
+            ge=0,
+            le=65535,
+            description="The port to listen on for webhooks; 0 for any free port.",
+        ),
     ] = 8710
     voice_model: Annotated[
         str,
@@ -217,7 +238,7 @@ class GatewaySettings(Section, frozen=True):
     voice_url: Annotated[
         str,
         Meta(
-            description="Address of that service, ending in /v1; its key is VOICE_API_KEY or OPENAI_API_KEY."
+            description="Base URL of the transcription service, ending in /v1; its key is VOICE_API_KEY or OPENAI_API_KEY."
         ),
     ] = "https://api.openai.com/v1"
     telegram: TelegramSettings = TelegramSettings()
@@ -228,85 +249,93 @@ class GatewaySettings(Section, frozen=True):
 
 
 class ScheduleSettings(Section, frozen=True):
-    """Jobs that run at set times, see `hermes cron`. Their agent cannot ask anybody."""
+    """Jobs that run on a schedule; see `hermes cron`. A job can't ask anyone for approval."""
 
     enabled: Annotated[
-        bool, Meta(description="`hermes gateway run` runs due jobs.")
+        bool, Meta(description="Let `hermes gateway run` run jobs when they are due.")
     ] = True
     tool: Annotated[
         Literal["auto", "on", "off"],
         Meta(
-            description="Whether the agent can create jobs, with your approval; `auto`: once one exists, and in chats."
+            description="Whether the agent may create jobs, with your approval; `auto`: once a job exists, and in chat apps."
         ),
     ] = "auto"
     timezone: Annotated[
         str,
-        Meta(description="Zone of schedules that name none; empty for this machine's."),
+        Meta(
+            description="Time zone of schedules that name none; empty for this machine's."
+        ),
     ] = ""
     catch_up: Annotated[
         Literal["skip", "once", "all"],
         Meta(
-            description="What happens to runs that were missed while nothing ran the schedules, for jobs that don't say."
+            description="Which missed runs to catch up on, for jobs that don't say: none, the last one, or all."
         ),
     ] = "once"
     approvals: Annotated[
         Literal["ask", "auto-edit", "full"],
         Meta(
-            description="What jobs do without asking, as in the chat. What needs an approval is not done."
+            description="The approval mode of jobs. Calls that would need approval don't run."
         ),
     ] = "ask"
     timeout: Annotated[
-        float, Meta(gt=0, le=86400, description="Seconds that a run may take.")
+        float, Meta(gt=0, le=86400, description="Seconds one run may take.")
     ] = 3_600.0
     budget: Annotated[
         str,
         Meta(
-            pattern=AMOUNT, description="The most that one run may use; empty for any."
+            pattern=AMOUNT,
+            description="The most that one run may use; empty for no limit.",
         ),
     ] = ""
     at_once: Annotated[
-        int, Meta(ge=1, le=100, description="How many jobs run at the same time.")
+        int, Meta(ge=1, le=100, description="How many jobs may run at the same time.")
     ] = 4
     keep_days: Annotated[
         int,
-        Meta(ge=1, le=3650, description="How long the result of each run is kept."),
+        Meta(ge=1, le=3650, description="Days to keep the results of runs."),
     ] = 90
 
 
 class ApiSettings(Section, frozen=True):
-    """`hermes api`, Hermes behind OpenAI's API. It always needs a key: `hermes api key add` creates one."""
+    """`hermes api`: Hermes behind OpenAI's API. It always requires a key; `hermes api key add` creates one."""
 
-    host: Annotated[str, Meta(description="The address it listens on.")] = "127.0.0.1"
+    host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[
-        int, Meta(ge=0, le=65535, description="Its port; 0 for any that is free.")
+        int,
+        Meta(ge=0, le=65535, description="The port to listen on; 0 for any free port."),
     ] = 8711
     public_urls: Annotated[
         tuple[str, ...],
         Meta(
-            description="Where it is reached through a reverse proxy or by another name."
+            description="Other URLs of the API server, such as that of a reverse proxy."
         ),
     ] = ()
     behind_proxy: Annotated[
         bool, Meta(description="A reverse proxy in front of it handles TLS.")
     ] = False
-    tls_cert: Annotated[str, Meta(description="File with its certificate.")] = ""
-    tls_key: Annotated[str, Meta(description="File with the certificate's key.")] = ""
+    tls_cert: Annotated[str, Meta(description="Path of the TLS certificate.")] = ""
+    tls_key: Annotated[
+        str, Meta(description="Path of the certificate's private key.")
+    ] = ""
     by_user: Annotated[
         bool,
         Meta(
-            description="`user` of a chat completion names its conversation; for clients with one chat each."
+            description="Let the field `user` of a chat completion name the conversation, for clients with one chat per user."
         ),
     ] = False
-    show_tools: Annotated[
-        bool, Meta(description="Show in the answer which tools are used.")
-    ] = False
+    show_tools: Annotated[bool, Meta(description="Show tool calls in the answer.")] = (
+        False
+    )
     approvals: Annotated[
         Literal["ask", "auto-edit", "full"],
         Meta(
-            description="What is done without asking, as in the chat. What needs an approval is not done."
+            description="The approval mode of API sessions. Calls that would need approval don't run."
         ),
     ] = "ask"
     folder: Annotated[
         str,
-        Meta(description="The folder that its sessions work in; empty for `~/hermes`."),
+        Meta(
+            description="The folder in which API sessions work; empty for `~/hermes`."
+        ),
     ] = ""

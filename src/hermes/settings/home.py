@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hermes.errors import HomeError
+from hermes.errors import HomeError, os_reason
 from hermes.primitives.files import make_private_folder
 
 
@@ -102,7 +102,7 @@ class Home(Struct, frozen=True):
                 hint=f"Move the file away, or {elsewhere}",
             )
         return HomeError(
-            f"The Hermes home can't be created: {self.root} ({(error.strerror or str(error)).lower()})",
+            f"The Hermes home can't be created: {self.root} ({os_reason(error)})",
             hint=f"Create it yourself, or {elsewhere}",
         )
 

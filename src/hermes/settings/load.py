@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from hermes.errors import FolderGone, HomeError, SettingsError, UsageError
+from hermes.errors import FolderGone, HomeError, SettingsError, UsageError, os_reason
 from hermes.settings.home import Home, closed_folder
 from hermes.settings.parse import SettingProblem, overlay, parse_config
 from hermes.settings.secrets import Secrets, parse_env
@@ -224,7 +224,7 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
             f"{path.name} can't be read: {path}{why}", hint=f"Allow it with: {allow}"
         )
     return SettingsError(
-        f"{path.name} can't be read: {path} ({(error.strerror or '').lower()})",
+        f"{path.name} can't be read: {path} ({os_reason(error)})",
         hint="Check the path and HERMES_HOME.",
     )
 

@@ -16,12 +16,12 @@ from hermes.settings.section import AMOUNT, Section
 
 
 class SessionSettings(Section, frozen=True):
-    """What is saved of conversations."""
+    """What Hermes keeps of conversations."""
 
     write_json_snapshots: Annotated[
         bool,
         Meta(
-            description="After each turn also write the session to `sessions/session_<id>.json`."
+            description="After each turn, also write the session to `sessions/session_<id>.json`."
         ),
     ] = False
 
@@ -40,7 +40,7 @@ class StoreSettings(Section, frozen=True):
 
 
 class DisplaySettings(Section, frozen=True):
-    """What the terminal shows."""
+    """How the terminal output looks."""
 
     color: Annotated[
         Literal["auto", "always", "never"],
@@ -55,7 +55,7 @@ class LoggingSettings(Section, frozen=True):
 
     level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        Meta(description="The least serious message that is logged."),
+        Meta(description="The lowest level that is logged."),
     ] = "info"
 
 
@@ -65,50 +65,53 @@ class ModelSettings(Section, frozen=True):
     provider: Annotated[
         str,
         Meta(
-            description="A provider, one of `custom_providers`, or `auto`: by the keys that are set, else `embedded`."
+            description="A provider, one of `custom_providers`, or `auto`: the first provider with a key, else `embedded`."
         ),
     ] = "auto"
     default: Annotated[
-        str, Meta(description="The model's name; empty for the provider's default.")
+        str,
+        Meta(description="The model's name; empty for the provider's default model."),
     ] = ""
     base_url: Annotated[
         str,
         Meta(
-            description="Address of the service, mostly ending in /v1; empty for the provider's own."
+            description="Base URL of the service, usually ending in /v1; empty for the provider's own."
         ),
     ] = ""
     api: Annotated[
         Literal["auto", "chat", "responses", "anthropic"],
         Meta(
-            description="The wire format: chat completions, OpenAI Responses or Anthropic Messages."
+            description="The wire format: Chat Completions, OpenAI Responses or Anthropic Messages; `auto` chooses by provider."
         ),
     ] = "auto"
     fallback: Annotated[
         tuple[str, ...],
         Meta(
-            description="Models to try in turn when this one fails: `provider:model`, or a model of the same provider."
+            description="Models to try, in order, if this one fails: `provider:model`, or a model of the same provider."
         ),
     ] = ()
     max_output_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="The longest reply, in tokens; null leaves it to the provider."
+            description="The longest reply, in tokens; null for the provider's default."
         ),
     ] = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
-        Meta(description="Sampling temperature, where the model takes one."),
+        Meta(
+            description="Sampling temperature, if the model accepts one; null for the provider's default."
+        ),
     ] = None
     reasoning_effort: Annotated[
         Literal["default", "none", "minimal", "low", "medium", "high", "xhigh", "max"],
         Meta(
-            description="How much a reasoning model thinks; `default` leaves it to the provider."
+            description="How much a reasoning model thinks; `default` is the provider's default."
         ),
     ] = "default"
     reasoning_summary: Annotated[
         Literal["off", "auto", "concise", "detailed"],
         Meta(
-            description="Ask for a summary of hidden reasoning; not allowed for some accounts."
+            description="Ask the provider for a summary of hidden reasoning; some accounts are not allowed to."
         ),
     ] = "off"
     connect_timeout: Annotated[
@@ -117,78 +120,81 @@ class ModelSettings(Section, frozen=True):
     first_byte_timeout: Annotated[
         Annotated[float, Meta(gt=0, le=3600)] | None,
         Meta(
-            description="Seconds to wait for an answer to begin; null for 60, or 300 on a local network."
+            description="Seconds to wait for the first byte of a reply; null for 60, or 300 on a local network."
         ),
     ] = None
     idle_timeout: Annotated[
-        float, Meta(gt=0, le=3600, description="Seconds of silence inside an answer.")
+        float,
+        Meta(
+            gt=0,
+            le=3600,
+            description="Seconds a reply may be silent before it is given up.",
+        ),
     ] = 300.0
     total_timeout: Annotated[
-        float, Meta(gt=0, le=86400, description="Seconds for a whole answer.")
+        float, Meta(gt=0, le=86400, description="Seconds a whole reply may take.")
     ] = 1800.0
     max_attempts: Annotated[
         int,
-        Meta(
-            ge=1, le=10, description="How often one provider is tried for one answer."
-        ),
+        Meta(ge=1, le=10, description="Attempts per provider for one reply."),
     ] = 4
     max_retry_wait: Annotated[
         float,
-        Meta(
-            ge=0, le=3600, description="Seconds to wait between attempts, all together."
-        ),
+        Meta(ge=0, le=3600, description="Total seconds to wait between attempts."),
     ] = 60.0
     openai_runtime: Annotated[
         Literal["auto", "codex_app_server"],
         Meta(
-            description="The engine that runs turns: Hermes, or the codex program (see `/codex-runtime`)."
+            description="What runs turns: Hermes itself (`auto`) or the codex program (`codex_app_server`); see `hermes codex`."
         ),
     ] = "auto"
 
 
 class CustomModel(Section, frozen=True):
-    """Facts about one model of your own; missing ones are looked up or assumed. Prices are per
-    million tokens.
-    """
+    """Facts about one of your models; Hermes looks up or assumes the rest. Prices are per million tokens."""
 
     window: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Tokens that fit into one request and its reply."),
+        Meta(
+            description="The context window: tokens that fit into one request and its reply."
+        ),
     ] = None
     max_output: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The longest reply in tokens."),
+        Meta(description="The longest reply, in tokens."),
     ] = None
     input_price: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Dollars per million tokens read."),
+        Meta(description="Dollars per million input tokens."),
     ] = None
     output_price: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Dollars per million tokens written."),
+        Meta(description="Dollars per million output tokens."),
     ] = None
     cache_read_price: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Dollars per million read from cache."),
+        Meta(description="Dollars per million tokens read from the cache."),
     ] = None
     cache_write_price: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Dollars per million put into cache."),
+        Meta(description="Dollars per million tokens written to the cache."),
     ] = None
-    tools: Annotated[bool | None, Meta(description="It can call tools.")] = None
-    images: Annotated[bool | None, Meta(description="It can see pictures.")] = None
+    tools: Annotated[bool | None, Meta(description="The model can call tools.")] = None
+    images: Annotated[bool | None, Meta(description="The model accepts images.")] = None
     reasoning: Annotated[
-        bool | None, Meta(description="It thinks before it answers.")
+        bool | None, Meta(description="The model reasons before it answers.")
     ] = None
 
 
 class CustomProvider(Section, frozen=True):
-    """A service of your own, or facts about the models of a known one (then without `base_url`)."""
+    """A model service of your own; without `base_url`, facts about the models of a known provider."""
 
-    base_url: Annotated[str, Meta(description="Its address.")] = ""
+    base_url: Annotated[str, Meta(description="Base URL of the service.")] = ""
     key_env: Annotated[
         str,
-        Meta(description="The variable that holds its key; empty if it needs none."),
+        Meta(
+            description="Name of the variable that holds its API key; empty if it needs none."
+        ),
     ] = ""
     api: Annotated[
         Literal["auto", "chat", "responses", "anthropic"],
@@ -197,7 +203,7 @@ class CustomProvider(Section, frozen=True):
     family: Annotated[
         str,
         Meta(
-            description="The known provider it behaves like; empty to go by its address."
+            description="The known provider it behaves like; empty to decide by its URL."
         ),
     ] = ""
     models: Annotated[
@@ -206,7 +212,7 @@ class CustomProvider(Section, frozen=True):
 
 
 class BudgetSettings(Section, frozen=True):
-    """Hard caps: a call that could exceed one is not made. `$2.50` or `200k tokens`; empty for none."""
+    """Hard caps: Hermes doesn't make a call that could exceed one. `$2.50` or `200k tokens`; empty for none."""
 
     per_turn: Annotated[
         str, Meta(pattern=AMOUNT, description="The most that one turn may use.")
@@ -222,8 +228,7 @@ class BudgetSettings(Section, frozen=True):
         ),
     ] = ""
     max_steps: Annotated[
-        int,
-        Meta(ge=1, le=10_000, description="How many times a turn may call the model."),
+        int, Meta(ge=1, le=10_000, description="Model calls that one turn may make.")
     ] = 500
 
     def caps(self) -> dict[str, str]:
@@ -232,159 +237,171 @@ class BudgetSettings(Section, frozen=True):
 
 
 class AuxiliarySettings(Section, frozen=True):
-    """Models for auxiliary work: `provider:model`, a model of the main provider, `auto` for its
-    cheapest suitable one, `main` for the model that answers, or `off`. If one fails, the model that
-    answers takes over.
-    """
+    """Models for background work: `provider:model`, a model of the main provider, `auto` for its cheapest suitable model,
+    `main` for the model that answers you, or `off`. If one fails, the main model does the work."""
 
     title: Annotated[
-        str, Meta(description="Writes titles of sessions; `off` uses the first words.")
+        str, Meta(description="Gives sessions a title; `off` uses the first words.")
     ] = "off"
     summary: Annotated[
         str,
-        Meta(
-            description="Writes the summaries of long conversations; it can't be off."
-        ),
+        Meta(description="Summarizes long conversations; can't be `off`."),
     ] = "auto"
     review: Annotated[
         str,
         Meta(
-            description="Reviews conversations to learn; `main` costs least, as its cache holds the conversation."
+            description="Reviews conversations to learn from them; `main` is cheapest, as its cache holds the conversation."
         ),
     ] = "main"
     vision: Annotated[
-        str, Meta(description="Describes pictures to a model that reads only text.")
+        str, Meta(description="Describes images to a model that reads only text.")
     ] = "auto"
     search: Annotated[
         str,
-        Meta(
-            description="Makes a digest of long web pages; `off` shows their beginning."
-        ),
+        Meta(description="Summarizes long web pages; `off` shows their beginning."),
     ] = "off"
 
 
 class CompressionSettings(Section, frozen=True):
-    """When a long conversation is compressed, and what then stays verbatim."""
+    """When Hermes compresses a long conversation, and what it keeps word for word."""
 
     threshold: Annotated[
         float,
         Meta(
             gt=0,
             le=1,
-            description="Share of the context window that may fill up before compression.",
+            description="Fraction of the model's context window that may fill up before Hermes compresses the conversation.",
         ),
     ] = 0.8
     protect_first_n: Annotated[
-        int, Meta(ge=0, le=1000, description="Messages at the beginning.")
+        int,
+        Meta(
+            ge=0,
+            le=1000,
+            description="How many messages at the beginning to keep word for word.",
+        ),
     ] = 3
     protect_last_n: Annotated[
-        int, Meta(ge=1, le=10_000, description="Messages at the end.")
+        int,
+        Meta(
+            ge=1,
+            le=10_000,
+            description="How many messages at the end to keep word for word.",
+        ),
     ] = 20
 
 
 class ApprovalSettings(Section, frozen=True):
-    """Questions that wait for you. What runs without asking is in `policy.yaml`."""
+    """Requests for approval. `policy.yaml` says what needs none."""
 
     timeout: Annotated[
         float,
         Meta(
             ge=0,
             le=604_800,
-            description="Seconds until an unanswered question counts as no; 0 for never.",
+            description="Seconds until an unanswered request counts as denied; 0 for never.",
         ),
     ] = 3_600.0
 
 
 class McpToolSettings(Section, frozen=True):
-    """Which tools of a server are offered: exact names, or patterns such as `read_*`."""
+    """Which tools of a server are offered, by name or by pattern, such as `read_*`."""
 
     include: Annotated[
-        tuple[str, ...], Meta(description="Only these; empty for all.")
+        tuple[str, ...], Meta(description="Offer only these; empty for all.")
     ] = ()
-    exclude: Annotated[tuple[str, ...], Meta(description="Not these.")] = ()
+    exclude: Annotated[tuple[str, ...], Meta(description="Don't offer these.")] = ()
 
 
 class McpServerSettings(Section, frozen=True):
-    """A program that Hermes starts (`command`), or a service (`url`). `${NAME}` in `env` and `headers` is a secret."""
+    """A program that Hermes starts (`command`), or a service (`url`). `${NAME}` in `env` and `headers` stands for a secret."""
 
-    command: Annotated[str, Meta(description="The program.")] = ""
+    command: Annotated[str, Meta(description="The program to start.")] = ""
     args: Annotated[tuple[str, ...], Meta(description="Its arguments.")] = ()
     env: Annotated[
-        dict[str, str], Meta(description="Variables for it; it sees few others.")
+        dict[str, str],
+        Meta(description="Environment variables for the program; it gets few others."),
     ] = {}
     cwd: Annotated[
-        str, Meta(description="The folder it runs in; empty for your home folder.")
+        str,
+        Meta(description="The folder the program runs in; empty for your home folder."),
     ] = ""
-    url: Annotated[
-        str, Meta(description="The address of a service (streamable HTTP).")
-    ] = ""
+    url: Annotated[str, Meta(description="URL of a service (streamable HTTP).")] = ""
     headers: Annotated[
-        dict[str, str], Meta(description="Sent with every request to the service.")
+        dict[str, str],
+        Meta(description="Headers to send with every request to the service."),
     ] = {}
     timeout: Annotated[
-        float, Meta(gt=0, le=3600, description="Seconds without output from a call.")
+        float, Meta(gt=0, le=3600, description="Seconds a call may be silent.")
     ] = 60.0
     connect_timeout: Annotated[
-        float, Meta(gt=0, le=600, description="Seconds for it to start.")
+        float,
+        Meta(gt=0, le=600, description="Seconds to wait for the server to start."),
     ] = 10.0
     idle_timeout: Annotated[
         float,
         Meta(
             ge=0,
             le=86400,
-            description="Seconds without a call after which it is stopped; 0 for never.",
+            description="Seconds without a call until the server is stopped; 0 for never.",
         ),
     ] = 1800.0
     enabled: Annotated[
-        bool, Meta(description="Off: it stays configured but is not used.")
+        bool, Meta(description="If false, the server stays configured but is not used.")
     ] = True
     trusted: Annotated[
         bool,
         Meta(
-            description="Trust its tool descriptions: tools that only read run without asking."
+            description="Trust the server to say which of its tools only read; those run without asking."
         ),
     ] = False
     tools: McpToolSettings = McpToolSettings()
 
 
 class CodexSettings(Section, frozen=True):
-    """The codex program as an engine; used when `model.openai_runtime` is `codex_app_server`. Times are in seconds."""
+    """The codex program as the engine, used when `model.openai_runtime` is `codex_app_server`."""
 
     binary: Annotated[
-        str, Meta(description="The codex program; empty to look for it on PATH.")
+        str,
+        Meta(description="Path of the codex program; empty to look for it on PATH."),
     ] = ""
     home: Annotated[
         str,
         Meta(
-            description="A CODEX_HOME of its own; empty shares your codex login and settings."
+            description="A separate CODEX_HOME; empty to share your codex login and settings."
         ),
     ] = ""
     approval_policy: Annotated[
         Literal["on-request", "untrusted"],
         Meta(
-            description="When codex asks: to leave its sandbox, or before every command."
+            description="When codex asks: to leave its sandbox (`on-request`), or before every command (`untrusted`)."
         ),
     ] = "on-request"
     startup_timeout: Annotated[
-        float, Meta(gt=0, le=600, description="For codex to start.")
+        float, Meta(gt=0, le=600, description="Seconds to wait for codex to start.")
     ] = 10.0
     progress_timeout: Annotated[
         float,
         Meta(
             gt=0,
             le=86400,
-            description="Without any progress, while no command runs and nobody is asked.",
+            description="Seconds without progress until a turn is stopped, not counting commands and open questions.",
         ),
     ] = 600.0
     tool_silence_timeout: Annotated[
-        float, Meta(gt=0, le=86400, description="Of silence after a command ended.")
+        float,
+        Meta(
+            gt=0,
+            le=86400,
+            description="Seconds of silence after a command until a turn is stopped.",
+        ),
     ] = 300.0
     turn_timeout: Annotated[
         float,
         Meta(
             ge=0,
             le=604_800,
-            description="For a whole turn, not counting the time you are asked; 0 for any.",
+            description="Seconds a whole turn may take, not counting open questions; 0 for no limit.",
         ),
     ] = 14_400.0
     idle_timeout: Annotated[
@@ -392,78 +409,88 @@ class CodexSettings(Section, frozen=True):
         Meta(
             ge=0,
             le=604_800,
-            description="Unused, after which its process is ended until needed; 0 for never.",
+            description="Seconds until an idle codex process is stopped; it restarts when needed. 0 for never.",
         ),
     ] = 900.0
 
 
 class WebSettings(Section, frozen=True):
-    """Fetching and searching the web. Only public addresses are reached, whatever a page says."""
+    """Fetching and searching the web. Hermes reaches only public addresses, whatever a page says."""
 
     search_backend: Annotated[
         Literal["auto", "brave", "tavily", "exa", "serper", "searxng", "duckduckgo"],
         Meta(
-            description="The search service; `auto` uses one with a key (BRAVE_API_KEY, ...), else DuckDuckGo."
+            description="The search service; `auto` uses those that have a key (BRAVE_API_KEY, ...), otherwise DuckDuckGo."
         ),
     ] = "auto"
     searxng_url: Annotated[
-        str, Meta(description="Address of your own SearXNG, which may be private.")
+        str,
+        Meta(description="URL of your own SearXNG; it may be on a private network."),
     ] = ""
     allow_hosts: Annotated[
         tuple[str, ...],
         Meta(
-            description="Private hosts that may be reached too, by exact name: `wiki.lan`, `10.0.0.7:9000`."
+            description="Private hosts that Hermes may also reach, by exact name: `wiki.lan`, `10.0.0.7:9000`."
         ),
     ] = ()
     proxy: Annotated[
         str,
         Meta(
-            description="Address of a proxy; `environment` takes HTTPS_PROXY and its like; empty for none."
+            description="URL of a proxy; `environment` uses HTTPS_PROXY and similar variables; empty for none."
         ),
     ] = ""
     timeout: Annotated[
         float,
-        Meta(gt=0, le=600, description="Seconds for one page, redirects included."),
+        Meta(
+            gt=0, le=600, description="Seconds one page may take, including redirects."
+        ),
     ] = 30.0
     max_bytes: Annotated[
         int,
         Meta(
             ge=1000,
             le=200_000_000,
-            description="The most that is read of one page, decompressed.",
+            description="The most bytes to read of one page, after decompression.",
         ),
     ] = 10_000_000
 
 
 class BrowserSettings(Section, frozen=True):
-    """A browser for pages that need scripts, when `tools.enabled` names it. It reaches only what `web` may reach."""
+    """The browser for pages that need scripts; enable it in `tools.enabled`. It follows the rules of `web`."""
 
     executable: Annotated[
-        str, Meta(description="A Chromium or Chrome; empty to look for one.")
+        str, Meta(description="Path of Chromium or Chrome; empty to look for one.")
     ] = ""
     profile: Annotated[
         str,
         Meta(
-            description="A folder that keeps its logins; empty for a fresh profile in each session."
+            description="Folder for the browser's profile and logins; empty for a new profile in each session."
         ),
     ] = ""
-    headless: Annotated[bool, Meta(description="Without a window.")] = True
+    headless: Annotated[bool, Meta(description="Run the browser without a window.")] = (
+        True
+    )
     timeout: Annotated[
         float,
-        Meta(gt=0, le=600, description="Seconds for one step, such as opening a page."),
+        Meta(
+            gt=0,
+            le=600,
+            description="Seconds one step may take, such as opening a page.",
+        ),
     ] = 30.0
     idle_timeout: Annotated[
-        float, Meta(gt=0, le=86400, description="Seconds unused until it is closed.")
+        float,
+        Meta(gt=0, le=86400, description="Seconds until an idle browser is closed."),
     ] = 900.0
 
 
 class LearningSettings(Section, frozen=True):
-    """What Hermes learns from conversations: memory and skills, see `hermes memory` and `hermes skills`."""
+    """What Hermes learns from conversations. See `hermes memory` and `hermes skills`."""
 
     mode: Annotated[
         Literal["propose", "auto", "off"],
         Meta(
-            description="What a review does: propose changes, make them, or nothing. Your own skills only get proposals."
+            description="Whether a review proposes changes, makes them (to your own skills it only proposes), or never runs."
         ),
     ] = "propose"
     turns: Annotated[
@@ -471,7 +498,7 @@ class LearningSettings(Section, frozen=True):
         Meta(
             ge=1,
             le=10_000,
-            description="Turns after which a conversation is reviewed.",
+            description="Review a conversation after this many turns.",
         ),
     ] = 10
     iterations: Annotated[
@@ -479,33 +506,41 @@ class LearningSettings(Section, frozen=True):
         Meta(
             ge=1,
             le=10_000,
-            description="Or steps with tools, without using a skill, after which it is reviewed.",
+            description="Also review it after this many tool steps that used no skill.",
         ),
     ] = 10
     budget: Annotated[
         str,
         Meta(
             pattern=AMOUNT,
-            description="The most that one review may use; empty for any.",
+            description="The most that one review may use; empty for no limit.",
         ),
     ] = "300k tokens"
     memory_limit: Annotated[
-        int, Meta(ge=500, le=100_000, description="Characters that MEMORY.md may have.")
+        int,
+        Meta(
+            ge=500,
+            le=100_000,
+            description="The most characters that MEMORY.md may hold.",
+        ),
     ] = 6_000
     user_limit: Annotated[
-        int, Meta(ge=500, le=100_000, description="Characters that USER.md may have.")
+        int,
+        Meta(
+            ge=500, le=100_000, description="The most characters that USER.md may hold."
+        ),
     ] = 3_000
     memory_url: Annotated[
         str,
         Meta(
             pattern=r"^$|^https?://[^\s/?#]+[^\s?#]*$",
-            description="A memory service beside the files: mem0's REST API; its key is the secret MEMORY_API_KEY.",
+            description="URL of an additional memory service (mem0's REST API); its key is the secret MEMORY_API_KEY.",
         ),
     ] = ""
     memory_user: Annotated[
         str,
         Meta(
-            min_length=1, description="The user of that service whose notes are used."
+            min_length=1, description="The user whose notes the memory service keeps."
         ),
     ] = "hermes"
     retire_after: Annotated[
@@ -513,107 +548,117 @@ class LearningSettings(Section, frozen=True):
         Meta(
             ge=0,
             le=3_650,
-            description="Days unused, after which a skill Hermes wrote is archived; 0 for never.",
+            description="Archive a skill that Hermes wrote after this many days without use; 0 for never.",
         ),
     ] = 90
 
 
 class DashboardSettings(Section, frozen=True):
-    """`hermes dashboard`, Hermes in a browser. Other machines reach it only with a password (or tokens) and TLS."""
+    """`hermes dashboard`: Hermes in a browser. Listening for other machines requires a password (or `token_only`) and TLS."""
 
-    host: Annotated[str, Meta(description="The address it listens on.")] = "127.0.0.1"
+    host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
     port: Annotated[
-        int, Meta(ge=0, le=65535, description="Its port; 0 for any that is free.")
+        int,
+        Meta(ge=0, le=65535, description="The port to listen on; 0 for any free port."),
     ] = 9119
     public_urls: Annotated[
         tuple[str, ...],
         Meta(
-            description="Where it is reached through a reverse proxy or by another name: `https://hermes.example.org`."
+            description="Other URLs of the dashboard, such as that of a reverse proxy: `https://hermes.example.org`."
         ),
     ] = ()
     behind_proxy: Annotated[
         bool, Meta(description="A reverse proxy in front of it handles TLS.")
     ] = False
-    tls_cert: Annotated[str, Meta(description="File with its certificate.")] = ""
-    tls_key: Annotated[str, Meta(description="File with the certificate's key.")] = ""
+    tls_cert: Annotated[str, Meta(description="Path of the TLS certificate.")] = ""
+    tls_key: Annotated[
+        str, Meta(description="Path of the certificate's private key.")
+    ] = ""
     token_only: Annotated[
         bool,
         Meta(
-            description="Let other machines in by tokens and one-time links alone, without a password."
+            description="Let other machines sign in only with tokens and one-time links, without a password."
         ),
     ] = False
     shell: Annotated[
-        str, Meta(description="The shell of its terminals; empty for your own.")
+        str, Meta(description="The shell to run in its terminals; empty for your own.")
     ] = ""
 
 
 class ToolSettings(Section, frozen=True):
-    """Which tools the model is offered, see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
+    """Which tools the model is offered; see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
 
     enabled: Annotated[
         tuple[str, ...],
-        Meta(description="Offered in addition to what a surface offers by itself."),
+        Meta(description="Tools to offer in addition to the defaults of each surface."),
     ] = ()
     disabled: Annotated[
-        tuple[str, ...], Meta(description="Never offered, whatever else names it.")
+        tuple[str, ...],
+        Meta(description="Tools never to offer; this wins over everything else."),
     ] = ()
 
 
 class SandboxSettings(Section, frozen=True):
-    """What confines the commands of the model."""
+    """The sandbox for commands that the model runs."""
 
     hide_secrets: Annotated[
         bool,
         Meta(
-            description="Hide a project's own .env files and keys from commands, unless git tracks them or you let a"
-            " command reach the machine."
+            description="Hide a project's .env files and keys from commands, unless git tracks them or you allow a"
+            " command to reach the whole machine."
         ),
     ] = True
 
 
 class WebhookSettings(Section, frozen=True):
-    """An address that receives events, each in a signed request. Redirects are not followed."""
+    """A URL that receives events, each in a signed request. Hermes doesn't follow redirects."""
 
     url: Annotated[
-        str, Meta(pattern=r"^https?://", description="The address; it may be private.")
+        str,
+        Meta(
+            pattern=r"^https?://",
+            description="The URL; it may be on a private network.",
+        ),
     ]
     secret: Annotated[
         str,
-        Meta(description="The variable that holds the key requests are signed with."),
+        Meta(description="Name of the variable that holds the signing key."),
     ]
     events: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...],
-        Meta(description="Topics, with `*` and `**`: `agent.turn.*`."),
+        Meta(
+            description="Event topics, with the wildcards `*` and `**`: `agent.turn.*`."
+        ),
     ] = ("agent.turn.ended",)
     contents: Annotated[
         bool, Meta(description="Also send fields that may hold private text.")
     ] = False
     timeout: Annotated[
-        float, Meta(gt=0, le=120, description="Seconds for one request.")
+        float, Meta(gt=0, le=120, description="Seconds one request may take.")
     ] = 10.0
 
 
 class TraceSettings(Section, frozen=True):
-    """OpenTelemetry traces: a trace for each turn, with model calls and tools. Needs the extra `otel`."""
+    """OpenTelemetry traces: one trace per turn, with its model calls and tool calls. Needs the extra `otel`."""
 
     endpoint: Annotated[
         str,
         Meta(
-            description="Where spans go (OTLP over HTTP): `http://localhost:4318/v1/traces`; empty for nowhere."
+            description="URL of the collector (OTLP over HTTP), such as `http://localhost:4318/v1/traces`; empty for no traces."
         ),
     ] = ""
     headers: Annotated[
         dict[str, str],
-        Meta(description="Sent with each request; `${NAME}` is a secret."),
+        Meta(
+            description="Headers to send with each request; `${NAME}` stands for a secret."
+        ),
     ] = {}
     service_name: Annotated[
-        str, Meta(min_length=1, description="The name of this service in traces.")
+        str, Meta(min_length=1, description="The service name in the traces.")
     ] = "hermes"
     contents: Annotated[
         bool,
-        Meta(
-            description="Also send what was said, and arguments and results of tools."
-        ),
+        Meta(description="Also send messages, and the arguments and results of tools."),
     ] = False
 
 
@@ -624,13 +669,13 @@ class Settings(Section, frozen=True):
     custom_providers: Annotated[
         dict[str, CustomProvider],
         Meta(
-            description="Services by a name of your choice: base_url, key_env, api, models."
+            description="Model services, each under a name you choose: base_url, key_env, api, family, models."
         ),
     ] = {}
     mcp_servers: Annotated[
         dict[str, McpServerSettings],
         Meta(
-            description="MCP servers by a name of your choice: command, args, env, or url, headers."
+            description="MCP servers, each under a name you choose: command, args and env, or url and headers."
         ),
     ] = {}
     auxiliary: AuxiliarySettings = AuxiliarySettings()
@@ -650,7 +695,7 @@ class Settings(Section, frozen=True):
     webhooks: Annotated[
         dict[str, WebhookSettings],
         Meta(
-            description="Addresses that receive events, by a name of your choice: url, secret, events."
+            description="URLs that receive events, each under a name you choose: url, secret, events."
         ),
     ] = {}
     traces: TraceSettings = TraceSettings()

@@ -28,6 +28,7 @@ from hermes.store.projection import project
 from hermes.store.shared_text import keep_frame
 
 _INSERT = f"INSERT INTO events ({COLUMNS}, crc, frame) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
+_PAGE_ROWS = 1000
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
 _PAGE = (
     f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
@@ -182,8 +183,10 @@ class SessionLog:
     def every_event(self, session: str) -> Iterator[Row]:
         """Yields all rows of a session, read in pages, so that memory stays flat."""
         after = 0
-        while page := self.events(session, after=after):
+        while page := self.events(session, after=after, limit=_PAGE_ROWS):
             yield from page
+            if len(page) < _PAGE_ROWS:
+                return
             after = page[-1].seq
 
     def messages(self, session: str, *, after: int = 0) -> list[Message]:

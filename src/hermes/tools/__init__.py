@@ -1,7 +1,7 @@
-"""The tools: what the model can do, and what it may do. See `tool` for how one is made, `toolsets` for who gets which.
+"""The tools of the model. `tool` makes one from a function; `toolsets` says which session gets which.
 
-`session_tools` makes the tools of one session. Each session has its own: they know what it has read, and where its
-terminal is. New tools go to the end of the list: what a model has been told at the beginning stays as it was.
+`session_tools` makes the tools of one session. Each session has its own, because they know what it has read and where
+its terminal is. New tools go to the end of the list, so that the beginning of a prompt stays the same.
 """
 
 import logging
@@ -55,43 +55,43 @@ _BASIC = (
 
 @runtime_checkable
 class Closing(Protocol):
-    """Whoever has something to clear up when a session's tools are no longer wanted."""
+    """An owner of tools that has something to close at the end of a session."""
 
     async def close(self) -> None: ...
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tools of a session are made of."""
+    """What the tools of a session need."""
 
     outputs: Path
-    """Keeps outputs too long to show; made on first use, and belongs in the home's cache."""
+    """The folder for outputs that are too long to show, in the home's cache; made on first use."""
     environment: Mapping[str, str]
     hermes_home: Path
     recall: Recall | None = None
     """Past sessions; without them there is no `session_search`."""
     surroundings: Surroundings | None = None
-    """What commands find around them; by default the environment, without what belongs to Hermes."""
+    """The environment and limits of commands; by default those of this process, without what belongs to Hermes."""
     extra: tuple[Tool, ...] = ()
     """Tools made elsewhere: the web, a browser, MCP servers, plugins, delegation."""
     choice: ToolChoice = ToolChoice()
     seen: FileStamps | None = None
-    """What the session knows of files, for whoever has to make it forget."""
+    """What the session knows of files, if somebody else has to clear it."""
 
 
 def session_tools(needs: Needs) -> dict[str, Tool]:
-    """The tools one session offers, by name."""
+    """Returns the tools that one session offers, by name."""
     offered: dict[str, Tool] = {}
     offered |= choose(_by_name(_make(needs, lambda: offered)), needs.choice)
     return offered
 
 
 def all_tools(needs: Needs) -> dict[str, Tool]:
-    """Every tool there is, offered or not."""
+    """Returns every tool, offered or not."""
     return _by_name(_make(needs, dict))
 
 
 async def close_tools(tools: Mapping[str, Tool]) -> None:
-    """Ends what a session's tools left running, and deletes its temporary files."""
+    """Ends what a session's tools left running, and deletes their temporary files."""
     owners = {
         id(owner): owner
         for one in tools.values()
@@ -104,7 +104,7 @@ async def close_tools(tools: Mapping[str, Tool]) -> None:
 def default_tools(
     output_folder: Path, *, environment: Mapping[str, str], hermes_home: Path
 ) -> dict[str, Tool]:
-    """The tools that every model knows how to use, also the embedded one."""
+    """Returns the tools that every model can use, including the embedded one."""
     tools = all_tools(
         Needs(outputs=output_folder, environment=environment, hermes_home=hermes_home)
     )
@@ -142,17 +142,17 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
 
 @lru_cache(maxsize=8)
 def _guard(hermes_home: Path, home: str) -> Guard:
-    """The same for all sessions: a gateway remembers the tools of many."""
+    """Returns the guard, which all sessions share, because a gateway has the tools of many."""
     return Guard(hermes_home.resolve(), Path(home))
 
 
 def _by_name(tools: Iterator[Tool]) -> dict[str, Tool]:
-    """By name. A tool from elsewhere can't take the place of one that is there."""
+    """Maps tools by name. A later tool can't replace an earlier one of the same name."""
     found: dict[str, Tool] = {}
     for one in tools:
         if found.setdefault(one.spec.name, one) is not one:
             log.warning(
-                "there is a tool %s already; another one of that name is left out",
+                "there is a tool %s already; ignored another one of that name",
                 one.spec.name,
             )
     return found

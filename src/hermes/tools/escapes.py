@@ -1,10 +1,10 @@
-"""Text from programs and files, made safe: `clean` for a model to read, `spelled_out` where nothing may be lost,
-`shown` for a person to judge."""
+"""Makes text of programs, files and pages safe: `clean` and `visible` for a model to read, `spelled_out` where nothing
+may be lost, `shown` for a person to judge."""
 
 import re
 import unicodedata
 
-from hermes.core.hidden_text import spell_hidden
+from hermes.text.hidden_text import HIDDEN, spell_hidden, without_hidden
 
 _SEQUENCES = (
     r"\x1b\[[0-?]{0,100}[ -/]{0,10}[@-~]"  # colours, cursor
@@ -17,14 +17,14 @@ _OVERSTRUCK = re.compile(r"[^\n]\x08")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _REDRAWN = re.compile(r"[^\n]*\r(?=[^\r\n])")
 _EMPTY_LINES = re.compile(r"\n{5,}")
-_INVISIBLE = frozenset(
-    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-)  # letters and marks that look like nothing
+# Letters and marks that look like nothing.
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _PADDING = re.compile(r" {24,}")
+_BLANK_LINES = r"\n[ \t]*\n(?:[ \t]*\n)+"
 
 
 def clean(text: str) -> str:
-    """Without terminal escapes and control characters; of a line that was redrawn, what it showed last."""
+    """Removes terminal escapes and control characters. Of a line that was redrawn, only its last state stays."""
     if "\x1b" in text or "\x9b" in text:
         text = re.sub(_SEQUENCES, "", text)
     if "\x08" in text:
@@ -34,15 +34,28 @@ def clean(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
+def visible(text: str) -> str:
+    """Returns the text as a person would see it, with a note if hidden characters were removed."""
+    text = clean(text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = text.replace("\u2028", "\n").replace("\u2029", "\n\n")
+    return without_hidden(re.sub(_BLANK_LINES, "\n\n", text).strip("\n"))
+
+
+def one_line(text: str, limit: int = 300) -> str:
+    """Returns the visible text on one line, shortened."""
+    text = " ".join(clean(re.sub(HIDDEN, "", text)).split())
+    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
+
+
 def spelled_out(text: str) -> str:
-    """With control and hidden characters spelled out, so that nothing is lost, no terminal obeys them and none is read
-    unseen; line ends are plain."""
+    """Spells out control and hidden characters: nothing is lost, and neither a terminal nor a model is misled. Line ends
+    become plain."""
     plain = spell_hidden(text.replace("\r\n", "\n"))
     return _CONTROLS.sub(lambda found: _spelled(found[0]), plain)
 
 
 def shown(text: str) -> str:
-    """With every character that could hide, reorder or overwrite others spelled out; padding is counted."""
+    """Spells out every character that could hide, reorder or overwrite others, and counts padding."""
     spelled = "".join(
         character if _is_plain(character) else _spelled(character) for character in text
     )

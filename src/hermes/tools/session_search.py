@@ -13,11 +13,11 @@ from hermes.schema.tools import ToolResult
 from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
-_LOOKED_AT = 200
+_MAX_SEARCHED_HITS = 200
 """Messages that are looked at, to find those in other sessions too."""
-_BESIDE = 160
-_READ = 2_000
-_TOTAL = 24_000
+_EXCERPT_CHARACTERS = 160
+_MAX_MESSAGE_CHARACTERS = 2_000
+_MAX_RESULT_CHARACTERS = 24_000
 
 
 class FoundMessage(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class SessionSearchTool:
         self, context: ToolContext, query: str, session: str, limit: int
     ) -> ToolResult:
         # The model sees the end of this session, and the words are in the very calls that search for them.
-        found = self._recall.find(query, session=session, limit=_LOOKED_AT)
+        found = self._recall.find(query, session=session, limit=_MAX_SEARCHED_HITS)
         own = [
             said
             for said in found
@@ -104,14 +104,14 @@ class SessionSearchTool:
         parts: list[str] = []
         shown: set[tuple[str, int]] = set()
         for hit in hits:
-            if len(parts) == limit or sum(map(len, parts)) > _TOTAL:
+            if len(parts) == limit or sum(map(len, parts)) > _MAX_RESULT_CHARACTERS:
                 break
             if (hit.session, hit.seq) not in shown:
                 near = self._recall.around(hit.session, hit.seq, before=1, after=1)
                 shown |= {(said.session, said.seq) for said in near}
                 parts.append(_hit(hit, near))
         more = len(hits) - len(parts)
-        count = f"{more}{'+' if len(found) == _LOOKED_AT else ''}"
+        count = f"{more}{'+' if len(found) == _MAX_SEARCHED_HITS else ''}"
         note = (
             f"\n\n[{count} more; narrow the words, or raise limit]" if more > 0 else ""
         )
@@ -127,8 +127,11 @@ class SessionSearchTool:
         for one in sorted(
             said, key=lambda one: abs(one.seq - seq)
         ):  # the nearest ones first, as far as they fit
-            line = _line(one, _READ)
-            if lines and sum(map(len, lines.values())) + len(line) > _TOTAL:
+            line = _line(one, _MAX_MESSAGE_CHARACTERS)
+            if (
+                lines
+                and sum(map(len, lines.values())) + len(line) > _MAX_RESULT_CHARACTERS
+            ):
                 break
             lines[one.seq] = line
         edges = f"[earlier: around={min(lines)}; later: around={max(lines)}]"
@@ -147,9 +150,9 @@ def _hit(hit: FoundMessage, near: Sequence[FoundMessage]) -> str:
     title = f" {clean(hit.title)!r}" if hit.title else ""
     head = f"session {hit.session}{title}, {_day(hit.when)}, message {hit.seq}"
     lines = [
-        _line(hit, 2 * _BESIDE, mark="> ")
+        _line(hit, 2 * _EXCERPT_CHARACTERS, mark="> ")
         if said.seq == hit.seq
-        else _line(said, _BESIDE)
+        else _line(said, _EXCERPT_CHARACTERS)
         for said in near
     ]
     return "\n".join([head, *lines])
@@ -157,7 +160,7 @@ def _hit(hit: FoundMessage, near: Sequence[FoundMessage]) -> str:
 
 def _line(said: FoundMessage, width: int, mark: str = "") -> str:
     text = clean(said.text).strip()
-    short = text if width >= _READ else " ".join(text.split())
+    short = text if width >= _MAX_MESSAGE_CHARACTERS else " ".join(text.split())
     if len(short) > width:
         short = f"{short[:width]}... ({len(text):,} characters)"
     return f"{mark}{said.seq} {said.role}: {short}"

@@ -28,18 +28,18 @@ _NOISE = ("$defs", "title", "additionalProperties")
 _AT = re.compile(r" - at `\$\.?(.*)`$")
 
 PathsOf: TypeAlias = Callable[[Mapping[str, Any]], Iterable[str]]
-"""Finds the paths in a call's arguments, as the model wrote them. Arguments can be anything; it never raises."""
+"""Finds the paths in a call's arguments, as the model wrote them. It never raises, whatever the arguments are."""
 
 About: TypeAlias = Callable[[Any, Mapping[str, Any]], str]
-"""Says of a call, from the tool's owner and the arguments, what these alone don't tell. It never raises."""
+"""Describes a call by the tool's owner and the arguments, where the arguments alone don't say enough. Never raises."""
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """What is known of the function behind a tool."""
+    """The function behind a tool."""
 
     function: Callable[..., Any]
     form: type[msgspec.Struct]
-    """The arguments, as a type."""
+    """The type of the arguments."""
     paths_of: PathsOf
     context_name: str
     is_async: bool
@@ -47,7 +47,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 class FunctionTool:
-    """A tool made of a function; `owner` is the object whose method it is, if any."""
+    """A tool made from a function. `owner` is the object whose method it is, if any."""
 
     __slots__ = ("_signature", "effect", "owner", "spec")
 
@@ -71,14 +71,14 @@ class FunctionTool:
         )
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
-        """The paths among the arguments, absolute: as written, and where links lead if that is elsewhere."""
+        """Returns the absolute paths in the arguments: as written, and where their links lead."""
         found: dict[Path, None] = {}
         for path in self._signature.paths_of(arguments):
             found |= dict.fromkeys(spellings(path, cwd))
         return tuple(found)
 
     def describe(self, arguments: Mapping[str, Any]) -> str:
-        """What the call is about as things stand, for whoever decides about it; empty when the arguments say it all."""
+        """Describes the call for whoever decides about it; empty if the arguments say everything."""
         return (
             self._signature.about(self.owner, arguments)
             if self._signature.about
@@ -155,7 +155,7 @@ def tool(
 
 
 def schema_of(form: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a type in the shortest form that models understand: nothing referred to, no titles."""
+    """Returns the JSON schema of a type in the shortest form that models understand: no references, no titles."""
     schema = msgspec.json.schema(form)
     return _short(schema, schema.get("$defs", {}))
 
@@ -182,7 +182,7 @@ def _short(node: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def spellings(path: str, cwd: Path) -> tuple[Path, ...]:
-    """A path as written, absolute, and where its links lead, if that is elsewhere."""
+    """Returns a path as written, made absolute, and where its links lead if that is elsewhere."""
     joined = cwd / _expanded(path)
     as_written = Path(os.path.normpath(joined))
     try:
@@ -193,7 +193,7 @@ def spellings(path: str, cwd: Path) -> tuple[Path, ...]:
 
 
 def resolved(path: str, cwd: Path) -> Path:
-    """Where a path a model wrote really leads."""
+    """Returns where a path that a model wrote really leads."""
     if not path.strip() or "\0" in path:
         raise ToolFailed(f"{path!r} is not a path.")
     try:
@@ -203,18 +203,18 @@ def resolved(path: str, cwd: Path) -> Path:
 
 
 def judged(path: str, context: ToolContext) -> Path:
-    """Where a path leads, as long as that is where it led when the call was judged."""
+    """Returns where a path leads, if it still leads where it did when the call was judged."""
     real = resolved(path, context.cwd)
     require_judged(path, real, context)
     return real
 
 
 def require_judged(name: str, real: Path, context: ToolContext) -> None:
-    """Raises unless the file is one that was judged."""
+    """Raises ToolFailed unless the file is one that was judged."""
     if context.targets and real not in context.targets:
         hint = "Nothing was done. Look at the path again before you go on."
         raise ToolFailed(
-            f"{name} leads elsewhere than when this call was allowed.", hint=hint
+            f"{name} leads to another file than when this call was allowed.", hint=hint
         )
 
 
@@ -226,7 +226,7 @@ def _expanded(path: str) -> Path:
 
 
 def _named(form: type[msgspec.Struct], names: tuple[str, ...]) -> PathsOf:
-    """The values of the parameters by those names, or their defaults."""
+    """Returns a function that finds the values of these parameters, or their defaults."""
     defaults = {field.name: field.default for field in msgspec.structs.fields(form)}
 
     def paths_of(arguments: Mapping[str, Any]) -> Iterable[str]:

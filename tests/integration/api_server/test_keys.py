@@ -4,17 +4,20 @@ import stat
 from pathlib import Path
 
 import pytest
+from starlette.types import Message
 
 from hermes.errors import SettingsError, UsageError
 from hermes.settings import Home, Secrets
+from hermes.surfaces.gateway.api_server.access_control import ApiAccess, OpenAIErrors
 from hermes.surfaces.gateway.api_server.api_keys import (
     ApiKeys,
+    environment_key,
     keys_file,
-    of_environment,
 )
-from hermes.surfaces.gateway.api_server.authentication import Door, Message
+from hermes.surfaces.web.access import LoginThrottle, Source
+from hermes.surfaces.web.application import WebApplication
 from hermes.surfaces.web.host_names import Addresses
-from hermes.surfaces.web.login_throttle import Throttle
+from hermes.surfaces.web.routes import RouteTable
 from hermes.testing import FakeClock
 
 
@@ -62,10 +65,10 @@ def test_a_file_that_can_not_be_read_opens_to_nobody(tmp_path: Path) -> None:
 
 def test_a_key_may_also_come_from_the_environment() -> None:
     secrets = Secrets({}, {"GATEWAY_API_KEY": "a-long-secret"})
-    assert of_environment(secrets, "a-long-secret") is not None
+    assert environment_key(secrets, "a-long-secret") is not None
     for wrong in ("a-long-secre", "", "a-long-secret "):
-        assert of_environment(secrets, wrong) is None
-    assert of_environment(Secrets({}, {}), "") is None
+        assert environment_key(secrets, wrong) is None
+    assert environment_key(Secrets({}, {}), "") is None
 
 
 async def test_a_request_meets_keys_that_can_not_be_read_with_an_error_in_openais_shape(
@@ -76,19 +79,25 @@ async def test_a_request_meets_keys_that_can_not_be_read_with_an_error_in_openai
     keys_file(home).write_text("broken")
     clock, sent = FakeClock(), list[Message]()
 
-    async def inner(scope: object, receive: object, send: object) -> None:
-        raise AssertionError("nobody gets in")
+    async def receive() -> Message:
+        raise AssertionError("nothing is read")
 
     async def send(message: Message) -> None:
         sent.append(message)
 
-    addresses = Addresses("http", "127.0.0.1", 8711, ())
-    door = Door(
-        inner, addresses, ApiKeys(home, clock.now), Secrets({}, {}), Throttle(clock.now)
-    )
+    source = Source(Addresses("http", "127.0.0.1", 8711, ()), "api.public_urls")
+    keys = ApiKeys(home, clock.now)
+    access = ApiAccess(source, keys, Secrets({}, {}), LoginThrottle(clock.now))
+    application = WebApplication(RouteTable(), access, OpenAIErrors())
     headers = [
         (b"host", b"127.0.0.1:8711"),
         (b"authorization", b"Bearer sk-hermes-00000000-guess"),
     ]
-    await door({"type": "http", "path": "/v1/models", "headers": headers}, None, send)
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/v1/models",
+        "headers": headers,
+    }
+    await application(scope, receive, send)
     assert [sent[0]["status"], b'"type":"api_error"' in sent[1]["body"]] == [500, True]

@@ -15,7 +15,7 @@ import httpx2
 
 from hermes.plugins import PluginRegistry
 from hermes.settings import Home
-from hermes.surfaces.dashboard.gate.keys import Keyring
+from hermes.surfaces.dashboard.credentials import Keyring
 
 PATIENCE = 30.0
 

@@ -8,7 +8,12 @@ from typing import Any
 
 import msgspec
 
-from hermes.bridge.event_socket import EventSocket, Look, look_into, windows
+from hermes.bridge.event_socket import (
+    EventSocket,
+    SocketRequest,
+    event_sockets,
+    send_request,
+)
 from hermes.events import Bus
 
 
@@ -24,9 +29,9 @@ def _lines(peer: socket.socket) -> list[dict[str, Any]]:
 def test_the_last_events_before_the_end_are_seen(tmp_path: Path) -> None:
     bus = Bus()
     window = _open(tmp_path, bus)
-    (path,) = windows(tmp_path)
+    (path,) = event_sockets(tmp_path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with look_into(path, Look("tail", "agent.**")) as peer:
+    with send_request(path, SocketRequest("tail", "agent.**")) as peer:
         peer.recv(1, socket.MSG_PEEK)
         for number in range(5000):
             bus.publish("agent.message.delta", {"n": number})
@@ -34,7 +39,7 @@ def test_the_last_events_before_the_end_are_seen(tmp_path: Path) -> None:
         hello, *events = _lines(peer)
     assert hello["type"] == "tail.hello"
     assert [event["n"] for event in events] == list(range(5000))
-    assert windows(tmp_path) == []
+    assert event_sockets(tmp_path) == []
 
 
 def test_somebody_who_looks_and_does_not_read_holds_up_neither_events_nor_the_end(
@@ -42,14 +47,17 @@ def test_somebody_who_looks_and_does_not_read_holds_up_neither_events_nor_the_en
 ) -> None:
     bus = Bus()
     window = _open(tmp_path, bus)
-    (path,) = windows(tmp_path)
-    with look_into(path, Look("tail")) as stuck, contextlib.ExitStack() as others:
+    (path,) = event_sockets(tmp_path)
+    with (
+        send_request(path, SocketRequest("tail")) as stuck,
+        contextlib.ExitStack() as others,
+    ):
         for question in (
             b"not json\n",
             b'{"do": "tail", "pattern": ""}\n',
             b"{" * 100_000,
         ):
-            peer = others.enter_context(look_into(path, Look("stats")))
+            peer = others.enter_context(send_request(path, SocketRequest("stats")))
             with contextlib.suppress(OSError):
                 peer.sendall(question)
         stuck.recv(1, socket.MSG_PEEK)

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes.bridge.spool import SEGMENT, Spool, SpoolTaken, left_behind, thin_out
+from hermes.bridge.spool import (
+    MAX_SEGMENT_BYTES,
+    Spool,
+    SpoolTaken,
+    left_behind,
+    thin_out,
+)
 
 _HEADER = 16
 
@@ -49,14 +55,14 @@ def test_segments_that_were_acknowledged_are_removed_and_large_records_pass(
     tmp_path: Path,
 ) -> None:
     spool = Spool(tmp_path / "a")
-    large = b"x" * (SEGMENT // 2)
+    large = b"x" * (MAX_SEGMENT_BYTES // 2)
     for _ in range(7):
         spool.add(large)
     assert len(list((tmp_path / "a").glob("*.log"))) > 2
     assert [len(data) for _, data in _all(spool)] == [len(large)] * 7
     spool.ack(6)
     assert len(list((tmp_path / "a").glob("*.log"))) == 1
-    assert spool.size < SEGMENT + len(large)
+    assert spool.size < MAX_SEGMENT_BYTES + len(large)
     spool.add(b"next")
     assert _all(spool) == [(8, b"next")]
 
@@ -183,7 +189,7 @@ def test_a_mark_that_is_damaged_costs_nothing_but_sending_again(tmp_path: Path) 
 
 def test_what_is_missing_in_the_middle_is_counted_exactly(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "a")
-    record = b"x" * (SEGMENT // 4 - 100)
+    record = b"x" * (MAX_SEGMENT_BYTES // 4 - 100)
     for _ in range(12):
         spool.add(record)
     first, *_ = sorted((tmp_path / "a").glob("*.log"))
@@ -211,7 +217,7 @@ def test_other_files_in_its_folder_are_left_alone(tmp_path: Path) -> None:
 def test_room_is_made_also_when_a_full_disk_takes_no_mark(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "a")
     for _ in range(7):
-        spool.add(b"x" * (SEGMENT // 2))
+        spool.add(b"x" * (MAX_SEGMENT_BYTES // 2))
     good, spool._file_lock.fd = spool._file_lock.fd, os.open("/dev/full", os.O_RDWR)
     spool.ack(6)
     os.close(spool._file_lock.fd)

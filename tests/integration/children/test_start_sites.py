@@ -13,6 +13,8 @@ import pytest
 from tests.fakes.traps import Traps
 
 import hermes
+from hermes.app import build
+from hermes.children.git_folder import find_git
 from hermes.children.helper_programs import (
     add_workspace,
     find_program,
@@ -26,20 +28,18 @@ from hermes.codex.environment import child_environment
 from hermes.codex.tools_server import serve_command
 from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
-from hermes.core.gitfolder import find_git
 from hermes.errors import HermesError, ModelError
 from hermes.mcp.environment import handed_on
-from hermes.mcp.failures import ServerFailed
 from hermes.mcp.results import ResultFiles
-from hermes.mcp.server_address import address_of
+from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.server_cache import Listings, ToolPins
-from hermes.mcp.server_context import ServerContext
+from hermes.mcp.server_config import ServerContext, address_of
 from hermes.mcp.stdio_server import ServerChild, ServerLaunch
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.catalogue import Wheels
 from hermes.providers.embedded.engine import Engine
 from hermes.providers.embedded.weight_sources import SourceFailed, from_wheels
-from hermes.settings import Home, Secrets
+from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import DashboardSettings, McpServerSettings
 from hermes.surfaces.cli.editing import editor
 from hermes.surfaces.dashboard.terminals import TerminalLaunch, Terminals
@@ -117,9 +117,10 @@ async def test_the_dashboards_terminals_are_started_without_it(traps: Traps) -> 
     assert traps.sprung == []
 
 
-def test_the_doctor_starts_its_programs_without_it(traps: Traps) -> None:
+def test_the_chats_doctor_is_started_without_it(traps: Traps, tmp_path: Path) -> None:
     surface: Any = None
-    report = check_installation.function(CommandContext(surface))
+    with build(Settings(), Home(tmp_path / "home")) as app:
+        report = check_installation.function(CommandContext(surface, app=app))
     assert any("Python" in finding.text for finding in report.findings)
     assert traps.sprung == []
 

@@ -23,7 +23,7 @@ from hermes.codex.runtime import ARGUMENTS, CodexEngine, EngineSettings
 from hermes.codex.tool_lending import Lending
 from hermes.core.budget import TurnBudget
 from hermes.core.ports import Approver, PolicyDecision
-from hermes.core.runtime import Runtime
+from hermes.core.turn import Runtime
 from hermes.events import Bus
 from hermes.schema.event import Event
 from hermes.schema.events import SessionCreated, SessionPrompted

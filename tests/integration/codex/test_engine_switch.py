@@ -70,7 +70,7 @@ async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_agai
     assert "+[mcp_servers.files]" in shown.diff
     done = await enable(here)
     written = config.read_text()
-    assert done.lines[0].startswith("CodexSettings runs your turns from now on")
+    assert done.lines[0].startswith("Codex runs your turns from now on")
     assert await preflight(real.program, here.environment()) == ""
     assert (
         load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime

@@ -2,7 +2,6 @@
 
 import asyncio
 import stat
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import msgspec
 import pytest
 
 from hermes.codex.tool_lending import Ask, Lending, borrow
+from hermes.codex.tools_server import serve_command
 from hermes.core.answers import approval_hash
 from hermes.core.ports import Approver, PolicyDecision, Tool, ToolContext
 from hermes.schema.events import ApprovalRequested, ToolStarted
@@ -20,10 +20,7 @@ from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 from hermes.tools.ask_user import ask_user
 from hermes.tools.tool import tool
 
-SERVE = (
-    *(sys.executable, "-c"),
-    "import argparse; from hermes.surfaces.cli.codex_tools import run; run(argparse.Namespace(list=False))",
-)
+SERVE = serve_command()
 
 
 @tool("web_search", effect="network")

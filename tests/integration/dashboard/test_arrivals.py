@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hermes.settings import Home
-from hermes.surfaces.dashboard.publisher_cursors import SLOTS, Arrivals
+from hermes.surfaces.dashboard.publisher_cursors import MAX_PUBLISHERS, Arrivals
 
 
 def test_places_are_known_to_the_next_process(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_numbers_that_are_counted_one_by_one_are_known_too(tmp_path: Path) -> No
 def test_the_one_that_was_silent_for_longest_gives_way(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     arrivals = Arrivals(home)
-    for number in range(SLOTS):
+    for number in range(MAX_PUBLISHERS):
         arrivals.set(f"p{number}", (1, 1))
     arrivals.set("p0", (1, 2))
     arrivals.set("new", (1, 1))

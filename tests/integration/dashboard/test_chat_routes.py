@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from tests.integration.dashboard.house import House, opened
+from tests.integration.dashboard.harness import Harness, opened
 
 from hermes.schema.events import ApprovalRequested, SessionCreated, TurnStarted
 from hermes.schema.messages import Image, ToolFinished, UserMessage
@@ -15,22 +15,22 @@ DOT = base64.b64decode(
 )
 
 
-def _shown(house: House, *sources: Path) -> tuple[str, int]:
+def _shown(harness: Harness, *sources: Path) -> tuple[str, int]:
     """A session with a message of pictures; its seq."""
-    session = house.app.begin(SessionCreated(surface="dashboard")).session
+    session = harness.app.begin(SessionCreated(surface="dashboard")).session
     images = tuple(
         Image(source=str(source), media_type="image/png") for source in sources
     )
-    (row,) = house.app.record(session, UserMessage(text="look", images=images))
+    (row,) = harness.app.record(session, UserMessage(text="look", images=images))
     return session, row.seq
 
 
 async def test_a_picture_of_a_message_is_handed_out(
-    house: House, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
     (tmp_path / "dot.png").write_bytes(DOT)
-    session, seq = _shown(house, tmp_path / "dot.png")
-    answer = await house.ask(
+    session, seq = _shown(harness, tmp_path / "dot.png")
+    answer = await harness.ask(
         "GET", f"/api/sessions/{session}/pictures/{seq}/0", scope="observe"
     )
     assert (answer.status_code, answer.content, answer.headers["content-type"]) == (
@@ -38,7 +38,7 @@ async def test_a_picture_of_a_message_is_handed_out(
         DOT,
         "image/png",
     )
-    (row,) = house.app.record(
+    (row,) = harness.app.record(
         session,
         ToolFinished(
             call_id="c",
@@ -46,14 +46,14 @@ async def test_a_picture_of_a_message_is_handed_out(
             images=(Image(source=str(tmp_path / "dot.png"), media_type="image/png"),),
         ),
     )
-    answer = await house.ask(
+    answer = await harness.ask(
         "GET", f"/api/sessions/{session}/pictures/{row.seq}/0", scope="observe"
     )
     assert answer.content == DOT
 
 
 async def test_nothing_else_is_handed_out_as_a_picture(
-    house: House, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
     """Not a file that is no picture, whatever the log calls it; not what no row names; not an address elsewhere."""
     (tmp_path / "key.png").write_text("-----BEGIN PRIVATE KEY-----")
@@ -61,7 +61,7 @@ async def test_nothing_else_is_handed_out_as_a_picture(
         '<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>'
     )
     session, seq = _shown(
-        house,
+        harness,
         tmp_path / "key.png",
         tmp_path / "drawing.png",
         tmp_path / "gone.png",
@@ -74,26 +74,26 @@ async def test_nothing_else_is_handed_out_as_a_picture(
         f"{seq - 1}/0",
         "0/0",
     ]:
-        answer = await house.ask(
+        answer = await harness.ask(
             "GET", f"/api/sessions/{session}/pictures/{path}", scope="observe"
         )
         assert (answer.status_code, "PRIVATE" in answer.text) == (404, False), path
 
 
-async def test_what_waits_names_the_session_it_is_for(house: House) -> None:
-    parent = house.app.begin(SessionCreated(surface="dashboard")).session
-    child = house.app.begin(
+async def test_what_waits_names_the_session_it_is_for(harness: Harness) -> None:
+    parent = harness.app.begin(SessionCreated(surface="dashboard")).session
+    child = harness.app.begin(
         SessionCreated(surface="delegate", kind="child", parent=parent, root=parent)
     ).session
-    branch = house.app.begin(
+    branch = harness.app.begin(
         SessionCreated(surface="dashboard", kind="branch", parent=parent, root=parent)
     ).session
     asked = ApprovalRequested(
         call_id="c1", name="terminal", arguments="{}", summary="ls"
     )
-    house.app.record(child, asked)
-    house.app.record(branch, asked)
-    waiting = (await house.call("GET", "/api/approvals"))["waiting"]
+    harness.app.record(child, asked)
+    harness.app.record(branch, asked)
+    waiting = (await harness.call("GET", "/api/approvals"))["waiting"]
     assert {
         (one["session_id"], one["root_session_id"], one["kind"]) for one in waiting
     } == {
@@ -102,20 +102,20 @@ async def test_what_waits_names_the_session_it_is_for(house: House) -> None:
     }
 
 
-async def test_a_skill_is_called_by_its_name(house: House) -> None:
-    folder = house.app.home.root / "skills" / "brew-tea"
+async def test_a_skill_is_called_by_its_name(harness: Harness) -> None:
+    folder = harness.app.home.root / "skills" / "brew-tea"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(
         "---\nname: brew-tea\ndescription: How tea is made.\n---\n\nWarm the pot first.\n"
     )
-    session = house.app.begin(SessionCreated(surface="dashboard")).session
+    session = harness.app.begin(SessionCreated(surface="dashboard")).session
     for text in ("/brew-tea for two", "/no-such-thing"):
-        await house.call(
+        await harness.call(
             "POST", f"/api/sessions/{session}/messages", {"text": text}, scope="chat"
         )
     said = [
         message["text"]
-        for message in (await house.call("GET", f"/api/sessions/{session}/messages"))[
+        for message in (await harness.call("GET", f"/api/sessions/{session}/messages"))[
             "messages"
         ]
         if message["role"] == "user"
@@ -125,42 +125,42 @@ async def test_a_skill_is_called_by_its_name(house: House) -> None:
     assert said[1] == "/no-such-thing"
 
 
-async def test_the_pages_files_are_asked_for_once(house: House) -> None:
+async def test_the_pages_files_are_asked_for_once(harness: Harness) -> None:
     for path, lasts in (
         ("/static/app/ui.js", "no-cache"),
         ("/static/vendor/htm-3.1.1/htm.js", "immutable"),
     ):
-        first = await house.ask("GET", path, scope="observe")
+        first = await harness.ask("GET", path, scope="observe")
         assert lasts in first.headers["cache-control"]
         assert first.headers["content-type"].startswith("text/javascript")
-        headers = {**house.bearer("observe"), "if-none-match": first.headers["etag"]}
-        again = await house.client.get(path, headers=headers)
+        headers = {**harness.bearer("observe"), "if-none-match": first.headers["etag"]}
+        again = await harness.client.get(path, headers=headers)
         assert (again.status_code, again.content) == (304, b"")
 
 
-async def _said(house: House, session: str) -> list[str]:
-    messages = (await house.call("GET", f"/api/sessions/{session}/messages"))[
+async def _said(harness: Harness, session: str) -> list[str]:
+    messages = (await harness.call("GET", f"/api/sessions/{session}/messages"))[
         "messages"
     ]
     return [message["text"] for message in messages if message["role"] == "user"]
 
 
 async def test_a_named_file_goes_along_from_the_sessions_folder_alone(
-    house: House, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "notes.md").write_text("Water first.\n")
     (work / ".env").write_text("KEY=1")
     (tmp_path / "other.md").write_text("not yours")
-    session = house.app.begin(
+    session = harness.app.begin(
         SessionCreated(surface="dashboard", cwd=str(work))
     ).session
     body = {"text": "read @notes.md, @.env and @../other.md"}
-    taken = await house.call(
+    taken = await harness.call(
         "POST", f"/api/sessions/{session}/messages", body, scope="chat"
     )
-    assert await _said(house, session) == [
+    assert await _said(harness, session) == [
         f'{body["text"]}\n\n<attached path="notes.md">\nWater first.\n</attached>'
     ]
     assert taken["remarks"] == [
@@ -169,35 +169,35 @@ async def test_a_named_file_goes_along_from_the_sessions_folder_alone(
     ]
 
 
-async def test_less_asking_needs_the_right_to_approve(house: House) -> None:
-    session = house.app.begin(SessionCreated(surface="dashboard")).session
+async def test_less_asking_needs_the_right_to_approve(harness: Harness) -> None:
+    session = harness.app.begin(SessionCreated(surface="dashboard")).session
     path = f"/api/sessions/{session}"
     for mode in ("auto-edit", "full"):
-        refused = await house.ask(
+        refused = await harness.ask(
             "POST", f"{path}/messages", {"text": "go", "approvals": mode}, scope="chat"
         )
         assert (refused.status_code, "approve" in refused.json()["error"]) == (
             403,
             True,
         )
-        refused = await house.ask(
+        refused = await harness.ask(
             "PUT", f"{path}/mode", {"approvals": mode}, scope="chat"
         )
         assert (refused.status_code, "approve" in refused.json()["error"]) == (
             403,
             True,
         )
-    assert await _said(house, session) == []
-    assert (await house.call("GET", path))["approvals"] == "ask"
-    await house.call("PUT", f"{path}/mode", {"approvals": "auto-edit"})
-    assert (await house.call("GET", path))["approvals"] == "auto-edit"
-    await house.call("PUT", f"{path}/mode", {"approvals": "ask"}, scope="chat")
-    assert (await house.call("GET", path))["approvals"] == "ask"
-    await house.call(
+    assert await _said(harness, session) == []
+    assert (await harness.call("GET", path))["approvals"] == "ask"
+    await harness.call("PUT", f"{path}/mode", {"approvals": "auto-edit"})
+    assert (await harness.call("GET", path))["approvals"] == "auto-edit"
+    await harness.call("PUT", f"{path}/mode", {"approvals": "ask"}, scope="chat")
+    assert (await harness.call("GET", path))["approvals"] == "ask"
+    await harness.call(
         "POST", f"{path}/messages", {"text": "strict", "approvals": "ask"}, scope="chat"
     )
-    assert await _said(house, session) == ["strict"]
-    wrong = await house.ask(
+    assert await _said(harness, session) == ["strict"]
+    wrong = await harness.ask(
         "POST", f"{path}/messages", {"text": "go", "approvals": "everything"}
     )
     assert wrong.status_code == 422
@@ -207,11 +207,11 @@ async def test_what_fills_the_window_is_told(tmp_path: Path) -> None:
     settings = Settings(model=ModelSettings(default="gpt-5"))
     async with opened(
         tmp_path, settings, Secrets({"OPENAI_API_KEY": "sk-none"}, {})
-    ) as house:
-        session = house.app.begin(SessionCreated(surface="dashboard")).session
-        (row,) = house.app.record(session, UserMessage(text="word " * 300))
-        house.app.record(session, TurnStarted(inputs=(row.seq,)))
-        filling = await house.call(
+    ) as harness:
+        session = harness.app.begin(SessionCreated(surface="dashboard")).session
+        (row,) = harness.app.record(session, UserMessage(text="word " * 300))
+        harness.app.record(session, TurnStarted(inputs=(row.seq,)))
+        filling = await harness.call(
             "GET", f"/api/sessions/{session}/context", scope="observe"
         )
     (words,) = filling["parts"]

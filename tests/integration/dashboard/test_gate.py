@@ -8,33 +8,31 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from starlette.routing import Mount, Route, WebSocketRoute
-from tests.integration.dashboard.house import House, opened
+from tests.integration.dashboard.harness import Harness, opened
 from websockets.exceptions import InvalidStatus
 
 from hermes.settings import Secrets
-from hermes.surfaces.dashboard.gate.gate import AccessGate
-from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.scopes import SCOPES, Scope
+from hermes.surfaces.dashboard.credentials import SCOPES, Keyring, Scope
+from hermes.surfaces.web.application import WebApplication
 
 
 def _example(path: str) -> str:
     return re.sub(r"{[^}]*}", "x", re.sub(r"{[^}]*:int}", "1", path))
 
 
-async def _cookie(house: House) -> dict[str, str]:
+async def _cookie(harness: Harness) -> dict[str, str]:
     """Arrives by the link, as a browser does."""
-    answer = await house.client.get(house.link.removeprefix(house.url))
+    answer = await harness.client.get(harness.link.removeprefix(harness.url))
     assert answer.status_code == 200
     (header,) = answer.headers.get_list("set-cookie")
-    house.client.cookies.clear()
+    harness.client.cookies.clear()
     return {"Cookie": header.partition(";")[0]}
 
 
-async def _status(house: House, path: str, **options: Any) -> int:
+async def _status(harness: Harness, path: str, **options: Any) -> int:
     """What a WebSocket handshake is answered with."""
     try:
-        async with house.socket(path, **options):
+        async with harness.socket(path, **options):
             return 101
     except InvalidStatus as error:
         return error.response.status_code
@@ -44,37 +42,30 @@ async def _status(house: House, path: str, **options: Any) -> int:
 
 
 async def test_every_route_refuses_without_a_credential_and_without_its_scope(
-    house: House,
+    harness: Harness,
 ) -> None:
-    gate = house.served.application
-    assert isinstance(gate, AccessGate)
-    routes = gate._app.routes  # type: ignore[attr-defined]
-    assert len(routes) > 50
-    for route in routes:
-        if isinstance(route, Mount):
-            assert route.path == "/api/plugins"
-            assert (await house.client.get("/api/plugins/x/y")).status_code == 401
-            continue
-        assert isinstance(route, Route | WebSocketRoute)
-        path = _example(route.path)
-        if isinstance(route, WebSocketRoute):
-            assert await _status(house, path, token="") == 401, path
+    endpoints = harness.served.endpoints
+    assert len(endpoints) > 50
+    assert (await harness.client.get("/api/plugins/x/y")).status_code == 401
+    for endpoint in endpoints:
+        path = _example(endpoint.path)
+        if endpoint.method == "WEBSOCKET":
+            assert await _status(harness, path, token="") == 401, path
             assert await _status(
-                house, path, headers={"Authorization": "Bearer hd_x.y"}, token=""
+                harness, path, headers={"Authorization": "Bearer hd_x.y"}, token=""
             ) in {401, 429}, path
             continue
-        for method in (route.methods or set()) - {"HEAD"}:
-            answer = await house.client.request(method, path)
-            if path == "/login":
-                assert answer.status_code in {200, 401, 429}
-            else:
-                assert answer.status_code == 401, (method, path, answer.text)
+        answer = await harness.client.request(endpoint.method, path)
+        if path == "/login":
+            assert answer.status_code in {200, 401, 429}
+        else:
+            assert answer.status_code == 401, (endpoint.method, path, answer.text)
 
 
 async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
-    house: House,
+    harness: Harness,
 ) -> None:
-    for endpoint in house.served.endpoints:
+    for endpoint in harness.served.endpoints:
         if endpoint.need == "open":
             assert endpoint.path == "/login"
             continue
@@ -82,175 +73,183 @@ async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
             scope for scope in SCOPES if scope not in {endpoint.need, "admin"}
         ]
         path = _example(endpoint.path)
-        token = house.token(*others)
+        token = harness.token(*others)
         if endpoint.method == "WEBSOCKET":
-            assert await _status(house, path, token=token) == 403, path
+            assert await _status(harness, path, token=token) == 403, path
         else:
-            answer = await house.client.request(
+            answer = await harness.client.request(
                 endpoint.method, path, headers={"Authorization": f"Bearer {token}"}
             )
             assert answer.status_code == 403, (endpoint.method, path)
             assert repr(endpoint.need) in answer.json()["error"]
 
 
-async def test_the_table_and_the_routes_are_the_same(house: House) -> None:
-    gate = house.served.application
-    assert isinstance(gate, AccessGate)
-    for route in gate._app.routes:  # type: ignore[attr-defined]
-        if isinstance(route, Mount):
-            continue
-        protocol = "websocket" if isinstance(route, WebSocketRoute) else "http"
-        for method in getattr(route, "methods", None) or {"GET"}:
-            assert house.served.table.find(protocol, method, _example(route.path)), (
-                route.path
-            )
+async def test_the_table_and_the_endpoints_are_the_same(harness: Harness) -> None:
+    application, served = harness.served.application, harness.served
+    assert isinstance(application, WebApplication)
+    assert application.routes is served.routes
+    assert len(served.routes.routes) == len(served.endpoints)
+    for endpoint in served.endpoints:
+        is_socket = endpoint.method == "WEBSOCKET"
+        protocol, method = (
+            ("websocket", "GET") if is_socket else ("http", endpoint.method)
+        )
+        found = served.routes.find(protocol, method, _example(endpoint.path))
+        assert found is not None
+        assert found.route.need == endpoint.need
 
 
-async def test_what_is_not_there_looks_the_same_to_strangers(house: House) -> None:
+async def test_what_is_not_there_looks_the_same_to_strangers(harness: Harness) -> None:
     known, unknown = (
-        await house.client.get("/api/sessions"),
-        await house.client.get("/api/nothing"),
+        await harness.client.get("/api/sessions"),
+        await harness.client.get("/api/nothing"),
     )
     assert (
         (known.status_code, known.text)
         == (unknown.status_code, unknown.text)
         == (401, unknown.text)
     )
-    assert (await house.ask("GET", "/api/nothing")).status_code == 404
+    assert (await harness.ask("GET", "/api/nothing")).status_code == 404
 
 
-async def test_no_path_leads_out(house: House) -> None:
-    rest = f"HTTP/1.1\nHost: {house.host}\nAuthorization: Bearer {house.token('admin')}\nConnection: close\n\n"
+async def test_no_path_leads_out(harness: Harness) -> None:
+    rest = f"HTTP/1.1\nHost: {harness.host}\nAuthorization: Bearer {harness.token('admin')}\nConnection: close\n\n"
     for path in (
         "/static/../server.py",
         "/static/%2e%2e/server.py",
         "/static//etc/passwd",
         "/plugins/x/../../y",
     ):
-        assert (await house.raw(f"GET {path} {rest}")).startswith(b"HTTP/1.1 404"), path
+        assert (await harness.raw(f"GET {path} {rest}")).startswith(b"HTTP/1.1 404"), (
+            path
+        )
 
 
 # --- Host -----------------------------------------------------------------------------------------------------------
 
 
-async def test_dns_rebinding_host_refused(house: House) -> None:
-    port = house.host.partition(":")[2]
+async def test_dns_rebinding_host_refused(harness: Harness) -> None:
+    port = harness.host.partition(":")[2]
     for host in (
         "evil.example", "127.0.0.1", "127.0.0.1:1", "localhost", f"127.0.0.1.evil.example:{port}",
         f"evil.example:{port}", f"localhost.:{port}", f"0.0.0.0:{port}", f"127.1:{port}",
         f"[::ffff:127.0.0.1]:{port}", f"127.0.0.1:{port}:{port}", f"127.0.0.1:{port}@evil.example", "",
     ):  # fmt: skip
-        headers = {"Host": host, **house.bearer("admin")}
-        assert (await house.client.get("/api/status", headers=headers)).status_code in {
-            400,
-            403,
-        }, host
-        assert await _status(house, "/api/feed", headers={"Host": host}) in {
-            400,
-            403,
-        }, host
-
-
-async def test_own_hosts_are_welcome(house: House) -> None:
-    port = house.host.partition(":")[2]
-    for host in ("127.0.0.1", "localhost", "LocalHost", "[::1]"):
-        headers = {"Host": f"{host}:{port}", **house.bearer("observe")}
+        headers = {"Host": host, **harness.bearer("admin")}
         assert (
-            await house.client.get("/api/auth", headers=headers)
+            await harness.client.get("/api/status", headers=headers)
+        ).status_code in {
+            400,
+            403,
+        }, host
+        assert await _status(harness, "/api/feed", headers={"Host": host}) in {
+            400,
+            403,
+        }, host
+
+
+async def test_own_hosts_are_welcome(harness: Harness) -> None:
+    port = harness.host.partition(":")[2]
+    for host in ("127.0.0.1", "localhost", "LocalHost", "[::1]"):
+        headers = {"Host": f"{host}:{port}", **harness.bearer("observe")}
+        assert (
+            await harness.client.get("/api/auth", headers=headers)
         ).status_code == 200, host
 
 
-async def test_duplicate_host_refused(house: House) -> None:
-    token = house.token("admin")
-    for second in (house.host, "evil.example"):
-        hosts = f"Host: {house.host}\nHost: {second}"
+async def test_duplicate_host_refused(harness: Harness) -> None:
+    token = harness.token("admin")
+    for second in (harness.host, "evil.example"):
+        hosts = f"Host: {harness.host}\nHost: {second}"
         head = f"GET /api/auth HTTP/1.1\n{hosts}\nAuthorization: Bearer {token}\nConnection: close\n\n"
-        assert (await house.raw(head)).startswith(b"HTTP/1.1 400")
+        assert (await harness.raw(head)).startswith(b"HTTP/1.1 400")
 
 
 # --- Origin and fetch metadata --------------------------------------------------------------------------------------
 
 
-def _foreign(house: House) -> list[str]:
-    host, _, port = house.host.partition(":")
+def _foreign(harness: Harness) -> list[str]:
+    host, _, port = harness.host.partition(":")
     return [
-        "null", "", "file://", "http://evil.example", "https://evil.example", f"https://{house.host}", f"http://{host}",
-        f"http://{host}:{int(port) + 1}", f"http://localhost:{port}", "http://localhost:3000", f"ws://{house.host}",
-        f"http://{house.host}.evil.example", f"http://evil.example:{port}", f"http://{house.host}/",
+        "null", "", "file://", "http://evil.example", "https://evil.example", f"https://{harness.host}", f"http://{host}",
+        f"http://{host}:{int(port) + 1}", f"http://localhost:{port}", "http://localhost:3000", f"ws://{harness.host}",
+        f"http://{harness.host}.evil.example", f"http://evil.example:{port}", f"http://{harness.host}/",
         "chrome-extension://abcdef", "moz-extension://abc", "app://obsidian.md",
     ]  # fmt: skip
 
 
-async def test_ws_cross_origin_refused_even_with_credential(house: House) -> None:
-    for origin in _foreign(house):
+async def test_ws_cross_origin_refused_even_with_credential(harness: Harness) -> None:
+    for origin in _foreign(harness):
         for path in (
             "/api/feed",
             "/api/pty",
             "/api/pub?channel=x",
             "/api/events?channel=x",
         ):
-            assert await _status(house, path, origin=origin) == 403, (origin, path)
+            assert await _status(harness, path, origin=origin) == 403, (origin, path)
 
 
-async def test_cross_origin_requests_refused_even_with_credential(house: House) -> None:
-    cookie = await _cookie(house)
-    for origin in _foreign(house):
+async def test_cross_origin_requests_refused_even_with_credential(
+    harness: Harness,
+) -> None:
+    cookie = await _cookie(harness)
+    for origin in _foreign(harness):
         for method in ("GET", "POST"):
-            answer = await house.client.request(
+            answer = await harness.client.request(
                 method, "/api/sessions", headers={"Origin": origin, **cookie}
             )
             assert answer.status_code == 403, (origin, method)
             assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_own_origin_is_welcome(house: House) -> None:
-    cookie = await _cookie(house)
-    answer = await house.client.post(
-        "/api/auth/tickets", headers={"Origin": house.url, **cookie}
+async def test_own_origin_is_welcome(harness: Harness) -> None:
+    cookie = await _cookie(harness)
+    answer = await harness.client.post(
+        "/api/auth/tickets", headers={"Origin": harness.url, **cookie}
     )
     assert answer.status_code == 200
-    assert await _status(house, "/api/feed", origin=house.url) == 101
+    assert await _status(harness, "/api/feed", origin=harness.url) == 101
 
 
-async def test_fetch_metadata_cross_site_refused(house: House) -> None:
-    cookie = await _cookie(house)
+async def test_fetch_metadata_cross_site_refused(harness: Harness) -> None:
+    cookie = await _cookie(harness)
     for site in ("cross-site", "same-site", "weird"):
         for method, path in (
             ("GET", "/api/sessions"),
             ("POST", "/api/sessions"),
             ("GET", "/static/x.js"),
         ):
-            answer = await house.client.request(
+            answer = await harness.client.request(
                 method, path, headers={"Sec-Fetch-Site": site, **cookie}
             )
             assert answer.status_code == 403, (site, method, path)
         assert (
-            await _status(house, "/api/feed", headers={"Sec-Fetch-Site": site}) == 403
+            await _status(harness, "/api/feed", headers={"Sec-Fetch-Site": site}) == 403
         )
 
 
 async def test_a_link_from_elsewhere_may_lead_to_the_page_and_to_nothing_else(
-    house: House,
+    harness: Harness,
 ) -> None:
     arriving = {
         "Sec-Fetch-Site": "cross-site",
         "Sec-Fetch-Mode": "navigate",
         "Accept": "text/html",
     }
-    answer = await house.client.get("/", headers=arriving)
+    answer = await harness.client.get("/", headers=arriving)
     assert (answer.status_code, answer.headers["location"]) == (303, "/login")
-    assert (await house.client.get("/login", headers=arriving)).status_code == 200
-    cookie = await _cookie(house)
+    assert (await harness.client.get("/login", headers=arriving)).status_code == 200
+    cookie = await _cookie(harness)
     assert (
-        await house.client.get("/api/sessions", headers=arriving | cookie)
+        await harness.client.get("/api/sessions", headers=arriving | cookie)
     ).status_code == 403
-    assert (await house.client.post("/login", headers=arriving)).status_code == 403
+    assert (await harness.client.post("/login", headers=arriving)).status_code == 403
 
 
-async def test_a_cookie_alone_changes_nothing(house: House) -> None:
+async def test_a_cookie_alone_changes_nothing(harness: Harness) -> None:
     """Forms of other pages come with the cookie in old browsers, and without an Origin in some."""
-    cookie = await _cookie(house)
-    before = len((await house.call("GET", "/api/sessions"))["sessions"])
+    cookie = await _cookie(harness)
+    before = len((await harness.call("GET", "/api/sessions"))["sessions"])
     for kind in (
         "application/x-www-form-urlencoded",
         "multipart/form-data",
@@ -259,19 +258,19 @@ async def test_a_cookie_alone_changes_nothing(house: House) -> None:
         "",
         "x",
     ):
-        answer = await house.client.post(
+        answer = await harness.client.post(
             "/api/sessions", headers={"Content-Type": kind, **cookie}, content=b"{}"
         )
         assert answer.status_code == 403, kind
-    assert len((await house.call("GET", "/api/sessions"))["sessions"]) == before
+    assert len((await harness.call("GET", "/api/sessions"))["sessions"]) == before
 
 
 # --- credentials ----------------------------------------------------------------------------------------------------
 
 
-async def test_the_link_works_once_and_sets_a_strict_cookie(house: House) -> None:
-    path = house.link.removeprefix(house.url)
-    answer = await house.client.get(path)
+async def test_the_link_works_once_and_sets_a_strict_cookie(harness: Harness) -> None:
+    path = harness.link.removeprefix(harness.url)
+    answer = await harness.client.get(path)
     assert answer.status_code == 200
     flags = {
         part.strip().lower().partition("=")[0]: part
@@ -281,75 +280,81 @@ async def test_the_link_works_once_and_sets_a_strict_cookie(house: House) -> Non
     assert flags["samesite"].strip().lower() == "samesite=strict"
     assert "<script" not in answer.text
     assert "hd_" not in answer.text
-    house.client.cookies.clear()
-    assert (await house.client.get(path)).status_code == 401
-    assert "set-cookie" not in (await house.client.get(path)).headers
+    harness.client.cookies.clear()
+    assert (await harness.client.get(path)).status_code == 401
+    assert "set-cookie" not in (await harness.client.get(path)).headers
 
 
-async def test_a_cookie_opens_pages_but_no_websocket(house: House) -> None:
-    cookie = await _cookie(house)
-    assert (await house.client.get("/api/auth", headers=cookie)).json()[
+async def test_a_cookie_opens_pages_but_no_websocket(harness: Harness) -> None:
+    cookie = await _cookie(harness)
+    assert (await harness.client.get("/api/auth", headers=cookie)).json()[
         "by"
     ] == "cookie"
     assert (
-        await _status(house, "/api/feed", token="", headers=cookie, origin=house.url)
+        await _status(
+            harness, "/api/feed", token="", headers=cookie, origin=harness.url
+        )
         == 401
     )
 
 
-async def test_a_ticket_opens_one_websocket(house: House) -> None:
-    cookie = await _cookie(house)
-    answer = await house.client.post(
-        "/api/auth/tickets", headers={"Origin": house.url, **cookie}
+async def test_a_ticket_opens_one_websocket(harness: Harness) -> None:
+    cookie = await _cookie(harness)
+    answer = await harness.client.post(
+        "/api/auth/tickets", headers={"Origin": harness.url, **cookie}
     )
     ticket = answer.json()["ticket"]
     assert answer.json()["expires_in"] == 30
     options: dict[str, Any] = {
         "token": "",
-        "origin": house.url,
+        "origin": harness.url,
         "subprotocols": ["hermes.v1", f"ticket.{ticket}"],
     }
-    async with house.socket("/api/feed", **options) as socket:
+    async with harness.socket("/api/feed", **options) as socket:
         assert socket.subprotocol == "hermes.v1"
-    assert await _status(house, "/api/feed", **options) == 401
+    assert await _status(harness, "/api/feed", **options) == 401
 
 
-async def test_a_ticket_has_only_the_scopes_of_its_owner(house: House) -> None:
-    answer = await house.client.post(
-        "/api/auth/tickets", headers=house.bearer("observe")
+async def test_a_ticket_has_only_the_scopes_of_its_owner(harness: Harness) -> None:
+    answer = await harness.client.post(
+        "/api/auth/tickets", headers=harness.bearer("observe")
     )
     words = ["hermes.v1", f"ticket.{answer.json()['ticket']}"]
-    assert await _status(house, "/api/pty", token="", subprotocols=words) == 403
+    assert await _status(harness, "/api/pty", token="", subprotocols=words) == 403
 
 
-async def test_a_token_in_the_url_is_for_older_publishers_alone(house: House) -> None:
-    token = house.token("admin")
-    assert (await house.client.get(f"/api/auth?token={token}")).status_code == 401
-    assert await _status(house, f"/api/feed?token={token}", token="") == 401
-    assert await _status(house, f"/api/pub?channel=x&token={token}", token="") == 101
+async def test_a_token_in_the_url_is_for_older_publishers_alone(
+    harness: Harness,
+) -> None:
+    token = harness.token("admin")
+    assert (await harness.client.get(f"/api/auth?token={token}")).status_code == 401
+    assert await _status(harness, f"/api/feed?token={token}", token="") == 401
+    assert await _status(harness, f"/api/pub?channel=x&token={token}", token="") == 101
 
 
-async def test_signing_out_makes_the_cookie_void(house: House) -> None:
-    cookie = await _cookie(house)
+async def test_signing_out_makes_the_cookie_void(harness: Harness) -> None:
+    cookie = await _cookie(harness)
     assert (
-        await house.client.post(
-            "/api/auth/logout", headers={"Origin": house.url, **cookie}
+        await harness.client.post(
+            "/api/auth/logout", headers={"Origin": harness.url, **cookie}
         )
     ).status_code == 200
-    assert (await house.client.get("/api/auth", headers=cookie)).status_code == 401
+    assert (await harness.client.get("/api/auth", headers=cookie)).status_code == 401
 
 
-async def test_a_new_key_makes_everything_void_at_once(house: House) -> None:
-    cookie, token = await _cookie(house), house.bearer("observe")
-    assert (await house.client.get("/api/auth", headers=token)).status_code == 200
-    Keyring(house.app.home, house.app.clock.now).renew()
+async def test_a_new_key_makes_everything_void_at_once(harness: Harness) -> None:
+    cookie, token = await _cookie(harness), harness.bearer("observe")
+    assert (await harness.client.get("/api/auth", headers=token)).status_code == 200
+    Keyring(harness.app.home, harness.app.clock.now).renew()
     for headers in (cookie, token):
-        assert (await house.client.get("/api/auth", headers=headers)).status_code == 401
+        assert (
+            await harness.client.get("/api/auth", headers=headers)
+        ).status_code == 401
 
 
-async def test_a_credential_is_of_one_kind_and_ends(house: House) -> None:
-    keys = Keyring(house.app.home, house.app.clock.now)
-    name = house.served.board.doors.cookie
+async def test_a_credential_is_of_one_kind_and_ends(harness: Harness) -> None:
+    keys = Keyring(harness.app.home, harness.app.clock.now)
+    name = harness.served.board.access.cookie_name
     cookie, token = (
         keys.mint("cookie", SCOPES, seconds=60),
         keys.mint("token", SCOPES, seconds=60),
@@ -358,28 +363,32 @@ async def test_a_credential_is_of_one_kind_and_ends(house: House) -> None:
     wider = token.partition(".")[0] + "." + cookie.partition(".")[2]
     for headers in ({"Authorization": f"Bearer {cookie}"}, {"Cookie": f"{name}={token}"},
                     {"Authorization": f"Bearer {old}"}, {"Authorization": f"Bearer {wider}"}):  # fmt: skip
-        assert (await house.client.get("/api/auth", headers=headers)).status_code == 401
+        assert (
+            await harness.client.get("/api/auth", headers=headers)
+        ).status_code == 401
 
 
 @pytest.mark.parametrize("kind", ["token", "ticket", "cookie", "link"])
-async def test_bad_credential_throttled(house: House, kind: str) -> None:
+async def test_bad_credential_throttled(harness: Harness, kind: str) -> None:
     async def wrong(number: int) -> httpx2.Response:
         guess = f"hd_{'A' * 20}{number}.{'B' * 43}"
         match kind:
             case "token":
-                return await house.client.get(
+                return await harness.client.get(
                     "/api/auth", headers={"Authorization": f"Bearer {guess}"}
                 )
             case "cookie":
-                return await house.client.get(
+                return await harness.client.get(
                     "/api/auth",
-                    headers={"Cookie": f"{house.served.board.doors.cookie}={guess}"},
+                    headers={
+                        "Cookie": f"{harness.served.board.access.cookie_name}={guess}"
+                    },
                 )
             case "link":
-                return await house.client.get(f"/login?code={number}")
+                return await harness.client.get(f"/login?code={number}")
             case _:
                 with pytest.raises(InvalidStatus) as refused:
-                    async with house.socket(
+                    async with harness.socket(
                         "/api/feed", token="", subprotocols=[f"ticket.{number}"]
                     ):
                         pass
@@ -391,24 +400,26 @@ async def test_bad_credential_throttled(house: House, kind: str) -> None:
     answers = [await wrong(number) for number in range(6)]
     assert [answer.status_code for answer in answers] == [401] * 4 + [429] * 2
     assert int(answers[-1].headers["retry-after"]) >= 1
-    status = await house.call("GET", "/api/status", scope="observe")
+    status = await harness.call("GET", "/api/status", scope="observe")
     assert status["wrong_credentials"] == 6
 
 
-async def test_the_right_token_is_never_made_to_wait(house: House) -> None:
+async def test_the_right_token_is_never_made_to_wait(harness: Harness) -> None:
     for _ in range(10):
-        await house.client.get("/api/auth", headers={"Authorization": "Bearer hd_x.y"})
+        await harness.client.get(
+            "/api/auth", headers={"Authorization": "Bearer hd_x.y"}
+        )
     assert (
-        await house.client.get("/api/auth", headers=house.bearer("observe"))
+        await harness.client.get("/api/auth", headers=harness.bearer("observe"))
     ).status_code == 200
 
 
 # --- what answers carry ---------------------------------------------------------------------------------------------
 
 
-async def test_security_headers(house: House) -> None:
+async def test_security_headers(harness: Harness) -> None:
     for path in ("/", "/login", "/api/auth", "/nothing"):
-        answer = await house.client.get(path)
+        answer = await harness.client.get(path)
         policy = answer.headers["content-security-policy"]
         assert "script-src 'self'" in policy
         assert "unsafe-eval" not in policy
@@ -422,8 +433,8 @@ async def test_security_headers(house: House) -> None:
         assert "server" not in answer.headers
 
 
-async def test_unauthenticated_answers_hold_no_credential(house: House) -> None:
-    running = (house.app.home.root / "dashboard" / "running.json").read_text()
+async def test_unauthenticated_answers_hold_no_credential(harness: Harness) -> None:
+    running = (harness.app.home.root / "dashboard" / "running.json").read_text()
     token = running.partition('"token":"')[2].partition('"')[0]
     assert token.startswith("hd_")
     for path in (
@@ -434,39 +445,39 @@ async def test_unauthenticated_answers_hold_no_credential(house: House) -> None:
         "/static/app.js",
         "/api/openapi.json",
     ):
-        answer = await house.client.get(path)
+        answer = await harness.client.get(path)
         assert "hd_" not in answer.text + str(answer.headers)
 
 
-async def test_credentials_lie_in_files_for_this_user_alone(house: House) -> None:
-    folder = house.app.home.root / "dashboard"
+async def test_credentials_lie_in_files_for_this_user_alone(harness: Harness) -> None:
+    folder = harness.app.home.root / "dashboard"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for path in folder.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
 async def test_no_credential_is_logged(
-    house: House, caplog: pytest.LogCaptureFixture
+    harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
-    token = house.token("publish")
-    async with house.socket(f"/api/pub?channel=x&token={token}", token="") as socket:
+    token = harness.token("publish")
+    async with harness.socket(f"/api/pub?channel=x&token={token}", token="") as socket:
         await socket.send("not json")
-    await house.client.get(house.link.removeprefix(house.url))
+    await harness.client.get(harness.link.removeprefix(harness.url))
     server_lines = [
         record.getMessage()
         for record in caplog.records
         if not record.name.startswith(("websockets.client", "httpx", "httpcore"))
     ]
     assert token not in "\n".join(server_lines)
-    assert urlsplit(house.link).query.partition("=")[2] not in "\n".join(server_lines)
+    assert urlsplit(harness.link).query.partition("=")[2] not in "\n".join(server_lines)
 
 
 async def test_the_file_of_a_running_dashboard_is_gone_afterwards(
     tmp_path: Path,
 ) -> None:
-    async with opened(tmp_path) as house:
-        path = house.app.home.root / "dashboard" / "running.json"
+    async with opened(tmp_path) as harness:
+        path = harness.app.home.root / "dashboard" / "running.json"
         assert path.exists()
     assert not path.exists()
 
@@ -478,34 +489,34 @@ async def test_a_password_opens_the_door_and_guessing_it_takes_long(
     tmp_path: Path,
 ) -> None:
     secrets = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
-    async with opened(tmp_path, secrets=secrets) as house:
-        assert "password" in (await house.client.get("/login")).text
-        right, form = {"password": "correct horse"}, {"Origin": house.url}
-        answer = await house.client.post("/login", data=right, headers=form)
+    async with opened(tmp_path, secrets=secrets) as harness:
+        assert "password" in (await harness.client.get("/login")).text
+        right, form = {"password": "correct horse"}, {"Origin": harness.url}
+        answer = await harness.client.post("/login", data=right, headers=form)
         assert answer.status_code == 200
         assert "samesite=strict" in answer.headers["set-cookie"].lower()
-        house.client.cookies.clear()
+        harness.client.cookies.clear()
         assert (
-            await house.client.post(
+            await harness.client.post(
                 "/login", data=right, headers={"Origin": "http://evil.example"}
             )
         ).status_code == 403
         wrong = [
-            await house.client.post(
+            await harness.client.post(
                 "/login", data={"password": str(number)}, headers=form
             )
             for number in range(6)
         ]
         assert [one.status_code for one in wrong] == [401] * 4 + [429] * 2
         assert (
-            await house.client.post("/login", data=right, headers=form)
+            await harness.client.post("/login", data=right, headers=form)
         ).status_code == 429
 
 
-async def test_without_a_password_none_is_right(house: House) -> None:
+async def test_without_a_password_none_is_right(harness: Harness) -> None:
     for given in ("", "x"):
-        answer = await house.client.post(
-            "/login", data={"password": given}, headers={"Origin": house.url}
+        answer = await harness.client.post(
+            "/login", data={"password": given}, headers={"Origin": harness.url}
         )
         assert answer.status_code == 401
 
@@ -523,16 +534,16 @@ async def test_without_a_password_none_is_right(house: House) -> None:
         "Content-Length: 2\n\tTransfer-Encoding: chunked",
     ],
 )
-async def test_a_request_with_two_ends_is_refused(house: House, lines: str) -> None:
-    head = (
-        f"POST /login HTTP/1.1\nHost: {house.host}\nConnection: close\n{lines}\n\n0\n\n"
-    )
-    assert (await house.raw(head)).startswith(b"HTTP/1.1 400")
+async def test_a_request_with_two_ends_is_refused(harness: Harness, lines: str) -> None:
+    head = f"POST /login HTTP/1.1\nHost: {harness.host}\nConnection: close\n{lines}\n\n0\n\n"
+    assert (await harness.raw(head)).startswith(b"HTTP/1.1 400")
 
 
-async def test_looking_whether_a_link_is_there_does_not_use_it_up(house: House) -> None:
-    path = house.link.removeprefix(house.url)
-    looked = await house.client.head(path)
+async def test_looking_whether_a_link_is_there_does_not_use_it_up(
+    harness: Harness,
+) -> None:
+    path = harness.link.removeprefix(harness.url)
+    looked = await harness.client.head(path)
     assert (looked.status_code, "set-cookie" in looked.headers) == (200, False)
     for line in (
         "Sec-Purpose: prefetch;prerender",
@@ -541,15 +552,15 @@ async def test_looking_whether_a_link_is_there_does_not_use_it_up(house: House) 
         "X-Moz: prefetch",
     ):
         name, _, purpose = line.partition(": ")
-        ahead = await house.client.get(path, headers={name: purpose})
+        ahead = await harness.client.get(path, headers={name: purpose})
         assert (ahead.status_code, "set-cookie" in ahead.headers) == (503, False), line
-    assert await _cookie(house)
+    assert await _cookie(harness)
 
 
 async def test_a_second_cookie_of_our_name_does_not_lock_anybody_out(
-    house: House,
+    harness: Harness,
 ) -> None:
-    good = (await _cookie(house))["Cookie"]
+    good = (await _cookie(harness))["Cookie"]
     bad = f"{good.partition('=')[0]}=hd_old.mark"
     for cookies in (
         f"{bad}; {good}",
@@ -557,15 +568,15 @@ async def test_a_second_cookie_of_our_name_does_not_lock_anybody_out(
         f"{bad}; other=1; {bad}; {good}",
     ):
         assert (
-            await house.client.get("/api/auth", headers={"Cookie": cookies})
+            await harness.client.get("/api/auth", headers={"Cookie": cookies})
         ).status_code == 200
     assert (
-        await house.client.get("/api/auth", headers={"Cookie": f"{bad}; {bad}"})
+        await harness.client.get("/api/auth", headers={"Cookie": f"{bad}; {bad}"})
     ).status_code == 401
 
 
-async def test_no_route_fails_on_what_nobody_can_read(house: House) -> None:
-    described = await house.call("GET", "/api/openapi.json")
+async def test_no_route_fails_on_what_nobody_can_read(harness: Harness) -> None:
+    described = await harness.call("GET", "/api/openapi.json")
     huge = "9" * 25
     bodies = (
         b'{"text": "\xff\xfe"}',
@@ -585,8 +596,8 @@ async def test_no_route_fails_on_what_nobody_can_read(house: House) -> None:
             query = "&".join(f"{name}={huge}" for name in names)
             sent = bodies if "requestBody" in one else (b"",) if method == "get" else ()
             for body in sent:
-                given = {"content": body, "headers": house.bearer("admin")}
-                async with house.client.stream(
+                given = {"content": body, "headers": harness.bearer("admin")}
+                async with harness.client.stream(
                     method.upper(), f"{where}?{query}", **given
                 ) as answer:  # some never end
                     assert answer.status_code != 500, (method, where, body[:20])

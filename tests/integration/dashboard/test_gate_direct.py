@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from hermes.settings import Home
-from hermes.surfaces.dashboard.gate.access import AccessRule, AccessTable
-from hermes.surfaces.dashboard.gate.gate import AccessGate, Doors
-from hermes.surfaces.dashboard.gate.keys import Keyring
+from hermes.surfaces.dashboard.access_control import DashboardAccess, DashboardErrors
+from hermes.surfaces.dashboard.credentials import Keyring
+from hermes.surfaces.web.application import WebApplication
 from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.routes import Route, RouteTable
 
 
 def _time() -> float:
@@ -36,7 +37,7 @@ async def _ask(
 ) -> tuple[int, Behind]:
     """The status the gate answers with, 0 when it lets the request through, and what came through."""
     keys, behind = Keyring(home, _time), Behind()
-    doors = Doors.open(
+    access = DashboardAccess(
         Addresses("http", "127.0.0.1", 80),
         keys,
         _time,
@@ -45,8 +46,8 @@ async def _ask(
         password="",
     )
     protocol: Any = kind
-    table = AccessTable(
-        [AccessRule(protocol, frozenset(), re.compile(path), "publish")]
+    routes = RouteTable(
+        [Route(protocol, frozenset(), re.compile(path), "publish", behind)]
     )
     status = 0
 
@@ -65,7 +66,8 @@ async def _ask(
         "headers": raw,
         "query_string": query.encode(),
     }
-    await AccessGate(behind, doors, table)(scope, receive, send)
+    application = WebApplication(routes, access, DashboardErrors())
+    await application(scope, receive, send)
     return status, behind
 
 

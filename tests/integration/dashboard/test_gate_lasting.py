@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.integration.dashboard.house import PATIENCE, House, opened
+from tests.integration.dashboard.harness import PATIENCE, Harness, opened
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hermes.settings import Home, Secrets
-from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.open_connections import SIGNED_OUT
+from hermes.surfaces.dashboard.credentials import Keyring
+from hermes.surfaces.dashboard.open_connections import SIGNED_OUT
 from hermes.surfaces.dashboard.running_file import RunningDashboard
 
 _PASSWORD = Secrets({"HERMES_DASHBOARD_PASSWORD": "correct horse"}, {})
 
 
-async def _cookie(house: House) -> str:
-    answer = await house.client.get(house.link.removeprefix(house.url))
-    house.client.cookies.clear()
+async def _cookie(harness: Harness) -> str:
+    answer = await harness.client.get(harness.link.removeprefix(harness.url))
+    harness.client.cookies.clear()
     return answer.headers["set-cookie"].partition(";")[0]
 
 
@@ -36,7 +36,7 @@ async def _closed(one: Any) -> int | None:
             return closed.rcvd.code if closed.rcvd else None
 
 
-async def test_a_new_key_ends_what_is_open(house: House) -> None:
+async def test_a_new_key_ends_what_is_open(harness: Harness) -> None:
     paths = (
         "/api/feed",
         "/api/pty?command=shell",
@@ -45,28 +45,28 @@ async def test_a_new_key_ends_what_is_open(house: House) -> None:
     )
     async with AsyncExitStack() as stack:
         sockets = [
-            await stack.enter_async_context(house.socket(path)) for path in paths
+            await stack.enter_async_context(harness.socket(path)) for path in paths
         ]
-        Keyring(house.app.home, house.app.clock.now).renew()
+        Keyring(harness.app.home, harness.app.clock.now).renew()
         assert [await _closed(one) for one in sockets] == [SIGNED_OUT] * len(paths)
 
 
 async def test_signing_out_ends_the_sockets_of_that_browser_and_no_other(
-    house: House,
+    harness: Harness,
 ) -> None:
-    own = {"Cookie": await _cookie(house), "Origin": house.url}
-    ticket = (await house.client.post("/api/auth/tickets", headers=own)).json()[
+    own = {"Cookie": await _cookie(harness), "Origin": harness.url}
+    ticket = (await harness.client.post("/api/auth/tickets", headers=own)).json()[
         "ticket"
     ]
     words = ["hermes.v1", f"ticket.{ticket}"]
     async with (
-        house.socket(
-            "/api/feed", token="", origin=house.url, subprotocols=words
+        harness.socket(
+            "/api/feed", token="", origin=harness.url, subprotocols=words
         ) as mine,
-        house.socket("/api/feed") as other,
+        harness.socket("/api/feed") as other,
     ):
         assert (
-            await house.client.post("/api/auth/logout", headers=own)
+            await harness.client.post("/api/auth/logout", headers=own)
         ).status_code == 200
         assert await _closed(mine) == SIGNED_OUT
         await (await other.ping())
@@ -74,45 +74,45 @@ async def test_signing_out_ends_the_sockets_of_that_browser_and_no_other(
 
 @pytest.mark.parametrize("signed_out", ["this browser", "everybody"])
 async def test_a_ticket_or_a_link_is_void_once_its_owner_is_signed_out(
-    house: House, signed_out: str
+    harness: Harness, signed_out: str
 ) -> None:
-    link = (await house.call("POST", "/api/auth/links"))["url"]
-    own = {"Cookie": await _cookie(house), "Origin": house.url}
-    ticket = (await house.client.post("/api/auth/tickets", headers=own)).json()[
+    link = (await harness.call("POST", "/api/auth/links"))["url"]
+    own = {"Cookie": await _cookie(harness), "Origin": harness.url}
+    ticket = (await harness.client.post("/api/auth/tickets", headers=own)).json()[
         "ticket"
     ]
     if signed_out == "everybody":
-        Keyring(house.app.home, house.app.clock.now).renew()
-        assert (await house.client.get(link)).status_code == 401
+        Keyring(harness.app.home, harness.app.clock.now).renew()
+        assert (await harness.client.get(link)).status_code == 401
     else:
         assert (
-            await house.client.post("/api/auth/logout", headers=own)
+            await harness.client.post("/api/auth/logout", headers=own)
         ).status_code == 200
     with pytest.raises(InvalidStatus) as refused:
-        await house.socket(
+        await harness.socket(
             "/api/feed",
             token="",
-            origin=house.url,
+            origin=harness.url,
             subprotocols=["hermes.v1", f"ticket.{ticket}"],
         )
     assert refused.value.response.status_code == 401
 
 
-async def test_a_stream_ends_with_its_token(house: House) -> None:
-    async with house.client.stream(
-        "GET", "/api/stream", headers=house.bearer("observe")
+async def test_a_stream_ends_with_its_token(harness: Harness) -> None:
+    async with harness.client.stream(
+        "GET", "/api/stream", headers=harness.bearer("observe")
     ) as answer:
         pieces = answer.aiter_bytes()
         assert b"feed.hello" in await anext(pieces)
-        Keyring(house.app.home, house.app.clock.now).renew()
+        Keyring(harness.app.home, harness.app.clock.now).renew()
         async with asyncio.timeout(PATIENCE):
             assert [piece async for piece in pieces if b"still here" not in piece] == []
 
 
 async def test_cookies_of_other_programs_on_this_machine_change_nothing(
-    house: House,
+    harness: Harness,
 ) -> None:
-    own = await _cookie(house)
+    own = await _cookie(harness)
     others = (
         'theme={"dark": 1}',
         "a b=1",
@@ -127,18 +127,18 @@ async def test_cookies_of_other_programs_on_this_machine_change_nothing(
     for value in [
         value for other in others for value in (f"{other}; {own}", f"{own}; {other}")
     ]:
-        head = f"GET /api/auth HTTP/1.1\nHost: {house.host}\nCookie: {value}\nConnection: close\n\n"
-        assert (await house.raw(head)).startswith(b"HTTP/1.1 200"), value
+        head = f"GET /api/auth HTTP/1.1\nHost: {harness.host}\nCookie: {value}\nConnection: close\n\n"
+        assert (await harness.raw(head)).startswith(b"HTTP/1.1 200"), value
 
 
 async def test_a_browser_with_an_old_cookie_is_always_shown_the_way_in(
-    house: House,
+    harness: Harness,
 ) -> None:
     stale = {
-        "Cookie": f"{house.served.board.doors.cookie}=hd_x.y",
+        "Cookie": f"{harness.served.board.access.cookie_name}=hd_x.y",
         "Accept": "text/html",
     }
-    answers = [await house.client.get("/", headers=stale) for _ in range(8)]
+    answers = [await harness.client.get("/", headers=stale) for _ in range(8)]
     assert {(one.status_code, one.headers["location"]) for one in answers} == {
         (303, "/login")
     }
@@ -147,16 +147,16 @@ async def test_a_browser_with_an_old_cookie_is_always_shown_the_way_in(
 async def test_passwords_guessed_all_at_once_are_not_all_looked_at(
     tmp_path: Path,
 ) -> None:
-    async with opened(tmp_path, secrets=_PASSWORD) as house:
-        host, _, port = house.host.partition(":")
+    async with opened(tmp_path, secrets=_PASSWORD) as harness:
+        host, _, port = harness.host.partition(":")
         lines = [await asyncio.open_connection(host, int(port)) for _ in range(12)]
         body = b"password=wrong"
-        head = f"POST /login HTTP/1.1\r\nHost: {house.host}\r\nOrigin: {house.url}\r\nConnection: close\r\n"
+        head = f"POST /login HTTP/1.1\r\nHost: {harness.host}\r\nOrigin: {harness.url}\r\nConnection: close\r\n"
         for _, writer in lines:
             writer.write(
                 f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:-1]
             )
-        await house.call(
+        await harness.call(
             "GET", "/api/auth", scope="observe"
         )  # by now all of them have begun
         for _, writer in lines:
@@ -169,37 +169,37 @@ async def test_passwords_guessed_all_at_once_are_not_all_looked_at(
             writer.close()
 
 
-async def test_a_connection_without_a_request_does_not_last(house: House) -> None:
-    house.served.board.feed.request_timeout_s = 0.1
-    host, _, port = house.host.partition(":")
+async def test_a_connection_without_a_request_does_not_last(harness: Harness) -> None:
+    harness.served.board.feed.request_timeout_s = 0.1
+    host, _, port = harness.host.partition(":")
     for sent in ("", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "):
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(sent.encode())
         async with asyncio.timeout(PATIENCE):
             assert await reader.read() == b""
         writer.close()
-    async with house.client.stream(
-        "GET", "/api/stream", headers=house.bearer("observe")
+    async with harness.client.stream(
+        "GET", "/api/stream", headers=harness.bearer("observe")
     ) as answer:
         pieces = answer.aiter_bytes()
         await anext(pieces)
-        house.app.bus.publish("still.there", {})
+        harness.app.bus.publish("still.there", {})
         assert b"still.there" in await anext(
             pieces
         )  # an answer may take as long as it likes
 
 
 async def test_a_connection_stays_open_between_requests_and_as_a_websocket(
-    house: House,
+    harness: Harness,
 ) -> None:
     """Longer than clients keep one, so that it is not closed just as they use it; the time of a head or a body, six
     seconds here, is over when they have come."""
-    house.served.board.feed.request_timeout_s = 2.0
-    host, _, port = house.host.partition(":")
-    head = f"Host: {house.host}\r\nAuthorization: {house.bearer('observe')['Authorization']}\r\n\r\n"
+    harness.served.board.feed.request_timeout_s = 2.0
+    host, _, port = harness.host.partition(":")
+    head = f"Host: {harness.host}\r\nAuthorization: {harness.bearer('observe')['Authorization']}\r\n\r\n"
     async with (
         asyncio.timeout(PATIENCE),
-        house.socket("/api/feed", scope="observe") as socket,
+        harness.socket("/api/feed", scope="observe") as socket,
     ):
         reader, writer = await asyncio.open_connection(host, int(port))
         for pause in (6.5, 0.0):
@@ -217,7 +217,7 @@ async def test_a_connection_stays_open_between_requests_and_as_a_websocket(
         writer.close()
 
 
-async def test_names_that_no_file_can_have_are_not_found(house: House) -> None:
+async def test_names_that_no_file_can_have_are_not_found(harness: Harness) -> None:
     for name in (
         "%00",
         "a%00.js",
@@ -226,14 +226,14 @@ async def test_names_that_no_file_can_have_are_not_found(house: House) -> None:
         "..%5cserver.py",
     ):
         for path in (f"/static/{name}", f"/plugins/orb/{name}"):
-            assert (await house.ask("GET", path)).status_code == 404, name
+            assert (await harness.ask("GET", path)).status_code == 404, name
 
 
-async def test_an_answer_for_good_is_a_matter_for_an_admin(house: House) -> None:
-    session = (await house.call("POST", "/api/sessions", {}))["id"]
+async def test_an_answer_for_good_is_a_matter_for_an_admin(harness: Harness) -> None:
+    session = (await harness.call("POST", "/api/sessions", {}))["id"]
     path = f"/api/sessions/{session}/approvals/c1"
     assert (
-        await house.ask("POST", path, {"answer": "always"}, scope="approve")
+        await harness.ask("POST", path, {"answer": "always"}, scope="approve")
     ).status_code == 403
     for scope, answer in (
         ("approve", "once"),
@@ -241,7 +241,7 @@ async def test_an_answer_for_good_is_a_matter_for_an_admin(house: House) -> None
         ("approve", "deny"),
         ("admin", "always"),
     ):
-        assert await house.call("POST", path, {"answer": answer}, scope=scope) == {
+        assert await harness.call("POST", path, {"answer": answer}, scope=scope) == {
             "counted": False
         }
 
@@ -262,19 +262,21 @@ async def test_a_plugin_s_page_is_served_only_as_it_was_agreed_to(
         msgspec.json.encode({"name": "page", "entry": "page.js"})
     )
     (folder / "page.js").write_text("export default () => {}")
-    async with opened(tmp_path) as house:
+    async with opened(tmp_path) as harness:
         (row,) = [
             one
-            for one in (await house.call("GET", "/api/plugins"))["plugins"]
+            for one in (await harness.call("GET", "/api/plugins"))["plugins"]
             if one["name"] == "page"
         ]
-        await house.call(
+        await harness.call(
             "PUT", "/api/plugins/page", {"enabled": True, "hash": row["hash"]}
         )
         assert (
-            await house.ask("GET", "/plugins/page/page.js")
+            await harness.ask("GET", "/plugins/page/page.js")
         ).text == "export default () => {}"
         (folder / "page.js").write_text("export default () => steal()")
         (folder / "more.js").write_text("steal()")
         for name in ("page.js", "more.js"):
-            assert (await house.ask("GET", f"/plugins/page/{name}")).status_code == 404
+            assert (
+                await harness.ask("GET", f"/plugins/page/{name}")
+            ).status_code == 404

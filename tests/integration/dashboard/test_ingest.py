@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.integration.dashboard.house import PATIENCE, House, frames, is_type
+from tests.integration.dashboard.harness import PATIENCE, Harness, frames, is_type
 from websockets.exceptions import ConnectionClosed
 
 from hermes.app import build
@@ -19,18 +19,18 @@ from hermes.surfaces.dashboard.running_file import running_dashboard
 
 @contextmanager
 def _hearing(
-    house: House, pattern: str
+    harness: Harness, pattern: str
 ) -> Iterator["asyncio.Queue[Mapping[str, Any]]"]:
     heard: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
 
     def hear(event: Mapping[str, Any]) -> None:
         heard.put_nowait(event)
 
-    handle = house.app.bus.subscribe(pattern, hear)
+    handle = harness.app.bus.subscribe(pattern, hear)
     try:
         yield heard
     finally:
-        house.app.bus.unsubscribe(handle)
+        harness.app.bus.unsubscribe(handle)
 
 
 def _relay(topic: str, **envelope: Any) -> dict[str, Any]:
@@ -49,9 +49,9 @@ async def _next(heard: "asyncio.Queue[Mapping[str, Any]]") -> Mapping[str, Any]:
     return await asyncio.wait_for(heard.get(), PATIENCE)
 
 
-async def test_a_relayed_event_keeps_what_it_says_of_itself(house: House) -> None:
-    with _hearing(house, "gateway.**") as heard:
-        async with house.socket("/api/pub?channel=gateway", scope="publish") as pub:
+async def test_a_relayed_event_keeps_what_it_says_of_itself(harness: Harness) -> None:
+    with _hearing(harness, "gateway.**") as heard:
+        async with harness.socket("/api/pub?channel=gateway", scope="publish") as pub:
             envelope = {
                 "type": "gateway.startup",
                 "ts": 12.5,
@@ -65,9 +65,9 @@ async def test_a_relayed_event_keeps_what_it_says_of_itself(house: House) -> Non
             assert dict(await _next(heard)) == envelope
 
 
-async def test_a_terminal_s_event_is_published_as_tui(house: House) -> None:
-    with _hearing(house, "tui.**") as heard:
-        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+async def test_a_terminal_s_event_is_published_as_tui(harness: Harness) -> None:
+    with _hearing(harness, "tui.**") as heard:
+        async with harness.socket("/api/pub?channel=x", scope="publish") as pub:
             frame = _sidecar(
                 "tool.start",
                 {"name": "ls", "ts": 1.0, "src": "me", "type": "x"},
@@ -93,7 +93,7 @@ async def test_a_terminal_s_event_is_published_as_tui(house: House) -> None:
             assert (await _next(heard))["type"] == "tui.error"
 
 
-async def test_batches_and_rubbish(house: House) -> None:
+async def test_batches_and_rubbish(harness: Harness) -> None:
     rubbish = [
         "", "not json", "[", "null", "7", "{}", "[null, 3]", '{"_bus_relay": true}',
         '{"_bus_relay": true, "topic": ""}',
@@ -101,9 +101,9 @@ async def test_batches_and_rubbish(house: House) -> None:
         msgspec.json.encode(_sidecar(None)).decode(), '{"jsonrpc": "2.0", "method": "other"}', "[" * 5000, '"\\ud800"',
         msgspec.json.encode({"_bus_relay": True, "topic": 5, "envelope": {}}).decode(),
     ]  # fmt: skip
-    ingest = house.served.board.ingest
-    with _hearing(house, "batch.*") as heard:
-        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+    ingest = harness.served.board.ingest
+    with _hearing(harness, "batch.*") as heard:
+        async with harness.socket("/api/pub?channel=x", scope="publish") as pub:
             for text in rubbish:
                 await pub.send(text)
             await pub.send(b"\xff\xfe")
@@ -122,18 +122,18 @@ async def test_batches_and_rubbish(house: House) -> None:
             assert (await _next(heard))["number"] == 3
     assert ingest.published == 3
     assert ingest.refused >= len(rubbish) + 3  # "[null, 3]" counts twice
-    counts = (await house.call("GET", "/api/status"))["ingest"]
+    counts = (await harness.call("GET", "/api/status"))["ingest"]
     assert (counts["published"], counts["refused"]) == (3, ingest.refused)
 
 
 async def test_every_frame_is_passed_on_as_it_came_to_its_channel_alone(
-    house: House,
+    harness: Harness,
 ) -> None:
     async with (
-        house.socket("/api/events?channel=a", scope="observe") as watcher,
-        house.socket("/api/events?channel=b", scope="observe") as other,
-        house.socket("/api/pub?channel=a", scope="publish") as pub,
-        house.socket("/api/pub?channel=b", scope="publish") as second,
+        harness.socket("/api/events?channel=a", scope="observe") as watcher,
+        harness.socket("/api/events?channel=b", scope="observe") as other,
+        harness.socket("/api/pub?channel=a", scope="publish") as pub,
+        harness.socket("/api/pub?channel=b", scope="publish") as second,
     ):
         sent = [
             '{ "_bus_relay":true,  "topic":"t.x","envelope":{"ü":1} }',
@@ -148,22 +148,22 @@ async def test_every_frame_is_passed_on_as_it_came_to_its_channel_alone(
         await watcher.send('{"_bus_relay": true, "topic": "t.forged", "envelope": {}}')
         await pub.send("last")
         assert await asyncio.wait_for(watcher.recv(), PATIENCE) == "last"
-    assert house.served.board.ingest.published == 1
+    assert harness.served.board.ingest.published == 1
 
 
-async def test_a_token_for_one_channel_publishes_on_no_other(house: House) -> None:
-    token = house.token("publish", channel="mine")
-    async with house.socket("/api/pub?channel=mine", token=token) as pub:
+async def test_a_token_for_one_channel_publishes_on_no_other(harness: Harness) -> None:
+    token = harness.token("publish", channel="mine")
+    async with harness.socket("/api/pub?channel=mine", token=token) as pub:
         await pub.send("{}")
-    async with house.socket("/api/pub?channel=other", token=token) as pub:
+    async with harness.socket("/api/pub?channel=other", token=token) as pub:
         with pytest.raises(ConnectionClosed) as closed:
             await pub.recv()
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 4003
 
 
-async def test_a_message_that_is_too_large_is_refused(house: House) -> None:
-    async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+async def test_a_message_that_is_too_large_is_refused(harness: Harness) -> None:
+    async with harness.socket("/api/pub?channel=x", scope="publish") as pub:
         await pub.send("x" * (1024 * 1024 + 1))
         with pytest.raises(ConnectionClosed) as closed:
             await pub.recv()
@@ -172,7 +172,7 @@ async def test_a_message_that_is_too_large_is_refused(house: House) -> None:
 
 
 async def test_numbered_frames_are_acknowledged_and_published_once(
-    house: House,
+    harness: Harness,
 ) -> None:
     def numbered(seq: int) -> dict[str, Any]:
         return {
@@ -182,12 +182,12 @@ async def test_numbered_frames_are_acknowledged_and_published_once(
             "seq": seq,
         }
 
-    with _hearing(house, "numbered.*") as heard:
-        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+    with _hearing(harness, "numbered.*") as heard:
+        async with harness.socket("/api/pub?channel=x", scope="publish") as pub:
             await pub.send(msgspec.json.encode([numbered(1), numbered(2)]).decode())
             ack = msgspec.json.decode(await asyncio.wait_for(pub.recv(), PATIENCE))
             assert ack == {"type": "pub.ack", "publisher": "gw", "epoch": 3, "seq": 2}
-        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+        async with harness.socket("/api/pub?channel=x", scope="publish") as pub:
             await pub.send(msgspec.json.encode([numbered(2), numbered(3)]).decode())
             assert (
                 msgspec.json.decode(await asyncio.wait_for(pub.recv(), PATIENCE))["seq"]
@@ -196,12 +196,14 @@ async def test_numbered_frames_are_acknowledged_and_published_once(
         assert [heard.get_nowait()["number"] for _ in range(heard.qsize())] == [1, 2, 3]
 
 
-async def test_a_relayed_event_is_not_taken_for_a_row_of_the_log(house: House) -> None:
+async def test_a_relayed_event_is_not_taken_for_a_row_of_the_log(
+    harness: Harness,
+) -> None:
     """Whoever may publish could otherwise make the page show a question that nobody asked."""
-    session = house.app.begin(SessionCreated(surface="test")).session
+    session = harness.app.begin(SessionCreated(surface="test")).session
     async with (
-        house.socket(f"/api/sessions/{session}/feed") as feed,
-        house.socket("/api/pub?channel=x", scope="publish") as pub,
+        harness.socket(f"/api/sessions/{session}/feed") as feed,
+        harness.socket("/api/pub?channel=x", scope="publish") as pub,
     ):
         epoch = (await frames(feed, is_type("feed.partial")))[0]["epoch"]
         place = {"session_id": session, "epoch": epoch, "seq": 2}
@@ -213,21 +215,23 @@ async def test_a_relayed_event_is_not_taken_for_a_row_of_the_log(house: House) -
             **place,
         )
         await pub.send(msgspec.json.encode(forged).decode())
-        await asyncio.to_thread(house.app.record, session, SessionTitled(title="real"))
+        await asyncio.to_thread(
+            harness.app.record, session, SessionTitled(title="real")
+        )
         events = await frames(feed, is_type("session.titled"))
         assert [event["type"] for event in events] == ["session.titled"]
         assert events[0]["seq"] == 2
 
 
 async def test_a_publish_only_token_changes_nothing_about_a_session_of_this_home(
-    house: House,
+    harness: Harness,
 ) -> None:
     """Not what a card says, not whether it is answered, not whether the turn or the session goes on."""
-    session = house.app.begin(SessionCreated(surface="test")).session
+    session = harness.app.begin(SessionCreated(surface="test")).session
     request = ApprovalRequested(
         call_id="c", name="terminal", arguments="{}", summary="rm -rf work"
     )
-    (row,) = house.app.record(session, request)
+    (row,) = harness.app.record(session, request)
     mine, seq = {"session_id": session}, {"epoch": row.epoch, "seq": row.seq}
     asked = {"call_id": "c", "name": "terminal", "summary": "ls"}
     forged = [
@@ -267,10 +271,10 @@ async def test_a_publish_only_token_changes_nothing_about_a_session_of_this_home
         _relay("gap", dropped="many", pattern="**", policy="drop_oldest"),
         _relay("any.thing", type="gap", dropped=9, pattern="**", policy="drop_oldest"),
     ]
-    with _hearing(house, "**") as heard:
+    with _hearing(harness, "**") as heard:
         async with (
-            house.socket(f"/api/sessions/{session}/feed") as feed,
-            house.socket("/api/pub?channel=x", scope="publish") as pub,
+            harness.socket(f"/api/sessions/{session}/feed") as feed,
+            harness.socket("/api/pub?channel=x", scope="publish") as pub,
         ):
             await frames(feed, is_type("feed.partial"))
             for frame in forged:
@@ -284,13 +288,13 @@ async def test_a_publish_only_token_changes_nothing_about_a_session_of_this_home
             )
             while (await _next(heard))["type"] != "agent.message.delta":
                 pass
-            house.app.record(session, SessionTitled(title="real"))
+            harness.app.record(session, SessionTitled(title="real"))
             events = await frames(feed, is_type("session.titled"))
         assert [event["type"] for event in events] == ["session.titled"]
         assert [heard.get_nowait()["type"] for _ in range(heard.qsize())] == [
             "session.titled"
         ]
-    ingest = house.served.board.ingest
+    ingest = harness.served.board.ingest
     assert (ingest.refused, ingest.known) == (
         len(forged) - 1,
         1,
@@ -298,40 +302,40 @@ async def test_a_publish_only_token_changes_nothing_about_a_session_of_this_home
 
 
 async def test_only_a_process_of_this_home_shows_what_is_being_said(
-    house: House,
+    harness: Harness,
 ) -> None:
     """Whoever may only publish is heard on the bus, but puts no words into the mouth of a session."""
-    session = house.app.begin(SessionCreated(surface="test")).session
-    ours = running_dashboard(house.app.home)
+    session = harness.app.begin(SessionCreated(surface="test")).session
+    ours = running_dashboard(harness.app.home)
     assert ours is not None
-    texts = [("forged", house.token("publish")), ("real", ours.token)]
-    with _hearing(house, "agent.message.delta") as heard:
-        async with house.socket(f"/api/sessions/{session}/feed") as feed:
+    texts = [("forged", harness.token("publish")), ("real", ours.token)]
+    with _hearing(harness, "agent.message.delta") as heard:
+        async with harness.socket(f"/api/sessions/{session}/feed") as feed:
             await frames(feed, is_type("feed.partial"))
             for text, token in texts:
                 delta = _relay("agent.message.delta", text=text, session_id=session)
-                async with house.socket("/api/pub?channel=x", token=token) as pub:
+                async with harness.socket("/api/pub?channel=x", token=token) as pub:
                     await pub.send(msgspec.json.encode(delta).decode())
                     assert (await _next(heard))["text"] == text
             events = await frames(feed, is_type("agent.message.delta"))
         assert [event["text"] for event in events] == ["real"]
-        async with house.socket(f"/api/sessions/{session}/feed") as late:
+        async with harness.socket(f"/api/sessions/{session}/feed") as late:
             events = await frames(late, is_type("feed.partial"))
         assert events[-1]["text"] == "real"
 
 
-async def test_a_relayed_row_is_published_as_the_log_has_it(house: House) -> None:
-    session = house.app.begin(SessionCreated(surface="test")).session
+async def test_a_relayed_row_is_published_as_the_log_has_it(harness: Harness) -> None:
+    session = harness.app.begin(SessionCreated(surface="test")).session
     with (
-        build(Settings(), house.app.home, bus=Bus()) as elsewhere,
-        _hearing(house, "agent.approval.*") as heard,
+        build(Settings(), harness.app.home, bus=Bus()) as elsewhere,
+        _hearing(harness, "agent.approval.*") as heard,
     ):
         asked = ApprovalRequested(
             call_id="c", name="terminal", arguments="{}", summary="rm -rf work"
         )
         (row,) = await asyncio.to_thread(elsewhere.record, session, asked)
         place = {"session_id": session, "epoch": row.epoch, "seq": row.seq}
-        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+        async with harness.socket("/api/pub?channel=x", scope="publish") as pub:
             lie = _relay(
                 "agent.approval.requested",
                 call_id="c",
@@ -348,15 +352,20 @@ async def test_a_relayed_row_is_published_as_the_log_has_it(house: House) -> Non
         row.seq,
         "workspace",
     )
-    assert (house.served.board.ingest.published, house.served.board.ingest.known) == (
+    assert (
+        harness.served.board.ingest.published,
+        harness.served.board.ingest.known,
+    ) == (
         2,
         1,
     )
 
 
-async def test_events_of_another_home_are_published_as_they_came(house: House) -> None:
-    with _hearing(house, "agent.**") as heard:
-        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+async def test_events_of_another_home_are_published_as_they_came(
+    harness: Harness,
+) -> None:
+    with _hearing(harness, "agent.**") as heard:
+        async with harness.socket("/api/pub?channel=x", scope="publish") as pub:
             place = {"session_id": "theirs", "epoch": 5, "seq": 7}
             started = _relay("agent.tool.started", name="ls", **place)
             await pub.send(
@@ -368,11 +377,11 @@ async def test_events_of_another_home_are_published_as_they_came(house: House) -
 
 
 async def test_a_binary_frame_is_passed_on_as_such_and_closes_nobody(
-    house: House,
+    harness: Harness,
 ) -> None:
     async with (
-        house.socket("/api/events?channel=a", scope="observe") as watcher,
-        house.socket("/api/pub?channel=a", scope="publish") as pub,
+        harness.socket("/api/events?channel=a", scope="observe") as watcher,
+        harness.socket("/api/pub?channel=a", scope="publish") as pub,
     ):
         sent = [
             b"\xff\xfe",
@@ -384,7 +393,7 @@ async def test_a_binary_frame_is_passed_on_as_such_and_closes_nobody(
         for frame in sent:
             await pub.send(frame)
         assert [await asyncio.wait_for(watcher.recv(), PATIENCE) for _ in sent] == sent
-    assert house.served.board.ingest.published == 1
+    assert harness.served.board.ingest.published == 1
 
 
 @pytest.mark.parametrize(
@@ -396,10 +405,10 @@ async def test_a_binary_frame_is_passed_on_as_such_and_closes_nobody(
     ],
 )
 async def test_a_terminal_s_event_is_published_without_what_it_can_t_have(
-    house: House, params: dict[str, Any]
+    harness: Harness, params: dict[str, Any]
 ) -> None:
-    with _hearing(house, "tui.**") as heard:
-        async with house.socket("/api/pub?channel=x", scope="publish") as pub:
+    with _hearing(harness, "tui.**") as heard:
+        async with harness.socket("/api/pub?channel=x", scope="publish") as pub:
             await pub.send(
                 msgspec.json.encode(_sidecar("tool.start", **params)).decode()
             )

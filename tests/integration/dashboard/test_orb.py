@@ -5,30 +5,32 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from tests.integration.dashboard.house import PATIENCE, House, frames
+from tests.integration.dashboard.harness import PATIENCE, Harness, frames
 
 from hermes.events import default_bus
 
 
-async def _enable(house: House) -> None:
-    rows = (await house.call("GET", "/api/plugins", scope="observe"))["plugins"]
+async def _enable(harness: Harness) -> None:
+    rows = (await harness.call("GET", "/api/plugins", scope="observe"))["plugins"]
     (row,) = [row for row in rows if row["name"] == "orb"]
     assert (row["state"], row["bundled"], row["widget"]) == ("off", True, True)
-    await house.call("PUT", "/api/plugins/orb", {"enabled": True, "hash": row["hash"]})
+    await harness.call(
+        "PUT", "/api/plugins/orb", {"enabled": True, "hash": row["hash"]}
+    )
 
 
 def _is(state: str) -> Callable[[dict[str, Any]], bool]:
     return lambda event: event.get("state") == state
 
 
-async def test_the_orb_follows_what_another_process_publishes(house: House) -> None:
-    await _enable(house)
-    assert (await house.call("GET", "/api/plugins/orb/state", scope="observe"))[
+async def test_the_orb_follows_what_another_process_publishes(harness: Harness) -> None:
+    await _enable(harness)
+    assert (await harness.call("GET", "/api/plugins/orb/state", scope="observe"))[
         "state"
     ] == "idle"
     async with (
-        house.socket("/api/feed?pattern=orb.changed", scope="observe") as feed,
-        house.socket("/api/pub?channel=gateway", scope="publish") as pub,
+        harness.socket("/api/feed?pattern=orb.changed", scope="observe") as feed,
+        harness.socket("/api/pub?channel=gateway", scope="publish") as pub,
     ):
         await frames(feed, lambda event: event["type"] == "feed.hello")
 
@@ -48,10 +50,10 @@ async def test_the_orb_follows_what_another_process_publishes(house: House) -> N
         await frames(feed, _is("idle"))
 
 
-async def test_its_states_are_a_stream_too(house: House) -> None:
-    await _enable(house)
-    async with house.client.stream(
-        "GET", "/api/plugins/orb/states", headers=house.bearer("observe")
+async def test_its_states_are_a_stream_too(harness: Harness) -> None:
+    await _enable(harness)
+    async with harness.client.stream(
+        "GET", "/api/plugins/orb/states", headers=harness.bearer("observe")
     ) as answer:
         lines = (
             line.removeprefix("data: ") async for line in answer.aiter_lines() if line
@@ -59,17 +61,17 @@ async def test_its_states_are_a_stream_too(house: House) -> None:
         async with asyncio.timeout(PATIENCE):
             assert msgspec.json.decode(await anext(lines))["state"] == "idle"
             await asyncio.to_thread(
-                house.app.bus.publish, "agent.turn.started", {"session_id": "near"}
+                harness.app.bus.publish, "agent.turn.started", {"session_id": "near"}
             )
             assert msgspec.json.decode(await anext(lines)) == {
                 "state": "thinking", "tool": "", "where": "", "session": "near", "busy": 1,
             }  # fmt: skip
 
 
-async def test_nothing_of_it_is_left_when_it_is_off(house: House) -> None:
+async def test_nothing_of_it_is_left_when_it_is_off(harness: Harness) -> None:
     before = len(default_bus().stats().subscriptions)
-    await _enable(house)
+    await _enable(harness)
     assert len(default_bus().stats().subscriptions) > before
-    await house.call("PUT", "/api/plugins/orb", {"enabled": False})
+    await harness.call("PUT", "/api/plugins/orb", {"enabled": False})
     assert len(default_bus().stats().subscriptions) == before
-    assert (await house.ask("GET", "/api/plugins/orb/state")).status_code == 404
+    assert (await harness.ask("GET", "/api/plugins/orb/state")).status_code == 404

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.integration.dashboard.house import PATIENCE, House, opened
+from tests.integration.dashboard.harness import PATIENCE, Harness, opened
 from websockets.exceptions import ConnectionClosed
 
 from hermes.events import default_bus
@@ -80,45 +80,45 @@ def _plugin(home: Home, name: str, code: str, **manifest: Any) -> Path:
     return folder
 
 
-async def _listed(house: House, name: str) -> dict[str, Any]:
-    rows = (await house.call("GET", "/api/plugins", scope="observe"))["plugins"]
+async def _listed(harness: Harness, name: str) -> dict[str, Any]:
+    rows = (await harness.call("GET", "/api/plugins", scope="observe"))["plugins"]
     return next(row for row in rows if row["name"] == name)
 
 
-async def _enable(house: House, name: str) -> dict[str, Any]:
-    row = await _listed(house, name)
-    await house.call(
+async def _enable(harness: Harness, name: str) -> dict[str, Any]:
+    row = await _listed(harness, name)
+    await harness.call(
         "PUT", f"/api/plugins/{name}", {"enabled": True, "hash": row["hash"]}
     )
-    return await _listed(house, name)
+    return await _listed(harness, name)
 
 
 async def test_nothing_of_a_plugin_runs_before_it_is_enabled(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     code = f"import pathlib; pathlib.Path({str(mark)!r}).touch()\nfrom fastapi import APIRouter\nrouter = APIRouter()\n"
     folder = _plugin(Home(tmp_path / "home"), "eager", code)
-    async with opened(tmp_path) as house:
-        assert (await _listed(house, "eager"))["state"] == "off"
-        assert (await house.ask("GET", "/api/plugins/eager/x")).status_code == 404
+    async with opened(tmp_path) as harness:
+        assert (await _listed(harness, "eager"))["state"] == "off"
+        assert (await harness.ask("GET", "/api/plugins/eager/x")).status_code == 404
         assert (
-            await house.ask("GET", "/plugins/eager/manifest.json")
+            await harness.ask("GET", "/plugins/eager/manifest.json")
         ).status_code == 404
         assert not mark.exists()
         assert (
-            await house.ask(
+            await harness.ask(
                 "PUT", "/api/plugins/eager", {"enabled": True}, scope="chat"
             )
         ).status_code == 403
         assert (
-            await house.ask("PUT", "/api/plugins/eager", {"enabled": True})
+            await harness.ask("PUT", "/api/plugins/eager", {"enabled": True})
         ).status_code == 400
         assert (
-            await house.ask(
+            await harness.ask(
                 "PUT", "/api/plugins/eager", {"enabled": True, "hash": "0" * 64}
             )
         ).status_code == 400
         assert not mark.exists()
-        assert (await _enable(house, "eager"))["state"] == "enabled"
+        assert (await _enable(harness, "eager"))["state"] == "enabled"
         assert mark.exists()
         assert not (folder / "__pycache__").exists()
 
@@ -126,17 +126,17 @@ async def test_nothing_of_a_plugin_runs_before_it_is_enabled(tmp_path: Path) -> 
 async def test_a_changed_plugin_asks_again(tmp_path: Path) -> None:
     folder = _plugin(Home(tmp_path / "home"), "busy", _BUSY)
     (folder / "words.py").write_text("WORD = 'old'\n")
-    async with opened(tmp_path) as house:
-        await _enable(house, "busy")
-        assert (await house.call("GET", "/api/plugins/busy/seen"))["word"] == "old"
+    async with opened(tmp_path) as harness:
+        await _enable(harness, "busy")
+        assert (await harness.call("GET", "/api/plugins/busy/seen"))["word"] == "old"
         (folder / "words.py").write_text("WORD = 'new'\n")
-        assert (await _listed(house, "busy"))["state"] == "changed"
-        assert (await house.ask("GET", "/api/plugins/busy/seen")).status_code == 404
-    async with opened(tmp_path) as house:
-        assert (await _listed(house, "busy"))["state"] == "changed"
-        assert (await house.ask("GET", "/api/plugins/busy/seen")).status_code == 404
-        await _enable(house, "busy")
-        assert (await house.call("GET", "/api/plugins/busy/seen"))["word"] == "new"
+        assert (await _listed(harness, "busy"))["state"] == "changed"
+        assert (await harness.ask("GET", "/api/plugins/busy/seen")).status_code == 404
+    async with opened(tmp_path) as harness:
+        assert (await _listed(harness, "busy"))["state"] == "changed"
+        assert (await harness.ask("GET", "/api/plugins/busy/seen")).status_code == 404
+        await _enable(harness, "busy")
+        assert (await harness.call("GET", "/api/plugins/busy/seen"))["word"] == "new"
 
 
 async def test_a_plugin_runs_from_the_bytes_that_were_agreed_to_when_files_change_meanwhile(
@@ -157,8 +157,8 @@ router = APIRouter()
     (folder / "deep").mkdir()
     (folder / "words.py").write_text("WORD = 'as '")
     (folder / "deep" / "more.py").write_text("WORD = 'agreed'")
-    async with opened(tmp_path) as house:
-        assert (await _enable(house, "quick"))["state"] == "changed"
+    async with opened(tmp_path) as harness:
+        assert (await _enable(harness, "quick"))["state"] == "changed"
     assert out.read_text() == "as agreed"
 
 
@@ -168,23 +168,25 @@ async def test_disabling_ends_subscriptions_tasks_and_routes(tmp_path: Path) -> 
     ended = asyncio.Event()
     handle = default_bus().subscribe("busy.ended", lambda event: ended.set())
     before = len(default_bus().stats().subscriptions)
-    async with opened(tmp_path) as house:
+    async with opened(tmp_path) as harness:
         base = len(default_bus().stats().subscriptions)
         assert base >= before
-        await _enable(house, "busy")
+        await _enable(harness, "busy")
         default_bus().publish("probe.one", {"number": 1})
-        await house.call("POST", "/api/plugins/busy/start")
-        seen = (await house.call("GET", "/api/plugins/busy/seen"))["seen"]
+        await harness.call("POST", "/api/plugins/busy/start")
+        seen = (await harness.call("GET", "/api/plugins/busy/seen"))["seen"]
         assert [one.get("number", one.get("async")) for one in seen] == [1, 1]
         assert len(default_bus().stats().subscriptions) == base + 3
-        async with house.socket("/api/plugins/busy/socket", scope="observe") as socket:
+        async with harness.socket(
+            "/api/plugins/busy/socket", scope="observe"
+        ) as socket:
             assert await socket.recv() == "hello"
-            await house.call("PUT", "/api/plugins/busy", {"enabled": False})
+            await harness.call("PUT", "/api/plugins/busy", {"enabled": False})
             with pytest.raises(ConnectionClosed):
                 await asyncio.wait_for(socket.recv(), PATIENCE)
         await asyncio.wait_for(ended.wait(), PATIENCE)
         assert len(default_bus().stats().subscriptions) == base
-        assert (await house.ask("GET", "/api/plugins/busy/seen")).status_code == 404
+        assert (await harness.ask("GET", "/api/plugins/busy/seen")).status_code == 404
         assert not [
             name for name in sys.modules if name.startswith("hermes_plugin_busy")
         ]
@@ -197,17 +199,17 @@ async def test_a_plugin_is_behind_the_same_gate_and_can_t_open_it(
     folder = _plugin(
         Home(tmp_path / "home"), "busy", _BUSY, entry="page.js"
     )  # no such file yet
-    async with opened(tmp_path) as house:
-        assert (await _listed(house, "busy"))["state"] == "broken"
+    async with opened(tmp_path) as harness:
+        assert (await _listed(harness, "busy"))["state"] == "broken"
         (folder / "page.js").write_text("export default 1\n")
         (folder / "words.py").write_text("WORD = ''\n")
-        await _enable(house, "busy")
-        assert (await house.client.get("/api/plugins/busy/seen")).status_code == 401
+        await _enable(harness, "busy")
+        assert (await harness.client.get("/api/plugins/busy/seen")).status_code == 401
         assert (
-            await house.ask("POST", "/api/plugins/busy/start", scope="chat")
+            await harness.ask("POST", "/api/plugins/busy/start", scope="chat")
         ).status_code == 403
-        assert (await house.client.get("/plugins/busy/page.js")).status_code == 401
-        page = await house.ask("GET", "/plugins/busy/page.js", scope="observe")
+        assert (await harness.client.get("/plugins/busy/page.js")).status_code == 401
+        page = await harness.ask("GET", "/plugins/busy/page.js", scope="observe")
         assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (
             200,
             "text/javascript",
@@ -218,8 +220,10 @@ async def test_a_plugin_is_behind_the_same_gate_and_can_t_open_it(
             "%2e%2e/plugin_api.py",
             "words.py",
         ):
-            assert (await house.ask("GET", f"/plugins/busy/{path}")).status_code == 404
-        answer = await house.ask("GET", "/api/plugins/busy/open", scope="observe")
+            assert (
+                await harness.ask("GET", f"/plugins/busy/{path}")
+            ).status_code == 404
+        answer = await harness.ask("GET", "/api/plugins/busy/open", scope="observe")
         assert "access-control-allow-origin" not in answer.headers
         assert "default-src *" not in answer.headers["content-security-policy"]
 
@@ -257,11 +261,11 @@ async def test_a_plugin_that_fails_to_import_is_shown_and_harms_nothing(
     catalogue = PluginRegistry(home)
     for name in ("bad", "good"):
         catalogue.enable(name)
-    async with opened(tmp_path) as house:
-        row = await _listed(house, "bad")
+    async with opened(tmp_path) as harness:
+        row = await _listed(harness, "bad")
         assert row["state"] == "failed"
         assert row["error"]
-        assert await house.call("GET", "/api/plugins/good/x") == {"ok": 1}
+        assert await harness.call("GET", "/api/plugins/good/x") == {"ok": 1}
         owners = {one.owner for one in default_bus().stats().subscriptions}
         assert "plugin:bad" not in owners
 
@@ -285,12 +289,12 @@ async def test_a_plugin_registers_itself_and_needs_no_router(
         "quiet.*", lambda event: seen.append((event["type"], event.get("number", 0)))
     )
     try:
-        async with opened(tmp_path) as house:
-            assert (await _enable(house, "quiet"))["state"] == "enabled"
+        async with opened(tmp_path) as harness:
+            assert (await _enable(harness, "quiet"))["state"] == "enabled"
             default_bus().publish("probe.x", {"number": 1})
             assert seen == [("quiet.registered", 0), ("quiet.seen", 1)]
-            assert (await house.ask("GET", "/api/plugins/quiet/x")).status_code == 404
-            await house.call("PUT", "/api/plugins/quiet", {"enabled": False})
+            assert (await harness.ask("GET", "/api/plugins/quiet/x")).status_code == 404
+            await harness.call("PUT", "/api/plugins/quiet", {"enabled": False})
             default_bus().publish("probe.x", {"number": 2})
             assert len(seen) == 2
     finally:
@@ -345,12 +349,12 @@ async def test_a_plugin_that_does_not_start_is_shown_and_the_page_goes_on(
         "slow",
         _STUBBORN.format(free=str(free), end="pass", **parts),
     )
-    async with opened(tmp_path) as house:
-        house.served.plugins.patience = (0.1, 0.1)
-        row = await _enable(house, "slow")
+    async with opened(tmp_path) as harness:
+        harness.served.plugins.timeouts_s = (0.1, 0.1)
+        row = await _enable(harness, "slow")
         assert row["state"] == "failed"
         assert row["error"]
-        assert (await house.ask("GET", "/api/plugins/slow/x")).status_code == 404
+        assert (await harness.ask("GET", "/api/plugins/slow/x")).status_code == 404
         free.touch()
 
 
@@ -368,12 +372,12 @@ async def test_a_plugin_that_does_not_end_keeps_nobody(
 ) -> None:
     free = tmp_path / "free"
     _plugin(Home(tmp_path / "home"), "slow", _STUBBORN.format(free=str(free), **parts))
-    async with opened(tmp_path) as house:
-        house.served.plugins.patience = (PATIENCE, 0.1)
-        await _enable(house, "slow")
-        assert await house.call("GET", "/api/plugins/slow/x") == {"ok": 1}
-        await house.call("PUT", "/api/plugins/slow", {"enabled": False})
-        assert (await house.ask("GET", "/api/plugins/slow/x")).status_code == 404
+    async with opened(tmp_path) as harness:
+        harness.served.plugins.timeouts_s = (PATIENCE, 0.1)
+        await _enable(harness, "slow")
+        assert await harness.call("GET", "/api/plugins/slow/x") == {"ok": 1}
+        await harness.call("PUT", "/api/plugins/slow", {"enabled": False})
+        assert (await harness.ask("GET", "/api/plugins/slow/x")).status_code == 404
         free.touch()
 
 
@@ -383,10 +387,10 @@ async def test_a_plugin_can_not_end_the_dashboard(tmp_path: Path) -> None:
         "slow",
         _STUBBORN.format(free="/", start="pass", end="pass"),
     )
-    async with opened(tmp_path) as house:
-        await _enable(house, "slow")
-        assert (await house.ask("GET", "/api/plugins/slow/leave")).status_code == 500
-        assert await house.call("GET", "/api/plugins/slow/x") == {"ok": 1}
+    async with opened(tmp_path) as harness:
+        await _enable(harness, "slow")
+        assert (await harness.ask("GET", "/api/plugins/slow/leave")).status_code == 500
+        assert await harness.call("GET", "/api/plugins/slow/x") == {"ok": 1}
 
 
 async def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
@@ -401,11 +405,11 @@ async def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     assert len(blocks["dashboard/plugin_api.py"].splitlines()) <= 18
-    async with opened(tmp_path) as house:
-        assert (await _enable(house, "tally"))["state"] == "enabled"
+    async with opened(tmp_path) as harness:
+        assert (await _enable(harness, "tally"))["state"] == "enabled"
         for name in ("read_file", "read_file", "terminal"):
-            house.app.bus.publish("agent.tool.started", {"name": name})
-        async with house.socket("/api/pub?channel=gateway", scope="publish") as pub:
+            harness.app.bus.publish("agent.tool.started", {"name": name})
+        async with harness.socket("/api/pub?channel=gateway", scope="publish") as pub:
             frame = {
                 "_bus_relay": True,
                 "topic": "tui.tool.start",
@@ -414,8 +418,8 @@ async def test_the_plugin_of_the_guide_works(tmp_path: Path) -> None:
             await pub.send(msgspec.json.encode(frame).decode())
             async with asyncio.timeout(PATIENCE):
                 while "web_fetch" not in (
-                    counts := await house.call("GET", "/api/plugins/tally/counts")
+                    counts := await harness.call("GET", "/api/plugins/tally/counts")
                 ):
                     pass
         assert counts == {"read_file": 2, "terminal": 1, "web_fetch": 1}
-        assert (await house.ask("GET", "/plugins/tally/tally.js")).status_code == 200
+        assert (await harness.ask("GET", "/plugins/tally/tally.js")).status_code == 200

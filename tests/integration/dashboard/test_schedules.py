@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.integration.dashboard.house import PATIENCE, House, opened
+from tests.integration.dashboard.harness import PATIENCE, Harness, opened
 
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.app.schedules.scheduler import ScheduleLoop
@@ -36,9 +36,9 @@ async def _until(
 
 
 async def test_a_job_is_made_changed_paused_resumed_and_removed(
-    house: House, tmp_path: Path
+    harness: Harness, tmp_path: Path
 ) -> None:
-    assert (await house.call("GET", "/api/schedules", scope="observe"))["jobs"] == []
+    assert (await harness.call("GET", "/api/schedules", scope="observe"))["jobs"] == []
     more = {
         "timeout": "10m",
         "jitter": "90",
@@ -46,7 +46,7 @@ async def test_a_job_is_made_changed_paused_resumed_and_removed(
         "tools": "files, web",
         "times": 3,
     }
-    made = await house.call(
+    made = await harness.call(
         "POST",
         "/api/schedules",
         _NEW | more | {"deliver": f"file:{tmp_path}/a/../r.md"},
@@ -64,32 +64,32 @@ async def test_a_job_is_made_changed_paused_resumed_and_removed(
         "files, web",
     )
     assert made["deliver"] == f"file:{tmp_path}/r.md"
-    assert made["cwd"] == str(house.served.board.folder)
-    assert made["next"] > house.app.clock.now()
-    view = await house.call("GET", path, scope="observe")
+    assert made["cwd"] == str(harness.served.board.folder)
+    assert made["next"] > harness.app.clock.now()
+    view = await harness.call("GET", path, scope="observe")
     assert (len(view["next"]), view["history"], view["job"]["id"]) == (
         5,
         [],
         made["id"],
     )
 
-    paused = await house.call("POST", f"{path}/pause", scope="approve")
+    paused = await harness.call("POST", f"{path}/pause", scope="approve")
     assert (paused["state"], paused["paused"], paused["next"], paused["last"]) == (
         "paused",
         "by you",
         None,
         None,
     )
-    view = await house.call("GET", path)
+    view = await harness.call("GET", path)
     assert view["next"] == []
     assert [(one["state"], one["reason"]) for one in view["history"]] == [
         ("skipped", "the job was paused")
     ]
-    assert (await house.call("POST", f"{path}/resume", scope="approve"))[
+    assert (await harness.call("POST", f"{path}/resume", scope="approve"))[
         "state"
     ] == "active"
 
-    edited = await house.call(
+    edited = await harness.call(
         "PATCH", path, {"schedule": "every 2 hours", "tools": "", "deliver": "none"}
     )
     assert (edited["schedule"], edited["tools"], edited["deliver"]) == (
@@ -98,47 +98,49 @@ async def test_a_job_is_made_changed_paused_resumed_and_removed(
         "none",
     )
     assert (edited["name"], edited["budget"]) == ("inbox", "$0.50")
-    await house.call("DELETE", path)
-    assert (await house.call("GET", "/api/schedules"))["jobs"] == []
-    assert (await house.ask("GET", path)).status_code == 404
-    (removed,) = JobBook(house.app).store.jobs(removed=True)
+    await harness.call("DELETE", path)
+    assert (await harness.call("GET", "/api/schedules"))["jobs"] == []
+    assert (await harness.ask("GET", path)).status_code == 404
+    (removed,) = JobBook(harness.app).store.jobs(removed=True)
     assert removed.removed
 
 
-async def test_what_cannot_be_kept_is_refused_with_a_reason(house: House) -> None:
+async def test_what_cannot_be_kept_is_refused_with_a_reason(harness: Harness) -> None:
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"prompt": "x"}, "The schedule is empty"),
         ({"schedule": "every day at 9"}, "There is nothing to do"),
         (_NEW | {"schedule": "every blue moon"}, "Understood “every”"),
-        (_NEW | {"zone": "Mars/Base"}, "no time zone"),
+        (_NEW | {"zone": "Mars/Base"}, "Unknown time zone"),
         (_NEW | {"deliver": "the moon"}, "can't deliver to"),
         (_NEW | {"budget": "a lot"}, "a lot"),
-        (_NEW | {"timeout": "soon"}, "no length of time"),
+        (_NEW | {"timeout": "soon"}, "not a duration"),
         (_NEW | {"tools": "magic"}, "no toolset"),
         (_NEW | {"cwd": "/no/such/folder"}, "There is no folder"),
         (_NEW | {"times": -1}, "less than once"),
     )
     for body, reason in wrong:
-        answer = await house.ask("POST", "/api/schedules", body)
+        answer = await harness.ask("POST", "/api/schedules", body)
         assert (answer.status_code, reason in answer.json()["error"]) == (400, True), (
             answer.text
         )
     assert (
-        await house.ask("POST", "/api/schedules", _NEW | {"colour": "red"})
+        await harness.ask("POST", "/api/schedules", _NEW | {"colour": "red"})
     ).status_code == 422
-    assert (await house.call("GET", "/api/schedules"))["jobs"] == []
-    made = await house.call("POST", "/api/schedules", _NEW)
-    nothing = await house.ask("PATCH", f"/api/schedules/{made['id']}", {})
+    assert (await harness.call("GET", "/api/schedules"))["jobs"] == []
+    made = await harness.call("POST", "/api/schedules", _NEW)
+    nothing = await harness.ask("PATCH", f"/api/schedules/{made['id']}", {})
     assert (nothing.status_code, "What is to change" in nothing.json()["error"]) == (
         400,
         True,
     )
-    assert (await house.ask("POST", "/api/schedules/none/run")).status_code == 404
+    assert (await harness.ask("POST", "/api/schedules/none/run")).status_code == 404
 
 
-async def test_a_schedule_is_tried_out_before_it_is_used(house: House) -> None:
+async def test_a_schedule_is_tried_out_before_it_is_used(harness: Harness) -> None:
     async def meaning(**body: str) -> dict[str, Any]:
-        return await house.call("POST", "/api/schedules/preview", body, scope="observe")
+        return await harness.call(
+            "POST", "/api/schedules/preview", body, scope="observe"
+        )
 
     known = await meaning(schedule="0 9 * * 1-5", zone="Europe/Berlin")
     assert (known["zone"], len(known["next"]), known["problem"]) == (
@@ -157,13 +159,13 @@ async def test_a_schedule_is_tried_out_before_it_is_used(house: House) -> None:
     )
     assert "every 2 hours" in half["hint"]
     assert (
-        not house.app.has_log
-        or (await house.call("GET", "/api/schedules"))["jobs"] == []
+        not harness.app.has_log
+        or (await harness.call("GET", "/api/schedules"))["jobs"] == []
     )
 
 
-async def test_who_may_only_look_or_approve_makes_no_jobs(house: House) -> None:
-    made = await house.call("POST", "/api/schedules", _NEW)
+async def test_who_may_only_look_or_approve_makes_no_jobs(harness: Harness) -> None:
+    made = await harness.call("POST", "/api/schedules", _NEW)
     path = f"/api/schedules/{made['id']}"
     for scope in ("observe", "chat", "approve"):
         for method, place, body in (
@@ -172,13 +174,13 @@ async def test_who_may_only_look_or_approve_makes_no_jobs(house: House) -> None:
             ("DELETE", path, None),
         ):
             assert (
-                await house.ask(method, place, body, scope=scope)
+                await harness.ask(method, place, body, scope=scope)
             ).status_code == 403, (scope, method)
     for action in ("pause", "resume", "run"):
         assert (
-            await house.ask("POST", f"{path}/{action}", scope="chat")
+            await harness.ask("POST", f"{path}/{action}", scope="chat")
         ).status_code == 403
-    (kept,) = (await house.call("GET", "/api/schedules", scope="observe"))["jobs"]
+    (kept,) = (await harness.call("GET", "/api/schedules", scope="observe"))["jobs"]
     assert kept == made
 
 
@@ -190,22 +192,22 @@ def _using(server: ModelServer) -> tuple[Settings, Secrets]:
 async def test_a_job_is_run_at_once_and_leads_to_its_session(tmp_path: Path) -> None:
     async with (
         ModelServer("All is well.") as server,
-        opened(tmp_path, *_using(server)) as house,
+        opened(tmp_path, *_using(server)) as harness,
     ):
-        made = await house.call(
+        made = await harness.call(
             "POST", "/api/schedules", _NEW | {"deliver": f"file:{tmp_path}/result.md"}
         )
         path = f"/api/schedules/{made['id']}"
-        await house.call("POST", f"{path}/run", scope="approve")
+        await harness.call("POST", f"{path}/run", scope="approve")
         view = await _until(
-            lambda: house.call("GET", path),
+            lambda: harness.call("GET", path),
             lambda found: found["job"]["last"] is not None,
         )
         (run,) = view["history"]
         assert (run["state"], run["cause"], run["reason"]) == ("done", "hand", "")
         assert (view["job"]["last"], view["job"]["next"]) == (run, made["next"])
         assert (tmp_path / "result.md").read_text() == "All is well.\n"
-        session = house.app.store.sessions.find(run["session"])
+        session = harness.app.store.sessions.find(run["session"])
         assert (session.title, session.surface) == ("inbox", "cron")
 
 
@@ -215,35 +217,35 @@ async def test_a_job_that_runs_is_not_run_twice_and_ends_with_the_dashboard(
     async with ModelServer(
         ScriptedResponse(text="slow", fault=ServerFault(hang="head"))
     ) as server:
-        async with opened(tmp_path, *_using(server)) as house:
-            made = await house.call("POST", "/api/schedules", _NEW)
+        async with opened(tmp_path, *_using(server)) as harness:
+            made = await harness.call("POST", "/api/schedules", _NEW)
             path = f"/api/schedules/{made['id']}"
-            assert (await house.call("POST", f"{path}/run"))["running"]
-            second = await house.ask("POST", f"{path}/run")
+            assert (await harness.call("POST", f"{path}/run"))["running"]
+            second = await harness.ask("POST", f"{path}/run")
             assert (second.status_code, second.json()["error"]) == (
                 409,
                 "inbox is running.",
             )
             await asyncio.wait_for(server.hanging.wait(), PATIENCE)
-        async with opened(tmp_path) as house:
-            (run,) = (await house.call("GET", path))["history"]
+        async with opened(tmp_path) as harness:
+            (run,) = (await harness.call("GET", path))["history"]
             assert (run["state"], run["reason"]) == (
                 "failed",
                 "Hermes was stopped while it ran",
             )
 
 
-async def test_a_run_that_a_killed_process_left_is_over(house: House) -> None:
-    book = JobBook(house.app)
+async def test_a_run_that_a_killed_process_left_is_over(harness: Harness) -> None:
+    book = JobBook(harness.app)
     job, _ = book.add(JobDraft(schedule="every day at 9", prompt="x", name="left"))
     other = ScheduleStore(
-        house.app.store._db,
-        house.app.clock,
+        harness.app.store._db,
+        harness.app.clock,
         owner=f"{socket.gethostname()}:1:not-its-birth",
     )
-    now = house.app.clock.now()
+    now = harness.app.clock.now()
     assert other.claim(Instant(job.id, now, now, "hand")) is not None
-    (row,) = (await house.call("GET", "/api/schedules"))["jobs"]
+    (row,) = (await harness.call("GET", "/api/schedules"))["jobs"]
     assert (row["running"], row["last"]["state"], row["last"]["reason"]) == (
         False,
         "failed",
@@ -251,14 +253,16 @@ async def test_a_run_that_a_killed_process_left_is_over(house: House) -> None:
     )
 
 
-async def test_the_list_says_whether_a_process_runs_what_is_due(house: House) -> None:
+async def test_the_list_says_whether_a_process_runs_what_is_due(
+    harness: Harness,
+) -> None:
     async def watched() -> bool:
-        return (await house.call("GET", "/api/schedules", scope="observe"))["watched"]
+        return (await harness.call("GET", "/api/schedules", scope="observe"))["watched"]
 
     assert not await watched()
     stop = asyncio.Event()
     running = [
-        asyncio.create_task(ScheduleLoop(house.app, Secrets({}, {})).run(stop))
+        asyncio.create_task(ScheduleLoop(harness.app, Secrets({}, {})).run(stop))
         for _ in range(2)
     ]
     await _until(watched, bool)
@@ -270,8 +274,8 @@ async def test_the_list_says_whether_a_process_runs_what_is_due(house: House) ->
     assert not await watched()
 
 
-async def test_last_is_how_it_ended_and_not_what_was_given_up(house: House) -> None:
-    book, now = JobBook(house.app), house.app.clock.now()
+async def test_last_is_how_it_ended_and_not_what_was_given_up(harness: Harness) -> None:
+    book, now = JobBook(harness.app), harness.app.clock.now()
     job, planned = book.add(
         JobDraft(schedule="every day at 9", prompt="x", name="daily")
     )
@@ -290,7 +294,7 @@ async def test_last_is_how_it_ended_and_not_what_was_given_up(house: House) -> N
     )
     book.store.close((old, new))
     book.pause(job.id)
-    (row,) = (await house.call("GET", "/api/schedules"))["jobs"]
+    (row,) = (await harness.call("GET", "/api/schedules"))["jobs"]
     assert (row["last"]["state"], row["last"]["reason"]) == ("skipped", "busy")
-    history = (await house.call("GET", f"/api/schedules/{job.id}?limit=2"))["history"]
+    history = (await harness.call("GET", f"/api/schedules/{job.id}?limit=2"))["history"]
     assert [one["reason"] for one in history] == ["the job was paused", "busy"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.integration.dashboard.house import PATIENCE, House, opened
+from tests.integration.dashboard.harness import PATIENCE, Harness, opened
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
@@ -14,9 +14,9 @@ from hermes.errors import UsageError
 from hermes.settings import Settings
 from hermes.settings.sections import DashboardSettings
 from hermes.surfaces.dashboard.terminals import (
-    ALONE,
-    ENDED,
-    MOST,
+    ENDED_TIMEOUT_S,
+    MAX_TERMINALS,
+    UNWATCHED_TIMEOUT_S,
     TerminalLaunch,
     Terminals,
 )
@@ -78,11 +78,11 @@ async def shells(tmp_path: Path) -> Any:
     shell.write_text("#!/bin/sh\nstty -echo\nexec /bin/sh -i\n")
     shell.chmod(0o755)
     settings = Settings(dashboard=DashboardSettings(shell=str(shell)))
-    async with opened(tmp_path, settings) as house:
-        yield house
+    async with opened(tmp_path, settings) as harness:
+        yield harness
 
 
-async def test_a_shell_answers_and_says_when_it_ends(shells: House) -> None:
+async def test_a_shell_answers_and_says_when_it_ends(shells: Harness) -> None:
     async with shells.socket(
         "/api/pty?command=shell&cols=100&rows=40", scope="terminal"
     ) as socket:
@@ -103,7 +103,7 @@ async def test_a_shell_answers_and_says_when_it_ends(shells: House) -> None:
 
 
 async def test_a_terminal_survives_a_lost_line_without_losing_a_byte(
-    shells: House,
+    shells: Harness,
 ) -> None:
     path = "/api/pty?command=shell"
     received = b""
@@ -132,7 +132,7 @@ async def test_a_terminal_survives_a_lost_line_without_losing_a_byte(
 
 
 async def test_somebody_who_was_away_too_long_begins_afresh_on_a_whole_line(
-    shells: House,
+    shells: Harness,
 ) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as socket:
         screen = await _open(socket)
@@ -149,7 +149,7 @@ async def test_somebody_who_was_away_too_long_begins_afresh_on_a_whole_line(
         assert lines[1] == b"%d" % (first + 1)
 
 
-async def test_terminals_are_listed_and_ended(shells: House) -> None:
+async def test_terminals_are_listed_and_ended(shells: Harness) -> None:
     opened_one = await shells.call(
         "POST",
         "/api/terminals",
@@ -186,20 +186,20 @@ async def test_terminals_are_listed_and_ended(shells: House) -> None:
 
 async def test_what_can_t_be_started_is_said(tmp_path: Path) -> None:
     settings = Settings(dashboard=DashboardSettings(shell=str(tmp_path / "no-shell")))
-    async with opened(tmp_path, settings) as house:
-        async with house.socket("/api/pty?command=shell", scope="terminal") as socket:
+    async with opened(tmp_path, settings) as harness:
+        async with harness.socket("/api/pty?command=shell", scope="terminal") as socket:
             note = msgspec.json.decode(await socket.recv())
         assert note["type"] == "pty.failed"
         assert "no-shell" in note["error"]
         assert (
-            await house.ask(
+            await harness.ask(
                 "POST", "/api/terminals", {"command": "shell"}, scope="terminal"
             )
         ).status_code == 400
 
 
 async def test_endless_output_fills_no_memory_and_holds_up_nobody(
-    shells: House,
+    shells: Harness,
 ) -> None:
     async with shells.socket(
         "/api/pty?command=shell&window=65536", scope="terminal"
@@ -231,7 +231,7 @@ async def test_endless_output_fills_no_memory_and_holds_up_nobody(
 
 
 async def test_a_flood_of_input_into_a_child_that_does_not_read_delays_nobody(
-    shells: House,
+    shells: Harness,
 ) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as socket:
         screen = await _open(socket)
@@ -248,7 +248,7 @@ async def test_a_flood_of_input_into_a_child_that_does_not_read_delays_nobody(
                 await feed.recv()
 
 
-async def test_two_pages_see_the_same_terminal(shells: House) -> None:
+async def test_two_pages_see_the_same_terminal(shells: Harness) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as first:
         one = await _open(first)
         async with shells.socket(
@@ -261,7 +261,7 @@ async def test_two_pages_see_the_same_terminal(shells: House) -> None:
             await one.read(b"from second")
 
 
-async def test_whoever_changes_the_size_tells_the_others(shells: House) -> None:
+async def test_whoever_changes_the_size_tells_the_others(shells: Harness) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as first:
         one = await _open(first)
         async with shells.socket(
@@ -286,8 +286,8 @@ async def test_whoever_changes_the_size_tells_the_others(shells: House) -> None:
 
 async def test_hermes_itself_runs_in_a_terminal(tmp_path: Path) -> None:
     async with (
-        opened(tmp_path) as house,
-        house.socket(f"/api/pty?cwd={tmp_path}", scope="terminal") as socket,
+        opened(tmp_path) as harness,
+        harness.socket(f"/api/pty?cwd={tmp_path}", scope="terminal") as socket,
     ):
         screen = await _open(socket)
         assert screen.ready["command"] == "hermes"
@@ -301,11 +301,11 @@ async def test_a_terminal_lives_on_for_half_an_hour_after_its_last_viewer(
     terminals = Terminals(DashboardSettings(shell="/bin/sh"), lambda: now[0])  # noqa: S604 - a setting
     one = await terminals.open(TerminalLaunch(command="shell", cwd=str(tmp_path)))
     viewer = one.terminal.watch(0)
-    now[0] += 2 * ALONE
+    now[0] += 2 * UNWATCHED_TIMEOUT_S
     await terminals.sweep()
     assert terminals.find(one.id) is one
     viewer.close()
-    now[0] += ALONE
+    now[0] += UNWATCHED_TIMEOUT_S
     await terminals.sweep()
     assert terminals.find(one.id) is one
     now[0] += 1
@@ -321,7 +321,7 @@ async def test_last_words_are_kept_for_a_while(tmp_path: Path) -> None:
     one = await terminals.open(TerminalLaunch(command="shell", cwd=str(tmp_path)))
     async with asyncio.timeout(PATIENCE):
         await one.terminal.finished()
-    now[0] += ENDED
+    now[0] += ENDED_TIMEOUT_S
     await terminals.sweep()
     assert terminals.find(one.id) is one
     now[0] += 1
@@ -331,7 +331,7 @@ async def test_last_words_are_kept_for_a_while(tmp_path: Path) -> None:
 
 
 async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(
-    shells: House,
+    shells: Harness,
 ) -> None:
     async with shells.socket("/api/pty?command=shell", scope="terminal") as socket:
         screen = await _open(socket)
@@ -349,10 +349,13 @@ async def test_a_flood_comes_in_large_frames_and_every_byte_is_right(
 
 async def test_there_is_an_end_to_terminals_however_fast_they_are_asked_for() -> None:
     terminals = Terminals(DashboardSettings(shell="/bin/cat"))  # noqa: S604 - a setting
-    wanted = (terminals.open(TerminalLaunch(command="shell")) for _ in range(MOST + 6))
+    wanted = (
+        terminals.open(TerminalLaunch(command="shell"))
+        for _ in range(MAX_TERMINALS + 6)
+    )
     try:
         answers = await asyncio.gather(*wanted, return_exceptions=True)
         assert sum(isinstance(answer, UsageError) for answer in answers) == 6
-        assert len(terminals.overview()) == MOST
+        assert len(terminals.overview()) == MAX_TERMINALS
     finally:
         await terminals.close()

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-from tests.integration.gateway.house import KEY, PATIENCE
+from tests.integration.gateway.harness import KEY, PATIENCE
 
 from hermes.app import App, build
 from hermes.events.bus import Bus
@@ -34,7 +34,7 @@ class Running:
 
     @property
     def counters(self) -> Counters:
-        return self.gateway.posts[self._platform].counters
+        return self.gateway.senders[self._platform].counters
 
     @property
     def status(self) -> PartStatus:

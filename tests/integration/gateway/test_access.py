@@ -9,7 +9,7 @@ from hermes.errors import HermesError, UsageError
 from hermes.settings.gateway import GatewaySettings
 from hermes.store import Store, open_store
 from hermes.store.people import KnownPerson
-from hermes.surfaces.gateway.access import CODE_SECONDS, Access
+from hermes.surfaces.gateway.access import CODE_LIFETIME_S, PeopleAccess
 from hermes.surfaces.gateway.adapter import Person
 from hermes.testing.clock import FakeClock
 
@@ -27,8 +27,8 @@ def store(tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
         yield one
 
 
-def access(store: Store, clock: FakeClock, **settings: object) -> Access:
-    return Access(GatewaySettings(**settings), store.people, clock)  # type: ignore[arg-type]
+def access(store: Store, clock: FakeClock, **settings: object) -> PeopleAccess:
+    return PeopleAccess(GatewaySettings(**settings), store.people, clock)  # type: ignore[arg-type]
 
 
 def test_nobody_is_let_in_by_default_and_a_name_never_counts(
@@ -72,7 +72,7 @@ def test_a_code_ends_after_an_hour_and_is_kept_only_as_a_hash(
     assert code.encode() not in b"".join(
         path.read_bytes() for path in tmp_path.iterdir() if path.is_file()
     )
-    clock.advance(CODE_SECONDS + 1)
+    clock.advance(CODE_LIFETIME_S + 1)
     with pytest.raises(UsageError):
         door.approve(code)
     again = door.request("telegram", ANNA)

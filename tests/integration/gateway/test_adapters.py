@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from tests.fakes.telegram_server import TelegramServer
-from tests.integration.gateway.house import KEY, OWNER, PATIENCE, opened, until
+from tests.integration.gateway.harness import KEY, OWNER, PATIENCE, opened, until
 
 from hermes.app import build
 from hermes.events.bus import Bus
@@ -12,13 +12,13 @@ from hermes.plugins import PluginRegistry
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import GatewaySettings
 from hermes.surfaces.gateway.gateway import Gateway
-from hermes.surfaces.gateway.registry import wanted
+from hermes.surfaces.gateway.registry import configured_platforms
 from hermes.testing.model_server import ModelServer
 
 _ADAPTER = '''
 import asyncio
 from pathlib import Path
-from hermes.surfaces.gateway.adapter import Adapter, Chat, Inbound, Limits, Person
+from hermes.surfaces.gateway.port import Adapter, Chat, Inbound, Limits, Person
 
 
 class Files(Adapter):
@@ -42,7 +42,7 @@ class Files(Adapter):
         return "1"
 
 
-ADAPTERS = {"files": lambda house: Files(house.app.home.root)}
+ADAPTERS = {"files": lambda harness: Files(harness.app.home.root)}
 '''
 
 
@@ -67,9 +67,9 @@ async def test_a_plugin_brings_an_adapter_of_one_page_once_it_is_enabled(
         settings = Settings(
             gateway=GatewaySettings(owners=("files:me",), folder=str(tmp_path / "work"))
         )
-        assert wanted(settings, secrets, home) == []
+        assert configured_platforms(settings, secrets, home) == []
         PluginRegistry(home).enable("files-chat")
-        assert wanted(settings, secrets, home) == ["files"]
+        assert configured_platforms(settings, secrets, home) == ["files"]
         answers = tmp_path / "answers.txt"
         with build(settings, home, bus=Bus()) as app:
             gateway = Gateway(app, secrets)
@@ -98,7 +98,7 @@ def test_a_platform_that_changes_after_it_was_looked_at_does_not_run(
     plugin(tmp_path, "a", f"{write}; ADAPTERS = {{'first': None}}")
     for name in ("a", "b"):
         PluginRegistry(home).enable(name)
-    assert wanted(Settings(), Secrets({}, {}), home) == ["first"]
+    assert configured_platforms(Settings(), Secrets({}, {}), home) == ["first"]
     assert not ran.exists()
 
 
@@ -135,14 +135,14 @@ async def test_a_voice_note_is_written_down_when_a_service_is_named(
         ModelServer("noted") as model,
         opened(
             tmp_path, model, telegram, voice_model="whisper-1", voice_url=url
-        ) as house,
+        ) as harness,
     ):
         telegram.files["note"] = b"OggS-a-voice"
         telegram.say(
             "", voice={"file_id": "note", "mime_type": "audio/ogg", "file_size": 12}
         )
         await telegram.sees("noted")
-        said = house.app.store.log.messages(house.session)[0].text
+        said = harness.app.store.log.messages(harness.session)[0].text
     assert said == "[voice note] buy some milk"
     assert b"POST /v1/audio/transcriptions" in heard[0]
     assert b"whisper-1" in heard[0]
@@ -153,12 +153,12 @@ async def test_a_voice_note_without_a_service_is_a_file(tmp_path: Path) -> None:
     async with (
         TelegramServer() as telegram,
         ModelServer("what is it?") as model,
-        opened(tmp_path, model, telegram) as house,
+        opened(tmp_path, model, telegram) as harness,
     ):
         telegram.files["note"] = b"OggS-a-voice"
         telegram.say("", voice={"file_id": "note", "mime_type": "audio/ogg"})
         await telegram.sees("what is it?")
-        said = house.app.store.log.messages(house.session)[0].text
+        said = harness.app.store.log.messages(harness.session)[0].text
     assert said.startswith("[voice: ")
 
 
@@ -168,12 +168,14 @@ async def test_a_platform_that_can_not_be_made_is_shown_and_stops_no_other(
     async with (
         TelegramServer() as telegram,
         ModelServer("hello") as model,
-        opened(tmp_path, model, telegram, platforms=("nonsense", "telegram")) as house,
+        opened(
+            tmp_path, model, telegram, platforms=("nonsense", "telegram")
+        ) as harness,
     ):
         telegram.say("hi", sender=OWNER)
         await telegram.sees("hello")
-        await until(lambda: len(house.gateway.status.parts) == 2)
-        broken = house.gateway.status.parts[1]
+        await until(lambda: len(harness.gateway.status.parts) == 2)
+        broken = harness.gateway.status.parts[1]
     assert (broken.name, broken.state) == ("nonsense", "failed")
     assert "There is no platform 'nonsense'" in broken.error
 
@@ -181,10 +183,10 @@ async def test_a_platform_that_can_not_be_made_is_shown_and_stops_no_other(
 async def test_many_sessions_leave_nothing_behind(tmp_path: Path) -> None:
     """What is kept of a chat that is at rest does not grow with the number of chats."""
     async with TelegramServer() as telegram, ModelServer("ok", repeat=True) as model:
-        async with opened(tmp_path, model, telegram, allow=("telegram:*",)) as house:
+        async with opened(tmp_path, model, telegram, allow=("telegram:*",)) as harness:
             for sender in range(100, 140):
                 telegram.say("hi", sender=sender)
             await telegram.until(lambda server: len(server.messages) == 40)
-            await until(lambda: not house.app.store.chats.busy())
-            assert house.gateway.resting
+            await until(lambda: not harness.app.store.chats.busy())
+            assert harness.gateway.is_idle
         assert len(model.posts) == 40

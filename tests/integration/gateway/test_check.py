@@ -31,7 +31,9 @@ def test_half_a_platform_and_a_missing_part_are_said(
     (tmp_path / "config.yaml").write_text(
         "gateway: {platforms: [telegram, discord], allow: ['discord:*']}\n"
     )
-    monkeypatch.setitem(doctor_checks._NEEDED, "discord", "a_module_that_is_not_there")
+    monkeypatch.setitem(
+        doctor_checks._EXTRA_MODULES, "discord", "a_module_that_is_not_there"
+    )
     found = told(tmp_path, ("DISCORD_BOT_TOKEN", "1.2.3"))
     assert found["telegram can't connect: TELEGRAM_BOT_TOKEN is not set"] == FAIL
     assert found["discord needs a part that is not installed"] == FAIL
@@ -49,7 +51,7 @@ def test_how_it_runs_is_said(tmp_path: Path) -> None:
     status = GatewayStatus(this_process(), 0.0, 1e12, state="running", parts=[part])
     write_status(Home(tmp_path), status)
     found = told(tmp_path, ("TELEGRAM_BOT_TOKEN", "1:x"))
-    assert found["telegram is set up"] == OK
+    assert found["telegram is configured"] == OK
     assert (
         found["telegram is not connected: Telegram does not know this bot's token."]
         == WARN

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 from tests.fakes.telegram_server import TelegramServer
-from tests.integration.gateway.house import opened, until
+from tests.integration.gateway.harness import opened, until
 
 from hermes.app import build
 from hermes.app.agent import Agent
@@ -18,13 +18,13 @@ from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("one", "two") as model:
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("hi")
             await telegram.sees("one")
-            first = house.session
+            first = harness.session
             telegram.say("/new")
             await telegram.sees("has begun. The old one is kept.")
-            second = house.session
+            second = harness.session
             telegram.say("/status")
             await telegram.sees(second)
             telegram.say("again")
@@ -70,15 +70,15 @@ async def test_that_a_conversation_was_shortened_by_itself_is_said(
         ModelServer(
             ScriptedResponse(text="x", fault=ServerFault(hang="body"))
         ) as model,
-        opened(tmp_path, model, telegram) as house,
+        opened(tmp_path, model, telegram) as harness,
     ):
         telegram.say("hi")
         await model.hanging.wait()
         row = SessionCompacted(
             summary="notes", head=0, tail=1, before=90_000, after=20_000
         )
-        house.app.record(
-            house.session, row, CompactionFailed(detail="nobody wrote a summary")
+        harness.app.record(
+            harness.session, row, CompactionFailed(detail="nobody wrote a summary")
         )
         telegram.say("/stop")
         await telegram.sees(
@@ -90,15 +90,19 @@ async def test_that_a_conversation_was_shortened_by_itself_is_said(
 
 async def test_retry_undo_and_usage(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("first", "second") as model:
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("hi")
             await telegram.sees("first")
-            await until(lambda: house.app.store.leases.holder(house.session) is None)
+            await until(
+                lambda: harness.app.store.leases.holder(harness.session) is None
+            )
             telegram.say("/retry")
             await telegram.sees("second")
             telegram.say("/usage")
             await telegram.sees("2 model calls")
-            await until(lambda: house.app.store.leases.holder(house.session) is None)
+            await until(
+                lambda: harness.app.store.leases.holder(harness.session) is None
+            )
             telegram.say("/undo")
             await telegram.sees("Undid the last turn.")
         assert telegram.texts().count("first") == 1
@@ -120,11 +124,11 @@ async def test_what_is_said_in_a_terminal_shows_up_in_the_chat_and_is_answered_t
     async with (
         TelegramServer() as telegram,
         ModelServer("from the chat", "from the terminal") as model,
-        opened(tmp_path, model, telegram) as house,
+        opened(tmp_path, model, telegram) as harness,
     ):
         telegram.say("hi")
         await telegram.sees("from the chat")
-        await until(lambda: house.app.store.leases.holder(house.session) is None)
+        await until(lambda: harness.app.store.leases.holder(harness.session) is None)
         secrets = Secrets(
             {
                 "OPENAI_API_KEY": "sk-test-0000000000000000",
@@ -134,8 +138,8 @@ async def test_what_is_said_in_a_terminal_shows_up_in_the_chat_and_is_answered_t
         )
         with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
             terminal = Agent(app, secrets)
-            await terminal.service.submit(house.session, "and from here?")
-            await terminal.service.idle(house.session)
+            await terminal.service.submit(harness.session, "and from here?")
+            await terminal.service.idle(harness.session)
             await terminal.close()
         await telegram.sees("from the terminal")
         assert telegram.texts() == [
@@ -148,8 +152,8 @@ async def test_what_is_said_in_a_terminal_shows_up_in_the_chat_and_is_answered_t
 async def test_the_gateway_says_what_it_does(tmp_path: Path) -> None:
     seen: list[str] = []
     async with TelegramServer() as telegram, ModelServer("hello") as model:
-        async with opened(tmp_path, model, telegram) as house:
-            house.app.bus.subscribe(
+        async with opened(tmp_path, model, telegram) as harness:
+            harness.app.bus.subscribe(
                 "gateway.**", lambda event: seen.append(event["type"])
             )
             telegram.say("hi")
@@ -175,10 +179,10 @@ async def test_the_gateway_says_what_it_does(tmp_path: Path) -> None:
 
 async def test_a_session_can_be_taken_over_from_elsewhere(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("one", "two") as model:
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("hi")
             await telegram.sees("one")
-            first = house.session
+            first = harness.session
             telegram.say("/new")
             await telegram.sees("has begun.")
             telegram.say(f"/resume {first}")
@@ -198,13 +202,37 @@ async def test_a_turn_whose_process_died_elsewhere_is_ended_and_the_chat_is_told
     async with (
         TelegramServer() as telegram,
         ModelServer("one") as model,
-        opened(tmp_path, model, telegram) as house,
+        opened(tmp_path, model, telegram) as harness,
     ):
         telegram.say("hi")
         await telegram.sees("one")
-        await until(lambda: house.gateway.resting)
-        house.app.record(
-            house.session, TurnStarted(), turn="of a terminal that was killed"
+        await until(lambda: harness.gateway.is_idle)
+        harness.app.record(
+            harness.session, TurnStarted(), turn="of a terminal that was killed"
         )
-        await telegram.sees("Hermes was restarted in the middle of this.")
-        assert not house.app.store.log.has_open_turn(house.session)
+        await telegram.sees("Hermes was restarted during this turn.")
+        assert not harness.app.store.log.has_open_turn(harness.session)
+
+
+async def test_commands_of_the_table_work_in_a_chat_app(tmp_path: Path) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("first") as model,
+        opened(tmp_path, model, telegram) as harness,
+    ):
+        telegram.say("hi")
+        await telegram.sees("first")
+        await until(lambda: harness.app.store.leases.holder(harness.session) is None)
+        for line, shown in (
+            ("/sessions", "just now"),
+            ("/search hi", "just now"),
+            ("/jobs", "There are no jobs yet"),
+            ("/context", "tokens"),
+            ("/diff", "No files were changed."),
+            ("/title A talk", "Title: A talk"),
+            ("/approvals", "Approvals: ask"),
+            ("/undo many", "Usage: /undo N"),
+            ("/help", "/approve N WORD"),
+        ):
+            telegram.say(line)
+            await telegram.sees(shown)

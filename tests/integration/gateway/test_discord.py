@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.fakes.chat_server import Failure
 from tests.fakes.discord_server import CHANNEL, ME, TOKEN, DiscordServer
-from tests.integration.gateway.house import until
+from tests.integration.gateway.harness import until
 from tests.integration.gateway.platforms import PNG, Running, running
 
 from hermes.installation import install_hint
@@ -39,10 +39,12 @@ async def opened(
         platforms=("discord",), owners=("discord:1",), discord=discord
     )
     settings = msgspec.structs.replace(settings, **more)
-    async with running(folder, model, {"DISCORD_BOT_TOKEN": token}, settings) as house:
+    async with running(
+        folder, model, {"DISCORD_BOT_TOKEN": token}, settings
+    ) as harness:
         if connects:
-            await until(lambda: house.status.state == "connected")
-        yield house
+            await until(lambda: harness.status.state == "connected")
+        yield harness
 
 
 async def test_a_message_is_answered_in_its_chat(
@@ -53,14 +55,14 @@ async def test_a_message_is_answered_in_its_chat(
         DiscordServer() as server,
         ModelServer("Hello **you** @everyone") as model,
     ):
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             server.say("hi")
             await server.sees("Hello **you**", "1")
-            assert [message.text for message in house.said("discord/1")] == [
+            assert [message.text for message in harness.said("discord/1")] == [
                 "hi",
                 "Hello **you** @everyone",
             ]
-            assert house.status.identity == "@hermes"
+            assert harness.status.identity == "@hermes"
         sent = next(fields for name, fields in server.calls if name == "send")
         assert sent["allowed_mentions"] == {"parse": []}
         assert "discord is connected" in caplog.text
@@ -93,20 +95,20 @@ async def test_rate_limits_and_failures_are_waited_out_and_nothing_is_doubled(
     async with DiscordServer() as server, ModelServer("the answer") as model:
         server.failures["send"] = [Failure(429, "You are being rate limited.", 0.3)]
         server.failures["send after"] = [Failure(503, "it was sent, and nobody knows")]
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             server.say("hi")
             await server.sees("the answer", "1")
-            await until(lambda: house.counters.sent == 1)
-            assert house.counters.retried == 1
+            await until(lambda: harness.counters.sent == 1)
+            assert harness.counters.retried == 1
         assert server.texts("1") == ["the answer"]
 
 
 async def test_a_chat_that_refuses_is_given_up_and_counted(tmp_path: Path) -> None:
     async with DiscordServer() as server, ModelServer("one", "two") as model:
         server.failures["send"] = [Failure(403, "Cannot send messages to this user")]
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             server.say("first")
-            await until(lambda: house.counters.refused == 1)
+            await until(lambda: harness.counters.refused == 1)
             server.say("second")
             await server.sees("two", "1")
         assert server.texts("1") == ["two"]
@@ -118,7 +120,7 @@ async def test_in_a_channel_only_what_is_meant_for_hermes_counts(
     async with (
         DiscordServer() as server,
         ModelServer("for one", "for two", "for three") as model,
-        opened(tmp_path, model, server, allow=("discord:2",)) as house,
+        opened(tmp_path, model, server, allow=("discord:2",)) as harness,
     ):
         server.say("just chatting", channel=CHANNEL)
         server.say(f"<@{ME}> hello <@2>", channel=CHANNEL)
@@ -129,14 +131,14 @@ async def test_in_a_channel_only_what_is_meant_for_hermes_counts(
             "a reply", channel=CHANNEL, type=19, **_replying(server.messages[0].raw)
         )
         await server.sees("for three", CHANNEL)
-        told = [message.text for message in house.said(f"discord/{CHANNEL}//@1")]
+        told = [message.text for message in harness.said(f"discord/{CHANNEL}//@1")]
         assert told == [
             "[person1] hello @person2",
             "for one",
             "[person1] a reply",
             "for three",
         ]
-        assert house.said(f"discord/{CHANNEL}//@2")[0].text == "[person2] hey"
+        assert harness.said(f"discord/{CHANNEL}//@2")[0].text == "[person2] hey"
 
 
 def _replying(message: dict[str, Any]) -> dict[str, Any]:
@@ -166,13 +168,13 @@ async def test_a_thread_is_one_conversation_and_goes_on_without_mentions(
         ModelServer("in the thread", "still there") as model,
     ):
         server.threads["700"] = CHANNEL
-        async with opened(tmp_path, model, server, allow=("discord:2",)) as house:
+        async with opened(tmp_path, model, server, allow=("discord:2",)) as harness:
             server.say("nothing to do with it", channel="700")
             server.say(f"<@{ME}> hi", channel="700")
             await server.sees("in the thread", "700")
             server.say("and I?", sender="2", channel="700")
             await server.sees("still there", "700")
-            texts = [message.text for message in house.said(f"discord/{CHANNEL}/700")]
+            texts = [message.text for message in harness.said(f"discord/{CHANNEL}/700")]
         assert texts == [
             "[person1] hi",
             "in the thread",
@@ -183,7 +185,7 @@ async def test_a_thread_is_one_conversation_and_goes_on_without_mentions(
 
 async def test_bots_and_strangers_are_not_listened_to(tmp_path: Path) -> None:
     async with DiscordServer() as server, ModelServer("for the owner") as model:
-        async with opened(tmp_path, model, server, allow=("discord:3",)) as house:
+        async with opened(tmp_path, model, server, allow=("discord:3",)) as harness:
             bot = server.say("I am a bot", sender="3", quietly=True)
             server.tell(
                 "MESSAGE_CREATE", bot | {"author": bot["author"] | {"bot": True}}
@@ -192,7 +194,7 @@ async def test_bots_and_strangers_are_not_listened_to(tmp_path: Path) -> None:
             await server.sees("hermes gateway pair approve", "4")
             server.say("hi")
             await server.sees("for the owner", "1")
-            assert (house.counters.received, house.counters.strangers) == (1, 1)
+            assert (harness.counters.received, harness.counters.strangers) == (1, 1)
         assert len(model.posts) == 1
 
 
@@ -236,7 +238,7 @@ async def test_files_come_in_and_go_out(tmp_path: Path) -> None:
 
     async with DiscordServer() as server, ModelServer(respond=respond) as model:
         server.files["pic.png"] = PNG
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             url = f"{server.url}/cdn/pic.png"
             about = {
                 "id": "1",
@@ -247,7 +249,7 @@ async def test_files_come_in_and_go_out(tmp_path: Path) -> None:
             }
             server.say("look", attachments=[about | {"content_type": "image/png"}])
             await server.until(lambda: any(one.file for one in server.messages))
-            said = house.said("discord/1")[0]
+            said = harness.said("discord/1")[0]
             assert isinstance(said, UserMessage)
             assert Path(said.images[0].source).read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
         assert [(one.name, one.file) for one in server.messages if one.file] == [
@@ -259,7 +261,7 @@ async def test_a_cut_connection_is_resumed_and_nothing_is_lost_or_doubled(
     tmp_path: Path,
 ) -> None:
     async with DiscordServer() as server, ModelServer("one", "two", "three") as model:
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             server.say("first")
             await server.sees("one", "1")
             await server.cut()
@@ -270,8 +272,8 @@ async def test_a_cut_connection_is_resumed_and_nothing_is_lost_or_doubled(
             await server.cut()
             server.say("said before a new session", quietly=True)
             await server.sees("three", "1")
-            await until(lambda: house.status.state == "connected")
-            assert len(house.said("discord/1")) == 6
+            await until(lambda: harness.status.state == "connected")
+            assert len(harness.said("discord/1")) == 6
         assert len(server.identified) == 2
         assert server.texts("1") == ["one", "two", "three"]
 
@@ -280,14 +282,14 @@ async def test_a_connection_that_stays_lost_is_shown_and_begun_anew(
     tmp_path: Path,
 ) -> None:
     async with DiscordServer() as server, ModelServer("back again") as model:
-        async with opened(tmp_path, model, server, connect_timeout=1.0) as house:
+        async with opened(tmp_path, model, server, connect_timeout=1.0) as harness:
             server.hang = True
             await server.cut()
             await until(
-                lambda: "did not come back within 1 seconds" in house.status.error
+                lambda: "did not come back within 1 seconds" in harness.status.error
             )
             server.hang = False
-            await until(lambda: house.status.state == "connected")
+            await until(lambda: harness.status.state == "connected")
             server.say("hi")
             await server.sees("back again", "1")
         assert len(server.identified) == 2
@@ -316,9 +318,9 @@ async def test_what_was_said_while_hermes_was_away_is_answered_once(
             server.say("first")
             await server.sees("one", "1")
         server.say("anybody there?", quietly=True)
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             await server.sees("two", "1")
-            assert house.counters.repeated == 1
+            assert harness.counters.repeated == 1
         assert server.texts("1") == ["one", "two"]
 
 
@@ -332,14 +334,14 @@ async def test_a_wrong_token_and_a_missing_intent_say_what_to_do(
             server,
             token="wrong.token.of-nobody",  # noqa: S106
             connects=False,  # noqa: RUF100, S106
-        ) as house:
-            await until(lambda: house.status.state == "failed")
-            assert "hermes config set DISCORD_BOT_TOKEN" in house.status.error
-            assert "of-nobody" not in house.status.error
+        ) as harness:
+            await until(lambda: harness.status.state == "failed")
+            assert "hermes config set DISCORD_BOT_TOKEN" in harness.status.error
+            assert "of-nobody" not in harness.status.error
         server.may_read = False
-        async with opened(tmp_path, model, server, connects=False) as house:
-            await until(lambda: house.status.state == "failed")
-            assert "Message Content Intent" in house.status.error
+        async with opened(tmp_path, model, server, connects=False) as harness:
+            await until(lambda: harness.status.state == "failed")
+            assert "Message Content Intent" in harness.status.error
 
 
 async def test_a_connect_that_hangs_is_cut_and_tried_again(tmp_path: Path) -> None:
@@ -347,10 +349,10 @@ async def test_a_connect_that_hangs_is_cut_and_tried_again(tmp_path: Path) -> No
         server.hang = True
         async with opened(
             tmp_path, model, server, connect_timeout=0.3, connects=False
-        ) as house:
-            await until(lambda: "did not connect within" in house.status.error)
+        ) as harness:
+            await until(lambda: "did not connect within" in harness.status.error)
             server.hang = False
-            await until(lambda: house.status.state == "connected")
+            await until(lambda: harness.status.state == "connected")
             server.say("hi")
             await server.sees("at last", "1")
 
@@ -358,8 +360,8 @@ async def test_a_connect_that_hangs_is_cut_and_tried_again(tmp_path: Path) -> No
 async def test_sessions_that_are_used_up_are_waited_for(tmp_path: Path) -> None:
     async with DiscordServer() as server, ModelServer() as model:
         server.starts = 0
-        async with opened(tmp_path, model, server, connects=False) as house:
-            await until(lambda: "asks to wait 60 seconds" in house.status.error)
+        async with opened(tmp_path, model, server, connects=False) as harness:
+            await until(lambda: "asks to wait 60 seconds" in harness.status.error)
         assert not server.identified
 
 
@@ -387,11 +389,11 @@ async def test_a_library_that_is_missing_is_one_clear_line(
         ModelServer() as model,
         running(
             tmp_path, model, secrets, GatewaySettings(platforms=(platform,))
-        ) as house,
+        ) as harness,
     ):
-        await until(lambda: house.status.state == "failed")
-        assert house.status.error.startswith(
+        await until(lambda: harness.status.state == "failed")
+        assert harness.status.error.startswith(
             f"{platform} needs a part that is not installed ({library}"
         )
-        assert install_hint(platform) in house.status.error
-        assert "\n" not in house.status.error
+        assert install_hint(platform) in harness.status.error
+        assert "\n" not in harness.status.error

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.fakes.telegram_server import TelegramServer
-from tests.integration.gateway.house import OWNER, until
+from tests.integration.gateway.harness import OWNER, until
 from tests.integration.gateway.test_process import Service
 
 from hermes.app import build
@@ -18,7 +18,7 @@ from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse
 
 _MOMENTS = 20
-_RESTARTED = "restarted in the middle"
+_RESTARTED = "restarted during this turn"
 _STEP = 0.012  # seconds between two moments, counted from when the message can be seen
 
 

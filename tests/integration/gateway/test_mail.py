@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.fakes.mail_server import AUTHSERV, MailServer
-from tests.integration.gateway.house import KEY, PATIENCE, until
+from tests.integration.gateway.harness import KEY, PATIENCE, until
 
 from hermes.app import build
 from hermes.events.bus import Bus
@@ -108,7 +108,7 @@ async def test_a_mail_whose_sender_is_not_verified_is_from_nobody(
         other = f"{AUTHSERV}; dkim=pass header.d=evil.test; dmarc=fail"
         mail.receive("do it", sender=ANNA, verified=False, Authentication_Results=other)
         await mail.until(lambda server: server.seen == {1, 2, 3})
-        assert gateway.posts["email"].counters.strangers == 3
+        assert gateway.senders["email"].counters.strangers == 3
         assert mail.sent == []
         assert model.posts == []
 
@@ -163,7 +163,7 @@ async def test_a_mail_that_is_not_taken_is_sent_again_under_the_same_id(
         async with opened(tmp_path, model, mail) as gateway:
             mail.receive("hi", sender=ANNA)
             await mail.until(lambda server: len(server.sent) == 1)
-            assert gateway.posts["email"].counters.retried == 1
+            assert gateway.senders["email"].counters.retried == 1
 
 
 async def test_an_attachment_is_where_the_model_can_read_it(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ async def test_a_wrong_password_is_said(tmp_path: Path) -> None:
         await until(
             lambda: gateway.status.parts and gateway.status.parts[0].state == "failed"
         )
-        assert "does not take the password" in gateway.status.parts[0].error
+        assert "rejects the password" in gateway.status.parts[0].error
 
 
 async def test_a_mail_that_is_too_large_is_answered_and_one_that_can_not_be_read_keeps_nobody_out(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 from tests.fakes.telegram_server import TelegramServer
-from tests.integration.gateway.house import opened
+from tests.integration.gateway.harness import opened
 
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
@@ -42,7 +42,7 @@ async def test_what_a_user_tells_is_in_their_own_memory_and_the_owners_stays_apa
         telegram.say("my name is Ulla", sender=2)
         await telegram.sees("noted", chat=2)
         telegram.say("/new", sender=2)
-        await telegram.sees("A new session", chat=2)
+        await telegram.sees("has begun.", chat=2)
         telegram.say("who am I?", sender=2)
         await telegram.sees("hello again", chat=2)
         telegram.say("who am I?", sender=1)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 from tests.fakes.telegram_server import Shown, TelegramServer
-from tests.integration.gateway.house import House, opened
+from tests.integration.gateway.harness import Harness, opened
 
 from hermes.app import build
 from hermes.app.agent import Agent
@@ -28,8 +28,8 @@ def asks(folder: Path, name: str = "elsewhere.txt") -> ScriptedResponse:
     )
 
 
-def answers(house: House) -> list[ApprovalAnswered]:
-    rows = house.app.store.log.every_event(house.session)
+def answers(harness: Harness) -> list[ApprovalAnswered]:
+    rows = harness.app.store.log.every_event(harness.session)
     return [row.event for row in rows if isinstance(row.event, ApprovalAnswered)]
 
 
@@ -40,7 +40,7 @@ async def test_a_button_allows_a_call_and_the_message_says_who_did(
         TelegramServer() as telegram,
         ModelServer(asks(tmp_path), "written down") as model,
     ):
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
             assert not (tmp_path / "elsewhere.txt").exists()
@@ -53,7 +53,7 @@ async def test_a_button_allows_a_call_and_the_message_says_who_did(
             )
             assert question.buttons == []
             assert telegram.notes == ["Done."]
-            assert [(one.answer, one.by) for one in answers(house)] == [
+            assert [(one.answer, one.by) for one in answers(harness)] == [
                 ("once", "telegram (Person1)")
             ]
         assert (tmp_path / "elsewhere.txt").read_text() == "written"
@@ -115,7 +115,7 @@ async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(
     async with (
         TelegramServer() as telegram,
         ModelServer("hi owner", asks(tmp_path), "done for two") as model,
-        opened(tmp_path, model, telegram, allow=("telegram:2",)) as house,
+        opened(tmp_path, model, telegram, allow=("telegram:2",)) as harness,
     ):
         telegram.say("hello")
         await telegram.sees("hi owner")
@@ -133,7 +133,7 @@ async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(
         await telegram.until(
             lambda _: "Allowed" in theirs.text and "Allowed" in question.text
         )
-        assert house.gateway.posts["telegram"].counters.strangers == 0
+        assert harness.gateway.senders["telegram"].counters.strangers == 0
 
 
 async def test_the_first_answer_counts_between_telegram_and_another_process(
@@ -143,16 +143,16 @@ async def test_the_first_answer_counts_between_telegram_and_another_process(
         TelegramServer() as telegram,
         ModelServer(asks(tmp_path), "denied then") as model,
     ):
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
             with build(
                 Settings(), Home(tmp_path / "home"), bus=Bus()
             ) as app:  # as a terminal or dashboard does
                 elsewhere = Agent(app, Secrets({}, {}))
-                (asked,) = await elsewhere.service.pending(house.session)
+                (asked,) = await elsewhere.service.pending(harness.session)
                 assert await elsewhere.service.answer(
-                    house.session, asked.call_id, "deny", by="dashboard"
+                    harness.session, asked.call_id, "deny", by="dashboard"
                 )
             await telegram.sees("denied then")
             await telegram.until(
@@ -167,7 +167,7 @@ async def test_the_first_answer_counts_between_telegram_and_another_process(
             )
             await telegram.until(lambda server: bool(server.notes))
             assert "Done." not in telegram.notes
-            assert [one.answer for one in answers(house)] == ["deny"]
+            assert [one.answer for one in answers(harness)] == ["deny"]
         assert not (tmp_path / "elsewhere.txt").exists()
 
 
@@ -179,21 +179,21 @@ async def test_a_button_does_not_allow_what_its_message_did_not_show(
         TelegramServer() as telegram,
         ModelServer(asks(tmp_path), "denied then") as model,
     ):
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
-            (asked,) = await house.gateway.agent.service.pending(house.session)
+            (asked,) = await harness.gateway.agent.service.pending(harness.session)
             assert isinstance(asked, ApprovalRequested)
             changed = msgspec.structs.replace(asked, summary="overwrite another file")
-            house.app.record(house.session, changed)
+            harness.app.record(harness.session, changed)
             second = await telegram.sees("overwrite another file")
             telegram.press(question, "Allow")
             await telegram.until(lambda server: bool(server.notes))
             assert telegram.notes[0].startswith(
                 "The request that is waiting is not the one that was shown."
             )
-            assert number_of(house.session, asked) not in second.text
-            assert answers(house) == []
+            assert number_of(harness.session, asked) not in second.text
+            assert answers(harness) == []
             telegram.press(question, "Deny")
             await telegram.sees("denied then")
         assert not (tmp_path / "elsewhere.txt").exists()
@@ -203,14 +203,14 @@ async def test_a_request_that_nobody_answers_expires_loudly(tmp_path: Path) -> N
     async with (
         TelegramServer() as telegram,
         ModelServer(asks(tmp_path), "too late") as model,
-        opened(tmp_path, model, telegram) as house,
+        opened(tmp_path, model, telegram) as harness,
     ):
-        house.gateway.agent.questions.timeout_s = 0.3
+        harness.gateway.agent.questions.timeout_s = 0.3
         telegram.say("write it")
         await telegram.sees("Nobody answered in time")
         await telegram.sees("Expired: denied")
         await telegram.sees("too late")
-        assert [one.by for one in answers(house)] == ["expired"]
+        assert [one.by for one in answers(harness)] == ["expired"]
 
 
 async def test_where_there_is_no_owner_a_request_is_denied_at_once(
@@ -271,7 +271,7 @@ async def test_of_several_requests_only_the_one_that_is_named_is_answered(
         calls=tuple(call for path in paths for call in asks(tmp_path, path.name).calls)
     )
     async with TelegramServer() as telegram, ModelServer(both, "half of it") as model:
-        async with opened(tmp_path, model, telegram, FakeIds()) as house:
+        async with opened(tmp_path, model, telegram, FakeIds()) as harness:
             telegram.say("write them")
             await telegram.until(lambda server: len(_requests(server)) == 2)
             questions = sorted(
@@ -284,14 +284,14 @@ async def test_of_several_requests_only_the_one_that_is_named_is_answered(
             assert all(f"/approve {number}" in which.text for number in numbers)
             telegram.say("/deny 7")
             await telegram.sees("No request 7 waits here")
-            assert answers(house) == []
+            assert answers(harness) == []
             telegram.say(f"/approve {numbers[1]} session")
             await telegram.until(
                 lambda _: "Allowed for this session" in questions[1].text
             )
             telegram.say("/no")
             await telegram.sees("half of it")
-            assert [one.answer for one in answers(house)] == ["session", "deny"]
+            assert [one.answer for one in answers(harness)] == ["session", "deny"]
         assert [path.exists() for path in paths] == [False, True]
 
 
@@ -397,12 +397,12 @@ async def test_an_owner_is_found_among_many_chats_and_one_without_a_chat_is_not_
 ) -> None:
     script = (asks(tmp_path), "hi owner", asks(tmp_path), "done for two")
     async with TelegramServer() as telegram, ModelServer(*script) as model:
-        async with opened(tmp_path, model, telegram, allow=("telegram:*",)) as house:
+        async with opened(tmp_path, model, telegram, allow=("telegram:*",)) as harness:
             telegram.say("write it", sender=2)
             await telegram.sees("No owner has a chat with me yet.", chat=2)
             telegram.say("hello")
             await telegram.sees("hi owner")
-            chats = house.app.store.chats
+            chats = harness.app.store.chats
             owner = chats.find("telegram/1")
             assert owner is not None
             for number in range(100, 160):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.fakes.chat_server import Failure
 from tests.fakes.slack_server import APP_TOKEN, BOT_TOKEN, CHANNEL, ME, SlackServer
-from tests.integration.gateway.house import PATIENCE, until
+from tests.integration.gateway.harness import PATIENCE, until
 from tests.integration.gateway.platforms import PNG, Running, running
 
 from hermes.app import build
@@ -40,10 +40,10 @@ async def opened(
     settings = GatewaySettings(platforms=("slack",), owners=("slack:U1",), slack=slack)
     settings = msgspec.structs.replace(settings, **more)
     secrets = {"SLACK_BOT_TOKEN": token, "SLACK_APP_TOKEN": APP_TOKEN}
-    async with running(folder, model, secrets, settings) as house:
+    async with running(folder, model, secrets, settings) as harness:
         if connects:
-            await until(lambda: house.status.state == "connected")
-        yield house
+            await until(lambda: harness.status.state == "connected")
+        yield harness
 
 
 async def test_a_message_is_answered_in_its_chat(
@@ -53,15 +53,15 @@ async def test_a_message_is_answered_in_its_chat(
     async with (
         SlackServer() as server,
         ModelServer("Hello **you** <!everyone>") as model,
-        opened(tmp_path, model, server) as house,
+        opened(tmp_path, model, server) as harness,
     ):
         server.say("hi &amp; <https://example.org|this>")
         shown = await server.sees("Hello", "D1")
         assert shown.text == "Hello *you* &lt;!everyone&gt;"
         await server.until(lambda: not server.unacknowledged)
-        said = [message.text for message in house.said("slack/D1")]
+        said = [message.text for message in harness.said("slack/D1")]
         assert said == ["hi & this (https://example.org)", "Hello **you** <!everyone>"]
-        assert house.status.identity == "@hermes in Loopback"
+        assert harness.status.identity == "@hermes in Loopback"
         assert "slack is connected" in caplog.text
         assert not any(
             secret in caplog.text for secret in (BOT_TOKEN, APP_TOKEN, "ticket=")
@@ -146,10 +146,10 @@ async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(
             Failure(429, "ratelimited", 1),
             Failure(503, "service_unavailable"),
         ]
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             server.say("hi")
             await server.sees("the answer", "D1")
-            assert (house.counters.slowed, house.counters.retried) == (1, 1)
+            assert (harness.counters.slowed, harness.counters.retried) == (1, 1)
         assert server.texts("D1") == ["the answer"]
 
 
@@ -159,14 +159,14 @@ async def test_a_mention_begins_a_thread_that_is_one_conversation(
     async with (
         SlackServer() as server,
         ModelServer("in the thread", "still there") as model,
-        opened(tmp_path, model, server, allow=("slack:U2",)) as house,
+        opened(tmp_path, model, server, allow=("slack:U2",)) as harness,
     ):
         server.say("just chatting", channel=CHANNEL)
         begun = server.say(f"<@{ME}> hello", channel=CHANNEL)
         assert (await server.sees("in the thread", CHANNEL)).thread == begun
         server.say("and I?", sender="U2", channel=CHANNEL, thread_ts=begun)
         assert (await server.sees("still there", CHANNEL)).thread == begun
-        texts = [message.text for message in house.said(f"slack/{CHANNEL}/{begun}")]
+        texts = [message.text for message in harness.said(f"slack/{CHANNEL}/{begun}")]
         assert texts == [
             "[Person 1] hello",
             "in the thread",
@@ -174,7 +174,7 @@ async def test_a_mention_begins_a_thread_that_is_one_conversation(
             "still there",
         ]
         await server.until(lambda: not server.unacknowledged)
-        assert house.counters.repeated == 1  # it came as a message and as a mention
+        assert harness.counters.repeated == 1  # it came as a message and as a mention
 
 
 async def test_in_a_chosen_channel_nobody_need_be_mentioned(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_in_a_chosen_channel_nobody_need_be_mentioned(tmp_path: Path) -> N
 
 async def test_bots_changes_and_strangers_are_not_listened_to(tmp_path: Path) -> None:
     async with SlackServer() as server, ModelServer("for the owner") as model:
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             server.say("I am a bot", bot_id="B2")
             server.say("my own words", sender=ME, channel="D1")
             server.say("changed", subtype="message_changed")
@@ -197,7 +197,7 @@ async def test_bots_changes_and_strangers_are_not_listened_to(tmp_path: Path) ->
             await server.sees("hermes gateway pair approve", "D4")
             server.say("hi")
             await server.sees("for the owner", "D1")
-            assert (house.counters.received, house.counters.strangers) == (1, 1)
+            assert (harness.counters.received, harness.counters.strangers) == (1, 1)
             await server.until(lambda: not server.unacknowledged)
         assert len(model.posts) == 1
 
@@ -250,7 +250,7 @@ async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
         ModelServer(respond=respond) as model,
     ):
         server.files["pic.png"] = elsewhere.files["bad.png"] = PNG
-        async with opened(tmp_path, model, server) as house:
+        async with opened(tmp_path, model, server) as harness:
             about = {"name": "pic.png", "mimetype": "image/png", "size": len(PNG)}
             ours = about | {"url_private_download": f"{server.url}/files/pic.png"}
             theirs = about | {
@@ -259,7 +259,7 @@ async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
             }
             server.say("look", subtype="file_share", files=[ours, theirs])
             await server.until(lambda: any(one.file for one in server.messages))
-            said = house.said("slack/D1")[0]
+            said = harness.said("slack/D1")[0]
             assert isinstance(said, UserMessage)
             assert Path(said.images[0].source).read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
             assert (
@@ -273,7 +273,7 @@ async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
 
 async def test_new_and_cut_connections_lose_and_double_nothing(tmp_path: Path) -> None:
     async with SlackServer() as server, ModelServer("one", "two", "three") as model:
-        async with opened(tmp_path, model, server, connect_timeout=1.0) as house:
+        async with opened(tmp_path, model, server, connect_timeout=1.0) as harness:
             server.say("first")
             await server.sees("one", "D1")
             server.refresh()
@@ -284,11 +284,11 @@ async def test_new_and_cut_connections_lose_and_double_nothing(tmp_path: Path) -
             await server.cut()
             server.say("said while it was cut")
             await until(
-                lambda: "did not come back within 1 seconds" in house.status.error
+                lambda: "did not come back within 1 seconds" in harness.status.error
             )
             server.hang = False
             await server.sees("three", "D1")
-            assert len(house.said("slack/D1")) == 6
+            assert len(harness.said("slack/D1")) == 6
         assert server.texts("D1") == ["one", "two", "three"]
 
 
@@ -337,14 +337,14 @@ async def test_wrong_tokens_and_missing_scopes_say_what_to_do(tmp_path: Path) ->
             server,
             token="xoxb-wrong-token",  # noqa: S106
             connects=False,  # noqa: RUF100, S106
-        ) as house:
-            await until(lambda: house.status.state == "failed")
-            assert "hermes config set SLACK_BOT_TOKEN" in house.status.error
-            assert "xoxb-wrong" not in house.status.error
+        ) as harness:
+            await until(lambda: harness.status.state == "failed")
+            assert "hermes config set SLACK_BOT_TOKEN" in harness.status.error
+            assert "xoxb-wrong" not in harness.status.error
         server.failures["apps.connections.open"] = [Failure(400, "missing_scope")]
-        async with opened(tmp_path, model, server, connects=False) as house:
-            await until(lambda: house.status.state == "failed")
-            assert "lacks the scope" in house.status.error
+        async with opened(tmp_path, model, server, connects=False) as harness:
+            await until(lambda: harness.status.state == "failed")
+            assert "lacks the scope" in harness.status.error
 
 
 async def test_a_connect_that_hangs_is_cut_and_tried_again(tmp_path: Path) -> None:
@@ -352,9 +352,9 @@ async def test_a_connect_that_hangs_is_cut_and_tried_again(tmp_path: Path) -> No
         server.hang = True
         async with opened(
             tmp_path, model, server, connect_timeout=0.3, connects=False
-        ) as house:
-            await until(lambda: "did not connect within" in house.status.error)
+        ) as harness:
+            await until(lambda: "did not connect within" in harness.status.error)
             server.hang = False
-            await until(lambda: house.status.state == "connected")
+            await until(lambda: harness.status.state == "connected")
             server.say("hi")
             await server.sees("at last", "D1")

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import msgspec
 from tests.fakes.telegram_server import Failure, TelegramServer
-from tests.integration.gateway.house import opened, until
+from tests.integration.gateway.harness import opened, until
 
 from hermes.schema.messages import UserMessage
 from hermes.settings.gateway import TelegramSettings
@@ -21,12 +21,12 @@ PNG = bytes.fromhex(
 
 async def test_a_message_is_answered_in_its_chat(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("Hello **you**") as model:
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("hi")
             shown = await telegram.sees("Hello you")
             assert shown.text == "Hello <b>you</b>"
             await until(lambda: not telegram.unacknowledged)
-            messages = house.app.store.log.messages(house.session)
+            messages = harness.app.store.log.messages(harness.session)
         assert b"You talk in a chat app (telegram)" in model.posts[0].body
         assert [message.text for message in messages] == ["hi", "Hello **you**"]
         assert len(telegram.texts()) == 1
@@ -57,24 +57,24 @@ async def test_rate_limits_are_waited_out_and_nothing_is_lost_or_doubled(
             Failure(429, "Too Many Requests: retry after 1", 1),
             Failure(502, "Bad Gateway"),
         ]
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("hi")
             await telegram.sees("the answer")
-            counters = house.gateway.posts["telegram"].counters
+            counters = harness.gateway.senders["telegram"].counters
             assert (counters.slowed, counters.retried) == (1, 1)
         assert telegram.texts() == ["the answer"]
 
 
 async def test_the_same_update_is_acted_on_once(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("once") as model:
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("hi")
             update = telegram.unacknowledged[0]
             await telegram.sees("once")
             await until(lambda: not telegram.unacknowledged)
             telegram.again(update)
             await telegram.until(lambda server: not server.unacknowledged)
-            assert len(house.app.store.log.messages(house.session)) == 2
+            assert len(harness.app.store.log.messages(harness.session)) == 2
         assert len(model.posts) == 1
 
 
@@ -95,9 +95,9 @@ async def test_a_chat_that_blocked_us_is_given_up_and_counted(tmp_path: Path) ->
         telegram.failures["sendMessage"] = [
             Failure(403, "Forbidden: bot was blocked by the user")
         ]
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say("first")
-            post = house.gateway.posts["telegram"]
+            post = harness.gateway.senders["telegram"]
             await until(lambda: post.counters.refused == 1)
             telegram.say("second")
             await telegram.sees("two")
@@ -115,7 +115,7 @@ async def test_pictures_and_files_come_in_and_go_out(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     async with TelegramServer() as telegram, ModelServer(respond=respond) as model:
         telegram.files["pic"] = PNG
-        async with opened(tmp_path, model, telegram) as house:
+        async with opened(tmp_path, model, telegram) as harness:
             telegram.say(
                 "",
                 caption="look",
@@ -126,7 +126,7 @@ async def test_pictures_and_files_come_in_and_go_out(tmp_path: Path) -> None:
             await telegram.until(
                 lambda server: any(one.kind == "document" for one in server.messages)
             )
-            said = house.app.store.log.messages(house.session)[0]
+            said = harness.app.store.log.messages(harness.session)[0]
             assert isinstance(said, UserMessage)
             source = Path(said.images[0].source)
             assert said.text.startswith("look\n[image: ")
@@ -139,12 +139,12 @@ async def test_pictures_and_files_come_in_and_go_out(tmp_path: Path) -> None:
 async def test_a_file_that_is_too_large_is_not_taken(tmp_path: Path) -> None:
     async with TelegramServer() as telegram, ModelServer("I see") as model:
         telegram.files["big"] = b"x" * 2000
-        async with opened(tmp_path, model, telegram, file_bytes=1000) as house:
+        async with opened(tmp_path, model, telegram, file_bytes=1000) as harness:
             telegram.say(
                 "take it", document={"file_id": "big", "file_name": "../../big.bin"}
             )
             await telegram.sees("I see")
-            said = house.app.store.log.messages(house.session)[0]
+            said = harness.app.store.log.messages(harness.session)[0]
             assert "[A file did not arrive: ../../big.bin." in said.text
         assert not list((tmp_path / "work").rglob("*big*"))
 
@@ -177,20 +177,20 @@ async def test_in_a_group_only_what_is_meant_for_hermes_counts_and_each_has_a_se
     async with (
         TelegramServer() as telegram,
         ModelServer("for one", "for two") as model,
-        opened(tmp_path, model, telegram, allow=("telegram:2",)) as house,
+        opened(tmp_path, model, telegram, allow=("telegram:2",)) as harness,
     ):
         telegram.say("just chatting", sender=1, chat=-7)
         telegram.say("@loopback_bot hello", sender=1, chat=-7)
         await telegram.sees("for one", chat=-7)
         telegram.say("hey @loopback_bot", sender=2, chat=-7)
         await telegram.sees("for two", chat=-7)
-        chats = house.app.store.chats
+        chats = harness.app.store.chats
         first, second = chats.find("telegram/-7//@1"), chats.find("telegram/-7//@2")
         assert first
         assert second
         assert first.session != second.session
         assert [
-            message.text for message in house.app.store.log.messages(first.session)
+            message.text for message in harness.app.store.log.messages(first.session)
         ] == [
             "[Person1] hello",
             "for one",
@@ -203,13 +203,13 @@ async def test_a_topic_of_a_forum_is_one_conversation_and_answered_there(
     async with (
         TelegramServer() as telegram,
         ModelServer("in the topic") as model,
-        opened(tmp_path, model, telegram) as house,
+        opened(tmp_path, model, telegram) as harness,
     ):
         telegram.say(
             "@loopback_bot hi", chat=-7, is_topic_message=True, message_thread_id=33
         )
         assert (await telegram.sees("in the topic", chat=-7)).thread == 33
-        assert house.app.store.chats.find("telegram/-7/33") is not None
+        assert harness.app.store.chats.find("telegram/-7/33") is not None
 
 
 async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_once(
@@ -221,11 +221,11 @@ async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_onc
             webhook_url="https://example.test/telegram",
             per_second=1000.0,
         )
-        async with opened(tmp_path, model, telegram, telegram=settings) as house:
+        async with opened(tmp_path, model, telegram, telegram=settings) as harness:
             await until(
                 lambda: (
-                    house.gateway.status.url
-                    and house.gateway.status.parts[0].state == "connected"
+                    harness.gateway.status.url
+                    and harness.gateway.status.parts[0].state == "connected"
                 )
             )
             told = next(
@@ -234,7 +234,7 @@ async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_onc
             assert told["url"] == "https://example.test/telegram"
             telegram.say("hi")
             update = msgspec.json.encode(telegram.unacknowledged[0])
-            url = f"{house.gateway.status.url}/telegram"
+            url = f"{harness.gateway.status.url}/telegram"
             async with httpx2.AsyncClient(trust_env=False) as client:
                 answers = [
                     await client.post(
@@ -251,6 +251,6 @@ async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_onc
                 ]
             assert [one.status_code for one in answers] == [403, 403, 200, 200]
             await telegram.sees("by webhook")
-            assert house.gateway.posts["telegram"].counters.repeated == 1
+            assert harness.gateway.senders["telegram"].counters.repeated == 1
         assert len(model.posts) == 1
         assert not any(method == "getUpdates" for method, _ in telegram.calls)

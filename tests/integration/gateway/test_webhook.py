@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 import msgspec
-from tests.integration.gateway.house import KEY, PATIENCE, until
+from tests.integration.gateway.harness import KEY, PATIENCE, until
 
 from hermes.app import build
 from hermes.events.bus import Bus

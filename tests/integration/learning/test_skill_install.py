@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.core.gitfolder import find_git
+from hermes.children.git_folder import find_git
 from hermes.learning.change import LearningError
 from hermes.learning.learning_service import LearningService
 from hermes.learning.skill_install import altered, install, plan

@@ -230,8 +230,8 @@ async def test_headers_are_sent_and_never_shown(
 @pytest.mark.parametrize(
     ("path", "why", "hint"),
     [
-        ("/401", "it wants to know who you are (401)", "hermes config set NAME_TOKEN"),
-        ("/403", "it does not let you in (403)", "token"),
+        ("/401", "it needs a token (401)", "hermes config set NAME_TOKEN"),
+        ("/403", "it refused access (403)", "token"),
         ("/404", "there is nothing at its address (404)", "/mcp"),
         ("/500", "it answered with an error (500)", "later"),
         (

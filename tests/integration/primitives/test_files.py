@@ -111,3 +111,14 @@ def test_writers_that_are_not_alone_do_not_disturb_each_other(tmp_path: Path) ->
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [
         ("file", b"one")
     ]
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for target in (pipe, link):
+        with pytest.raises(OSError, match="Not a regular file"):
+            replace_file(target, b"x", mode=0o600)
+    assert pipe.is_fifo()
+    assert link.is_symlink()

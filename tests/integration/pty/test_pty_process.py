@@ -173,7 +173,7 @@ def test_writing_to_a_child_that_does_not_read_says_so() -> None:
         _read_until(bridge, b"ready")
         assert 0 <= bridge.send(b"x" * 1_000_000) < 1_000_000
         with pytest.raises(PtyStalled, match="were not written"):
-            bridge.write(b"x" * 1_000_000, patience=0.05)
+            bridge.write(b"x" * 1_000_000, timeout_s=0.05)
 
 
 def test_closing_ends_those_who_ignore_it_and_their_children_and_their_jobs() -> None:

@@ -5,7 +5,7 @@ import hashlib
 import sys
 
 from hermes.pty import PtyBridge, Terminal, Viewer
-from hermes.pty.terminal import HIGH, INPUT
+from hermes.pty.terminal import MAX_BEHIND_BYTES, MAX_INPUT_BYTES
 
 
 def _terminal(*argv: str) -> Terminal:
@@ -61,13 +61,13 @@ async def test_a_viewer_who_does_not_take_stops_the_child() -> None:
         async with asyncio.timeout(20):
             while not terminal.paused:  # noqa: ASYNC110 - the loop's own reading is what is waited for
                 await asyncio.sleep(0)
-        assert HIGH < viewer.behind <= HIGH + 3 * 64 * 1024
+        assert MAX_BEHIND_BYTES < viewer.behind <= MAX_BEHIND_BYTES + 3 * 64 * 1024
         end = terminal.scrollback.end
         for _ in range(100):
             await asyncio.sleep(0)
         assert terminal.scrollback.end == end
         async with asyncio.timeout(20):
-            while viewer.position < 3 * HIGH:
+            while viewer.position < 3 * MAX_BEHIND_BYTES:
                 await viewer.take()
         viewer.close()
 
@@ -115,7 +115,7 @@ async def test_the_program_goes_on_when_the_last_viewer_stays_away() -> None:
         viewer.close()
         end = terminal.scrollback.end
         async with asyncio.timeout(20):
-            while terminal.scrollback.end < end + 2 * HIGH:  # noqa: ASYNC110 - as above
+            while terminal.scrollback.end < end + 2 * MAX_BEHIND_BYTES:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.01)
 
 
@@ -137,8 +137,8 @@ async def test_input_for_a_child_that_does_not_read_waits_and_nothing_else_does(
     async with _terminal(sys.executable, "-c", code) as terminal:
         viewer = terminal.watch(0)
         await _take_until(viewer, b"ready")
-        await terminal.write(b"x" * (INPUT + 100_000))
-        assert terminal.waiting >= INPUT
+        await terminal.write(b"x" * (MAX_INPUT_BYTES + 100_000))
+        assert terminal.waiting >= MAX_INPUT_BYTES
         more = asyncio.ensure_future(terminal.write(b"y"))
         done, _ = await asyncio.wait([more], timeout=0.05)
         assert not done

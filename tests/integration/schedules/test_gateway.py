@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.fakes.telegram_server import TelegramServer
-from tests.integration.gateway.house import OWNER, opened, until
+from tests.integration.gateway.harness import OWNER, opened, until
 
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
@@ -22,18 +22,18 @@ async def test_a_job_is_made_in_a_chat_and_its_result_is_delivered_there(
     async with (
         TelegramServer() as telegram,
         ModelServer(*replies) as model,
-        opened(tmp_path, model, telegram) as house,
+        opened(tmp_path, model, telegram) as harness,
     ):
         telegram.say("tell me the news every weekday")
         asked = await telegram.sees("a job, every weekday at 9:00")
         telegram.press(asked, "Allow")
         await telegram.sees("It is planned.")
-        schedules = house.app.store.schedules
+        schedules = harness.app.store.schedules
         (job,) = schedules.jobs()
         assert job.deliver == f"telegram:{OWNER}"
         (planned,) = schedules.planned()
-        assert planned.due > house.app.clock.now()
-        now = house.app.clock.now()
+        assert planned.due > harness.app.clock.now()
+        now = harness.app.clock.now()
         schedules.plan(
             type(planned)(job.id, now, now, "hand")
         )  # as if it were nine o'clock

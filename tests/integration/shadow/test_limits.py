@@ -13,8 +13,8 @@ import pytest
 from tests.integration.shadow.bench import Bench, everything
 
 from hermes.tools.shadow.folder_snapshot import SnapshotLimits
-from hermes.tools.shadow.path_state import BIGGEST
-from hermes.tools.shadow.prune import KEPT_DAYS, sweep
+from hermes.tools.shadow.path_state import MAX_FILE_BYTES
+from hermes.tools.shadow.prune import MAX_AGE_DAYS, sweep
 
 
 async def test_a_file_that_is_too_large_is_named_when_it_changed(
@@ -22,7 +22,7 @@ async def test_a_file_that_is_too_large_is_named_when_it_changed(
 ) -> None:
     bench = Bench(tmp_path)
     for name in ("big", "still"):
-        (bench.cwd / name).write_bytes(b"0" * (BIGGEST + 1))
+        (bench.cwd / name).write_bytes(b"0" * (MAX_FILE_BYTES + 1))
     (bench.cwd / "grows").write_bytes(b"small")
     work = "printf '1' >> big; head -c 11000000 /dev/zero > grows; printf 'x' > small"
     await bench.turn("t", lambda: bench.shell(work))
@@ -39,7 +39,7 @@ async def test_a_large_file_that_a_tool_names_is_not_kept_and_that_is_said(
 ) -> None:
     bench = Bench(tmp_path)
     big = bench.cwd / "big"
-    big.write_bytes(b"0" * (BIGGEST + 1))
+    big.write_bytes(b"0" * (MAX_FILE_BYTES + 1))
     await bench.turn("t", lambda: big.write_bytes(b"changed"), big)
     assert "undo will not bring it back: big (" in bench.shown[0]
     outcome = bench.undo("t")
@@ -108,7 +108,7 @@ async def test_old_turns_are_dropped_and_counted_and_newer_ones_still_work(
     (bench.cwd / "file").write_text("0")
     await bench.turn("old", lambda: (bench.cwd / "file").write_text("1" * 1000))
     record = next(bench.shadows.folder.glob("*/turns/*"))
-    bench.clock.advance((KEPT_DAYS + 1) * 86_400.0)
+    bench.clock.advance((MAX_AGE_DAYS + 1) * 86_400.0)
     await bench.turn("new", lambda: bench.shell("printf '2' > file; printf 'n' > new"))
     for file in bench.shadows.folder.glob(
         "*/turns/*"
@@ -132,7 +132,7 @@ async def test_a_file_that_only_dropped_turns_had_is_kept_anew(tmp_path: Path) -
     await bench.turn("old", lambda: bench.shell(": > other"))
     for file in bench.shadows.folder.glob("*/turns/*"):
         os.utime(file, (0, 0))
-    bench.clock.advance((KEPT_DAYS + 1) * 86_400.0)
+    bench.clock.advance((MAX_AGE_DAYS + 1) * 86_400.0)
     assert sweep(bench.shadows, always=True)
     await bench.turn("new", lambda: bench.shell("rm stable"))
     assert bench.undo("new").restored == ("stable",)

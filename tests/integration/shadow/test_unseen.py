@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.integration.shadow.bench import Bench, everything
 
-from hermes.tools.shadow.folder_snapshot import MOST_INNER, SnapshotLimits
-from hermes.tools.shadow.path_state import BIGGEST
+from hermes.tools.shadow.folder_snapshot import MAX_INNER_REPOSITORIES, SnapshotLimits
+from hermes.tools.shadow.path_state import MAX_FILE_BYTES
 
 _IGNORED = "git init -q .; printf 'data/\\n*.log\\n' > .gitignore; mkdir -p data/in; printf 'rows' > data/db.txt; : > a.log"
 
@@ -84,7 +84,7 @@ async def test_files_of_a_repository_that_was_one_too_many_stay_when_it_becomes_
     tmp_path: Path,
 ) -> None:
     bench = Bench(tmp_path)
-    names = [f"r{number:03}" for number in range(MOST_INNER + 2)]
+    names = [f"r{number:03}" for number in range(MAX_INNER_REPOSITORIES + 2)]
     for name in names:
         (bench.cwd / name / ".git/objects").mkdir(parents=True)
         (bench.cwd / name / ".git/refs").mkdir()
@@ -100,7 +100,7 @@ async def test_a_large_file_of_a_repository_that_is_dissolved_stays(
 ) -> None:
     bench = Bench(tmp_path)
     bench.shell("git init -q sub; printf 's' > sub/small")
-    (bench.cwd / "sub/big").write_bytes(b"0" * (BIGGEST + 1))
+    (bench.cwd / "sub/big").write_bytes(b"0" * (MAX_FILE_BYTES + 1))
     await bench.turn(
         "t", lambda: bench.shell("rm -rf sub/.git; printf 'cut' > sub/big")
     )

@@ -7,11 +7,9 @@ import sys
 from contextlib import ExitStack
 
 _SERVER = """
-import asyncio, json, logging, resource, sys, uvicorn
+import asyncio, json, logging, resource, sys
 from hermes.primitives.repeated_errors import RepeatedErrors
-from hermes.surfaces.web.request_timeouts import HastyRequests
-from hermes.surfaces.web.listen_socket import listen
-from hermes.surfaces.web.uvicorn_server import UvicornServer
+from hermes.surfaces.web.server import WebServer, listen
 
 async def answer(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
@@ -20,9 +18,8 @@ async def answer(scope, receive, send):
 async def main():
     errors = RepeatedErrors(logging.getLogger("hermes"))
     place = listen("127.0.0.1", 0, who="It", hint="")
-    config = uvicorn.Config(answer, http=HastyRequests, ws="none", log_config=None, lifespan="off")
-    server = UvicornServer(config, errors, "the test")
-    serving = asyncio.create_task(server.serve(sockets=[place]))
+    server = WebServer(answer, place, errors, "the test")
+    server.start()
     resource.setrlimit(resource.RLIMIT_NOFILE, (48, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     print(place.getsockname()[1], flush=True)
     while True:
@@ -31,8 +28,7 @@ async def main():
             break
         problems = errors.problems()
         print(json.dumps([problems[0].count, problems[0].is_over] if problems else [0, False]), flush=True)
-    server.should_exit = True
-    await serving
+    await server.stop()
 
 asyncio.run(main())
 """

@@ -5,9 +5,9 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from hermes.app import build
 from hermes.events.bus import Bus
@@ -15,20 +15,23 @@ from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import ApiSettings
 from hermes.surfaces.gateway.api_server.server import ApiServer
-from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
-from hermes.surfaces.web.request_timeouts import HastyRequests
+from hermes.surfaces.gateway.listener import HttpListener
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall, read_body
+from hermes.surfaces.web.http_protocol import StrictHttpProtocol
+from hermes.surfaces.web.server import ServerProtocols
 
 _PATIENCE = 20.0
 _KEY = "sk-hermes-of-a-test-0000000000000000"
 _HEAD = b"POST /hook HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
 
 
-class _Quick(HastyRequests):
-    haste = (0.1, 0.1)
+class _Quick(StrictHttpProtocol):
+    head_timeout_s = body_timeout_s = 0.1
 
 
-class _Unhurried(HastyRequests):
-    haste = (3.0, 1.0)  # long beside any pause of a busy machine
+class _Unhurried(StrictHttpProtocol):
+    head_timeout_s = 3.0  # long beside any pause of a busy machine
+    body_timeout_s = 1.0
 
 
 async def _said(url: str, *pieces: bytes) -> bytes:
@@ -48,20 +51,20 @@ async def _said(url: str, *pieces: bytes) -> bytes:
 
 @asynccontextmanager
 async def _listening(
-    requests: type[HastyRequests],
+    protocol: type[StrictHttpProtocol],
 ) -> AsyncIterator[tuple[str, asyncio.Event]]:
     """Reads a body once it is told to, and gives it back."""
     go = asyncio.Event()
 
-    async def application(_: dict[str, Any], receive: Any, send: Any) -> None:
+    async def measure(call: EndpointCall) -> Response:
         await go.wait()
-        body = await read_body(receive, 10_000_000)
-        await answer(send, 200, str(len(body or b"")).encode())
+        body = await read_body(call.request, 10_000_000)
+        return Response(str(len(body or b"")))
 
     listener = HttpListener("127.0.0.1", 0, RepeatedErrors(logging.getLogger("hermes")))
-    listener.requests = requests
+    listener.protocols = ServerProtocols(protocol)
     try:
-        yield await listener.add("/hook", application), go
+        yield await listener.add(Endpoint("POST", "/hook", "open", measure)), go
     finally:
         go.set()
         await listener.close()
@@ -102,7 +105,7 @@ async def test_the_api_server_waits_for_nobody_either(tmp_path: Path) -> None:
         Settings(api=ApiSettings(port=0)), Home(tmp_path / "home"), bus=Bus()
     ) as app:
         server = ApiServer(app, Secrets({"GATEWAY_API_KEY": _KEY}, {}))
-        server.requests = _Quick
+        server.protocols = ServerProtocols(_Quick)
         serving = asyncio.create_task(server.run(ready.set_result))
         try:
             assert (

@@ -2,22 +2,23 @@
 
 import asyncio
 import logging
-from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.surfaces.dashboard.uvicorn_protocol import Requests
 from hermes.surfaces.gateway.api_server.server import ApiServer
-from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
-from hermes.surfaces.web.request_timeouts import HastyRequests
+from hermes.surfaces.gateway.listener import HttpListener
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall, read_body
+from hermes.surfaces.web.http_protocol import StrictHttpProtocol
 
 _PATIENCE = 20.0
 
 
 def test_every_listener_speaks_the_same_http() -> None:
-    assert issubclass(Requests, HastyRequests)
-    assert issubclass(ApiServer.requests, HastyRequests)
+    assert issubclass(Requests, StrictHttpProtocol)
+    assert issubclass(ApiServer.protocols.http, StrictHttpProtocol)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +35,12 @@ def test_every_listener_speaks_the_same_http() -> None:
 async def test_what_can_be_read_in_two_ways_is_refused(
     lines: str, status: bytes
 ) -> None:
-    async def application(_: dict[str, Any], receive: Any, send: Any) -> None:
-        await read_body(receive, 100)
-        await answer(send, 200, b"ok")
+    async def answer(call: EndpointCall) -> Response:
+        await read_body(call.request, 100)
+        return Response("ok")
 
     listener = HttpListener("127.0.0.1", 0, RepeatedErrors(logging.getLogger("hermes")))
-    url = await listener.add("/hook", application)
+    url = await listener.add(Endpoint("POST", "/hook", "open", answer))
     host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:

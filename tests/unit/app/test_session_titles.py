@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.app.session_titles import LONGEST, asked, first_words, shortened
+from hermes.app.session_titles import MAX_TITLE_CHARS, asked, first_words, shortened
 from hermes.core.history import ConversationHistory
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -36,7 +36,7 @@ def conversation(text: str) -> ConversationHistory:
 )
 def test_the_first_words_are_a_title_of_one_short_line(text: str, title: str) -> None:
     assert first_words(conversation(text)) == title
-    assert len(first_words(conversation(text))) <= LONGEST
+    assert len(first_words(conversation(text))) <= MAX_TITLE_CHARS
 
 
 def test_a_model_is_asked_apart_from_the_conversation() -> None:

@@ -7,7 +7,7 @@ from tests.unit.core.test_turn import Bench
 
 from hermes.core.budget import Cap, TurnBudget
 from hermes.core.compaction import compact
-from hermes.core.context_window import ContextLimits, Room, choose_trim, trim
+from hermes.core.context_window import ContextLimits, ContextWindow, choose_trim, trim
 from hermes.core.history import ConversationHistory
 from hermes.errors import ModelError
 from hermes.schema.event import Event
@@ -55,9 +55,11 @@ def talk(*parts: list[Message], tokens: int = 900) -> ModelRequest:
     return ModelRequest(system=("s",), messages=tuple(messages))
 
 
-def room(*replies: Any, window: int = 1_000, clock: FakeClock | None = None) -> Room:
+def room(
+    *replies: Any, window: int = 1_000, clock: FakeClock | None = None
+) -> ContextWindow:
     model = ScriptedModel(*replies)
-    return Room(
+    return ContextWindow(
         lambda session, messages, cut: compact(model, messages, cut),
         ContextLimits(window, 0.8, 1, 2),
         clock or FakeClock(),

@@ -5,12 +5,12 @@ from pathlib import PurePath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.core.parallel_calls import Effect, Planned, segments
+from hermes.core.parallel_calls import Effect, PlannedCall, segments
 
 
 def _groups(*calls: tuple[Effect, str]) -> list[list[int]]:
     planned = [
-        Planned(index, effect, (PurePath(path),) if path else ())
+        PlannedCall(index, effect, (PurePath(path),) if path else ())
         for index, (effect, path) in enumerate(calls)
     ]
     return [[call.index for call in group] for group in segments(planned)]

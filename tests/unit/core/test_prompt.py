@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.prompt import (
-    MAX_PROJECT_CHARACTERS,
+    MAX_PROJECT_CHARS,
     ProjectFile,
     project_part,
     system_prompt,
@@ -43,6 +43,6 @@ def test_what_was_not_read_is_said_in_one_line() -> None:
 
 
 def test_long_notes_are_cut_and_it_is_said() -> None:
-    part = project_part((ProjectFile("AGENTS.md", "x" * (MAX_PROJECT_CHARACTERS + 1)),))
-    assert part.count("x") == MAX_PROJECT_CHARACTERS
+    part = project_part((ProjectFile("AGENTS.md", "x" * (MAX_PROJECT_CHARS + 1)),))
+    assert part.count("x") == MAX_PROJECT_CHARS
     assert "there is more in AGENTS.md" in part

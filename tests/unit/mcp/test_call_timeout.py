@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes.mcp.call_timeout import CallTimeout
+from hermes.mcp.server_limits import CallTimeout
 
 
 async def test_silence_ends_a_call() -> None:
@@ -16,7 +16,7 @@ async def test_silence_ends_a_call() -> None:
 async def test_signs_of_life_do_not_extend_it_for_ever() -> None:
     async def talk(patience: CallTimeout) -> None:
         while True:
-            patience.heard()
+            patience.extend()
             await asyncio.sleep(0)
 
     with pytest.raises(TimeoutError):
@@ -27,7 +27,7 @@ async def test_signs_of_life_do_not_extend_it_for_ever() -> None:
 async def test_the_clock_stands_while_the_user_is_asked() -> None:
     loop = asyncio.get_running_loop()
     async with CallTimeout(0.01) as patience:
-        with patience.standing():
+        with patience.paused():
             done = asyncio.Event()
             loop.call_later(0.1, done.set)
             await done.wait()
@@ -36,7 +36,7 @@ async def test_the_clock_stands_while_the_user_is_asked() -> None:
 async def test_the_clock_goes_on_after_the_answer() -> None:
     async def ask_and_wait() -> None:
         async with CallTimeout(0.01) as patience:
-            with patience.standing():
+            with patience.paused():
                 pass
             await asyncio.Event().wait()
 
@@ -46,8 +46,8 @@ async def test_the_clock_goes_on_after_the_answer() -> None:
 
 async def test_a_question_may_outlive_its_call() -> None:
     async with CallTimeout(10) as patience:
-        standing = patience.standing()
+        standing = patience.paused()
         standing.__enter__()
     standing.__exit__(None, None, None)
-    with patience.standing():
-        patience.heard()
+    with patience.paused():
+        patience.extend()

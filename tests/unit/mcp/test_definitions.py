@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.mcp.definitions import (
-    MAX_DESCRIPTION,
+    MAX_DESCRIPTION_CHARACTERS,
     MAX_TOOLS,
     Definition,
     RawTool,
@@ -97,7 +97,7 @@ def test_descriptions_are_harmless_and_bounded() -> None:
     }
     tool = listing([raw("a", words, schema)], ALL).tools["a"]
     assert tool.description.startswith("red x")
-    assert len(tool.description) < MAX_DESCRIPTION + 10
+    assert len(tool.description) < MAX_DESCRIPTION_CHARACTERS + 10
     assert tool.parameters == {
         "type": "object",
         "properties": {"p": {"description": "ab"}},

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.errors import SettingsError
-from hermes.mcp.environment import Values, handed_on, telling
+from hermes.mcp.environment import Values, handed_on, secret_values
 from hermes.settings import Secrets
 
 
@@ -35,7 +35,7 @@ def test_only_harmless_variables_are_handed_on() -> None:
 
 
 def test_values_are_secret_by_their_name() -> None:
-    assert telling(
+    assert secret_values(
         {
             "API_KEY": "k1",
             "MODE": "calm",

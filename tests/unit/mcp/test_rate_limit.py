@@ -1,6 +1,6 @@
 """What a server may send without being asked."""
 
-from hermes.mcp.rate_limit import NotificationFilter
+from hermes.mcp.server_limits import NotificationFilter
 
 
 class Watch:

@@ -1,1 +1,1 @@
-"""What Hermes learns while it works: reviews, imports and the tools for memory and skills."""
+"""Learning: reviews of conversations, imports, and the tools for memory and skills."""

@@ -1,6 +1,6 @@
-"""`hermes import`: what another agent has kept comes over. First a plan that says everything, then the deed.
+"""`hermes import`: imports the data of another agent. A plan comes first and lists everything.
 
-The source is only read. What is here already stays as it is, and nothing is imported twice.
+The source is only read. What exists here stays as it is, and nothing is imported twice.
 """
 
 from collections.abc import Callable
@@ -46,12 +46,12 @@ PARTS: tuple[Part, ...] = (
 
 
 class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What would come over, and what would not."""
+    """What would be imported, and what would not."""
 
     source: Path
     kind: Kind
     sessions: tuple[Path, ...] = ()
-    """Files of conversations; of a home, its database."""
+    """The files of conversations; for a Hermes home, its database."""
     new_sessions: int = 0
     messages: int = 0
     notes: tuple[MemoryEdit, ...] = ()
@@ -76,7 +76,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportReport(msgspec.Struct):
-    """What came over, and what went wrong."""
+    """What was imported, and what failed."""
 
     sessions: int = 0
     notes: int = 0
@@ -88,14 +88,14 @@ class ImportReport(msgspec.Struct):
 
 
 class Importer:
-    """Brings things into one home."""
+    """Imports into one home."""
 
     def __init__(self, app: App, learning: LearningService) -> None:
         self._app = app
         self._learning = learning
 
     def plan(self, source: Path, parts: tuple[Part, ...] = PARTS) -> ImportPlan:
-        """Looks at a source. Writes nothing anywhere."""
+        """Plans an import. Writes nothing."""
         kind, files = find(source)
         if kind == "hermes" and source.resolve() == self._app.home.root.resolve():
             raise LearningError(
@@ -119,7 +119,7 @@ class Importer:
     def carry_out(
         self, made: ImportPlan, *, said: Callable[[str], None]
     ) -> ImportReport:
-        """Does it. One thing that goes wrong does not keep the others."""
+        """Runs the import. A failure does not stop the rest."""
         done = ImportReport()
         self._app.home.ensure()
         self._bring_notes(made, done)
@@ -174,7 +174,7 @@ class Importer:
         )
 
     def _plan_notes(self, source: Path, left: list[Left]) -> tuple[MemoryEdit, ...]:
-        """The notes that fit; each is tried on top of those before it."""
+        """The notes that fit. Each is tried after those before it."""
         edits: tuple[MemoryEdit, ...] = ()
         for name, file in FILES.items():
             path = source / "memories" / file
@@ -344,7 +344,7 @@ class Importer:
 
 
 def _came_along(source: Path) -> set[str]:
-    """Skills that the other agent brought with it, by the list that it keeps."""
+    """The skills that came with the other agent, according to its own list."""
     path = source / "skills" / ".bundled_manifest"
     lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
     return {line.partition(":")[0].strip() for line in lines if line.strip()}

@@ -1,7 +1,7 @@
-"""`Learner`: gives sessions their memory and skills, and looks back at conversations in the background.
+"""`Learner`: gives sessions their memory and skills, and reviews conversations in the background.
 
-A review asks the model once more with exactly what it was asked before, plus one message: the provider has nearly all
-of it in its cache. It runs beside the user's turns, writes one event when it is done, and nothing when it is killed.
+A review repeats the last request and adds one message, so nearly all of it is in the provider's cache. It runs beside
+the user's turns and writes one event when it is done. If it is killed, it writes nothing.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hermes.app.app import App
-from hermes.app.learning.reviewer import ReviewDeps, Reviewing, ReviewTools
+from hermes.app.learning.reviewer import Review, ReviewDeps, ReviewTools
 from hermes.app.learning.tools import ConversationChanges, LearningTools, changed
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Tool
@@ -40,17 +40,17 @@ from hermes.store.log_row import Row
 
 log = logging.getLogger("hermes.learning")
 
-_SESSIONS = 256  # whose tallies are remembered
+_MAX_SESSIONS = 256  # whose counts are kept
 
 
 class Learner:
-    """What is learned in one process."""
+    """Memory, skills and reviews of one process."""
 
     def __init__(self, app: App, deps: ReviewDeps | None = None) -> None:
         self._app = app
         self._deps = deps
         self._settings = app.settings.learning
-        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_SESSIONS)
+        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_MAX_SESSIONS)
         self._taint = UntrustedText()
         self._tasks = BackgroundTasks("a review")
         self._handle: Any = None
@@ -61,7 +61,7 @@ class Learner:
         )
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
-        """The tools of a conversation. Somebody else than the user has a memory apart, and changes no skill."""
+        """The tools of a conversation. A person who is not the user has a separate memory, and can't change skills."""
         learning = self._of(person)
         landing = ConversationChanges(
             learning, mode=self._settings.mode, record=self._record, taint=self._doubt
@@ -85,7 +85,7 @@ class Learner:
         )
 
     def prompt(self, person: str = "") -> str:
-        """The part of a new session's system prompt; empty when there is nothing to tell."""
+        """The memory and skills in a new session's system prompt; empty if there are none."""
         parts = {
             "Memory": self._of(person).memory.snapshot,
             "Skills": self.learning.skills.index,
@@ -95,7 +95,7 @@ class Learner:
         )
 
     def _part(self, name: str, make: Callable[[], str]) -> str:
-        """One part; what can't be read is said to the model too, and does not take the other along."""
+        """One part. If it can't be read, the text says so, and the other part is still used."""
         try:
             return make()
         except (HermesError, OSError) as error:
@@ -103,7 +103,7 @@ class Learner:
             return f"[{name} could not be read: {error}]"
 
     def decide(self, proposal: str, *, keep: bool) -> Proposal:
-        """The user's word on a proposal, from whatever surface. Raises LearningError when it can't be done."""
+        """Applies or rejects a proposal, as the user decided. Raises LearningError if that fails."""
         decided = (
             self.learning.approve(proposal) if keep else self.learning.reject(proposal)
         )
@@ -135,7 +135,7 @@ class Learner:
         self._handle = self._app.bus.subscribe(TurnEnded.topic, self._ended)
 
     async def close(self) -> None:
-        """Ends what runs. A review that is cut off leaves nothing, and its conversation is still due."""
+        """Stops running reviews. They leave nothing behind, and their conversations are still due."""
         if self._handle is not None:
             self._app.bus.unsubscribe(self._handle)
             self._handle = None
@@ -146,12 +146,12 @@ class Learner:
         await self._tasks.join()
 
     async def review(self, session: str) -> LearningReviewed | None:
-        """Looks back at a session now, due or not; None when there is nothing to do or another review runs."""
+        """Reviews a session now, due or not. Returns None if there is nothing to do, or another review runs."""
         with lease(self._app.home.root / "learning") as alone:
             return await self._review(session) if alone else None
 
     def _ended(self, event: Mapping[str, Any]) -> None:
-        """A turn ended here. One that another process ran is that process's business."""
+        """A turn ended. Turns of other processes are reviewed there."""
         session = event.get("session_id")
         if not isinstance(session, str) or is_foreign(event) or self._loop is None:
             return
@@ -162,7 +162,7 @@ class Learner:
         self._tasks.start(self._consider(session))
 
     async def _consider(self, session: str) -> None:
-        """The boundary of a subscriber: what goes wrong here is logged, and the user goes on."""
+        """The boundary of a subscriber: errors are logged, and the user's work continues."""
         try:
             if await asyncio.to_thread(self._is_due, session):
                 await self.review(session)
@@ -176,7 +176,7 @@ class Learner:
             if self._app.store.sessions.find(
                 session
             ).kind == "child" or self._app.person(session):
-                return False  # what others say is not taken for the user's own
+                return False  # nothing is learned from other people
         except SessionNotFound:
             return False
         tally = self._tallies.get_or_make(session, ReviewCounter)
@@ -196,7 +196,7 @@ class Learner:
         tools = LearningTools(
             self.learning, ReviewTools(stage), self._app.clock, counted=False
         )
-        reviewing = Reviewing(self._deps, tools.all())
+        reviewing = Review(self._deps, tools.all())
         try:
             ended = await reviewing.run(session, history, self._settings.budget)
         except asyncio.CancelledError:
@@ -211,7 +211,7 @@ class Learner:
             return await asyncio.shield(landing)
         except (
             asyncio.CancelledError
-        ):  # what has begun to land does so whole, with its event
+        ):  # changes that have begun are completed, with their event
             await landing
             raise
 
@@ -223,7 +223,7 @@ class Learner:
         changes: list[Change],
         upto: int,
     ) -> LearningReviewed:
-        """Ends a review with its one event, whatever it came to: what it cost is spent, and it is not due again."""
+        """Records the end of a review, whatever its outcome: its cost is spent, and it is not due again."""
         reviewed = LearningReviewed(upto=upto, failure=ended.detail or ended.reason)
         if ended.reason in ("done", "budget"):
             try:
@@ -267,7 +267,7 @@ class Learner:
         )
 
     def _history(self, session: str) -> tuple[ConversationHistory, int]:
-        """The conversation up to its last finished turn, and the row that is."""
+        """The conversation up to its last finished turn, and the row of that end."""
         history, upto = ConversationHistory(), 0
         since: list[Row] = []
         for row in self._app.store.log.every_event(session):

@@ -1,4 +1,4 @@
-"""How a review runs: a turn on a copy of the conversation, written nowhere, with all tools named and four that work."""
+"""Runs a review: a turn on a copy of the conversation that is not saved. All tools are named, and four of them work."""
 
 import asyncio
 import tempfile
@@ -11,8 +11,7 @@ from hermes.core.budget import BudgetSpent, Cap, Price, TurnBudget, parse_amount
 from hermes.core.calls import CallRunner
 from hermes.core.history import Beginning, ConversationHistory
 from hermes.core.ports import Model, PolicyDecision, Tool, ToolContext
-from hermes.core.runtime import Runtime
-from hermes.core.turn import NativeRuntime, Turn
+from hermes.core.turn import NativeRuntime, Runtime, Turn
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import Change
 from hermes.learning.review import ALLOWED, INSTRUCTIONS, ReviewChanges
@@ -28,10 +27,10 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tools import ToolResult
 
-_STEPS = 16
-_REPLY = 4_000  # tokens of one reply in a review
-_NO = PolicyDecision("forbid", reason="this is a review")
-_REFUSED = (
+_MAX_STEPS = 16
+_MAX_REPLY_TOKENS = 4_000
+_FORBIDDEN = PolicyDecision("forbid", reason="this is a review")
+_NOT_IN_A_REVIEW = (
     "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
 )
 
@@ -40,7 +39,7 @@ class ReviewDeps(NamedTuple):
     """What a review needs of the agent."""
 
     model: Callable[[str], AbstractAsyncContextManager[Model]]
-    """The model that reviews a session, for as long as it takes."""
+    """The model that reviews a session, for the duration of the review."""
     tools: Callable[[str], Mapping[str, Tool]]
     """The tools that the session's prompt names."""
     check_budget: Callable[[str, int], None]
@@ -53,19 +52,19 @@ class ReviewDeps(NamedTuple):
     """An engine that reviews a session with these tools instead of a model; None for a model."""
 
 
-class Reviewing:
-    """The model's part of a review: the parent's request to the byte, and one message more."""
+class Review:
+    """The turn of a review: the conversation's last request, byte for byte, and one more message."""
 
     def __init__(self, deps: ReviewDeps, tools: tuple[Tool, ...]) -> None:
         self._deps = deps
         self._tools = tools
         self.called = AuxiliaryCalled(task="review")
-        """What it cost; also of one that was cut off."""
+        """What the review cost, even if it was interrupted."""
 
     async def run(
         self, session: str, history: ConversationHistory, amount: str
     ) -> TurnEnded:
-        """Asks until the model is done or `amount` is spent. What it changed is where its tools put it."""
+        """Runs until the model is done or `amount` is spent. The tools collect the changes."""
         tools = {
             **self._deps.tools(session),
             **{one.spec.name: one for one in self._tools},
@@ -86,11 +85,14 @@ class Reviewing:
         ) is not None:
             return await self._by_engine(engine, turn)
         async with self._deps.model(session) as model:
-            calls = CallRunner(tools, OnlyLearning(), Nobody())
+            calls = CallRunner(tools, ReviewPolicy(), NobodyToAsk())
             ended = TurnEnded(reason="failed", detail="it was cut off")
             try:
                 runtime = NativeRuntime(
-                    model, calls, max_steps=_STEPS, max_output_tokens=_REPLY
+                    model,
+                    calls,
+                    max_steps=_MAX_STEPS,
+                    max_output_tokens=_MAX_REPLY_TOKENS,
                 )
                 runtime.sums_up = False
                 ended = await runtime.run(turn)
@@ -108,7 +110,7 @@ class Reviewing:
     async def _by_engine(
         self, engine: AbstractAsyncContextManager[Runtime], turn: Turn
     ) -> TurnEnded:
-        """The same review by another engine, which gets the whole conversation, in an empty folder."""
+        """Runs the review in codex, which gets the whole conversation and an empty folder."""
         history = turn.history
         history.codex_thread = None
         history.turns.append(
@@ -141,14 +143,14 @@ class Reviewing:
 
 
 class UnsavedLog:
-    """A journal that is kept nowhere: what a review says is not part of the conversation."""
+    """A journal that is not saved, because a review is not part of the conversation."""
 
     def __init__(self, history: ConversationHistory) -> None:
         self._history = history
         self._seq = 1 << 40  # beyond any row of the log
 
     async def record(self, *events: Event) -> tuple[int, ...]:
-        """Takes the events into the history alone."""
+        """Adds the events to the history alone."""
         seqs: list[int] = []
         for event in events:
             self._seq += 1
@@ -157,19 +159,19 @@ class UnsavedLog:
         return tuple(seqs)
 
     def note(self, *events: Event) -> None:
-        """The same, for what need not be waited for."""
+        """Adds the events to the history, without waiting."""
         for event in events:
             self._history.add(self._seq, event, "")
 
     async def flush(self) -> None:
-        """There is nothing to wait for."""
+        """Does nothing, as nothing is written."""
 
     def show(self, event: Event) -> None:
         """Nobody watches."""
 
 
-class OnlyLearning:
-    """The policy of a review. Other tools stay in the prompt, whose bytes must not change, and are refused."""
+class ReviewPolicy:
+    """The policy of a review: other tools are refused. They stay in the prompt, whose bytes must not change."""
 
     def judge(
         self,
@@ -177,15 +179,15 @@ class OnlyLearning:
         arguments: Mapping[str, Any],  # noqa: ARG002
         cwd: Path,  # noqa: ARG002
     ) -> PolicyDecision:
-        """Allows the four tools of learning, forbids everything else."""
+        """Allows the four tools for memory and skills, and forbids everything else."""
         return (
             PolicyDecision("allow")
             if tool.spec.name in ALLOWED
-            else PolicyDecision("forbid", reason=_REFUSED)
+            else PolicyDecision("forbid", reason=_NOT_IN_A_REVIEW)
         )
 
     def remember(self, request: ApprovalRequested) -> None:
-        """Nothing is asked, so nothing is remembered."""
+        """Does nothing, as nothing is asked."""
 
     def check(
         self,
@@ -194,8 +196,8 @@ class OnlyLearning:
         *,
         workspace: Path | None = None,  # noqa: ARG002
     ) -> PolicyDecision:
-        """Denies whatever the engine itself asks for."""
-        return _NO
+        """Denies every command of codex."""
+        return _FORBIDDEN
 
     def check_files(
         self,
@@ -204,17 +206,17 @@ class OnlyLearning:
         *,
         below: tuple[Path, ...] = (),  # noqa: ARG002
     ) -> PolicyDecision:
-        return _NO
+        return _FORBIDDEN
 
     def check_host(self, host: str) -> PolicyDecision:  # noqa: ARG002 - as above
-        return _NO
+        return _FORBIDDEN
 
     def check_tool(self, name: str) -> PolicyDecision:  # noqa: ARG002 - as above
-        return _NO
+        return _FORBIDDEN
 
 
-class Nobody:
-    """Nobody is there to be asked."""
+class NobodyToAsk:
+    """Answers every question with no, because nobody can be asked."""
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """No."""
@@ -226,7 +228,7 @@ class Nobody:
 
 
 class ReviewTools:
-    """Where the changes of a review go."""
+    """Collects the changes of a review."""
 
     def __init__(self, stage: ReviewChanges) -> None:
         self._stage = stage
@@ -240,7 +242,7 @@ class ReviewTools:
 
 
 class _ReviewBudget(TurnBudget):
-    """A cap of its own, below those of the user."""
+    """The review's own cap, below those of the user."""
 
     def __init__(self, amount: str, deps: ReviewDeps, session: str) -> None:
         caps = [Cap("review", *parse_amount(amount))] if amount else []

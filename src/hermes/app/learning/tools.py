@@ -1,6 +1,6 @@
-"""`memory`, `skills_list`, `skill_view` and `skill_manage`: what the model does with what Hermes has learned.
+"""The tools `memory`, `skills_list`, `skill_view` and `skill_manage`.
 
-How a change lands is another's business: in a conversation it may be made or asked about, in a review it is collected.
+A change goes to a `ChangeTarget`: in a conversation it is made or asked about, in a review it is collected.
 """
 
 import asyncio
@@ -29,30 +29,30 @@ from hermes.tools.tool import tool
 
 Action: TypeAlias = Literal["write", "patch", "remove", "retire"]
 Record: TypeAlias = Callable[[str, Event], None]
-_LONGEST_QUESTION = 4_000
-_FOUND = 10  # notes of one search
+_MAX_QUESTION_CHARS = 4_000
+_MAX_FOUND_NOTES = 10
 _YES, _NO, _LATER = "Keep it", "Don't keep it", "Decide later"
 
 
-class Landing(Protocol):
-    """Where changes go."""
+class ChangeTarget(Protocol):
+    """Accepts the changes that the tools make."""
 
     def text_of(self, name: str, path: str) -> str | None:
-        """A file of a skill as the next change would find it."""
+        """A file of a skill, as the next change would find it."""
         ...
 
     async def land(self, change: Change, context: ToolContext) -> ToolResult:
-        """Takes a change, and says what became of it. Raises LearningError for one that can't be made."""
+        """Accepts a change and returns the outcome. Raises LearningError if it can't be made."""
         ...
 
 
 class LearningTools:
-    """The four tools over one home."""
+    """The four tools of one home."""
 
     def __init__(
         self,
         learning: LearningService,
-        landing: Landing,
+        landing: ChangeTarget,
         clock: Clock,
         *,
         counted: bool = True,
@@ -60,10 +60,10 @@ class LearningTools:
         self._learning = learning
         self._landing = landing
         self._clock = clock
-        self._counted = counted  # whether reading a skill is a use of it
+        self._counted = counted  # whether reading a skill counts as a use of it
 
     def all(self) -> tuple[Tool, ...]:
-        """The tools, in the order the model sees them; one more where a memory service is named."""
+        """The tools, in the order the model sees them, and one more if a memory service is configured."""
         more = (
             (self.memory_search,) if self._learning.memory.provider is not None else ()
         )
@@ -85,7 +85,7 @@ class LearningTools:
                 hint="The user can name one: learning.memory_url",
             )
         try:
-            found = await asyncio.to_thread(provider.search, query, _FOUND)
+            found = await asyncio.to_thread(provider.search, query, _MAX_FOUND_NOTES)
         except LearningError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
         kept = [
@@ -165,7 +165,7 @@ class LearningTools:
 
 
 class ConversationChanges:
-    """Changes in a conversation with the user: notes are kept at once, skills and doubtful notes are asked about."""
+    """Changes in a conversation with the user. Notes are saved at once; skills and doubtful notes are asked about."""
 
     def __init__(
         self,
@@ -181,11 +181,11 @@ class ConversationChanges:
         self._taint = taint
 
     def text_of(self, name: str, path: str) -> str | None:
-        """As it is on disk."""
+        """The text of the file on disk."""
         return self._learning.skills.text_of(name, path)
 
     async def land(self, change: Change, context: ToolContext) -> ToolResult:
-        """Makes the change, or puts it to the user; where nobody answers, it waits as a proposal."""
+        """Makes the change or asks the user. If nobody answers, it waits as a proposal."""
         origin = Provenance("model", context.session, context.turn)
         why = await asyncio.to_thread(self._doubt, change, context.session)
         if not why:
@@ -206,7 +206,7 @@ class ConversationChanges:
 
     async def _asked(self, proposal: Proposal, context: ToolContext) -> ToolResult:
         waits = f"It waits for the user as proposal {proposal.id} ({proposal.why}); it is not in effect."
-        question = f"Keep this? ({proposal.why})\n{proposal.diff[:_LONGEST_QUESTION]}"
+        question = f"Keep this? ({proposal.why})\n{proposal.diff[:_MAX_QUESTION_CHARS]}"
         try:
             answer = await context.ask(question, (_YES, _NO, _LATER))
         except ToolFailed:
@@ -223,7 +223,7 @@ class ConversationChanges:
         return ToolResult(text=f"{waits} The user said: {answer}")
 
     def _doubt(self, change: Change, session: str) -> str:
-        """Why the user is to be asked; empty when the change can be made at once."""
+        """Why the user must be asked; empty if the change can be made at once."""
         self._learning.preview(change)
         if why := self._taint(session):
             return why
@@ -242,7 +242,7 @@ def changed(change: Change, name: str, proposal: str = "") -> LearningChanged:
 
 
 def proposed(proposal: Proposal) -> LearningProposed:
-    """The event of a change that waits."""
+    """The event of a change that waits for the user."""
     return LearningProposed(
         proposal=proposal.id,
         kind=_kind(proposal.change),

@@ -1,5 +1,5 @@
-"""Where the results of jobs go: a file, a session, or a chat; what is for a chat waits in the table until a process can
-take it there."""
+"""Delivers the results of jobs to a file, a session or a chat. Results for chats wait in a table until a process can
+deliver them."""
 
 import asyncio
 import logging
@@ -20,12 +20,12 @@ from hermes.store.schedules import WAITING, ScheduleStore
 log = logging.getLogger("hermes.schedules")
 
 Deliver: TypeAlias = Callable[[str, str], Awaitable[None]]
-"""Takes a result (the text) to a chat (the target, such as `telegram:123`); returns when it is safe. Raises HermesError
-when it can't be delivered."""
+"""Delivers a text to a chat, such as `telegram:123`. Returns when it has arrived, and raises HermesError if it can't be
+delivered."""
 
 
 class Deliveries:
-    """The results of one home. Without `deliver` those for chats are left to other processes."""
+    """Delivers the results of one home. Without `deliver`, those for chats are left to other processes."""
 
     def __init__(self, app: App, deliver: Deliver | None) -> None:
         self._app = app
@@ -33,7 +33,7 @@ class Deliveries:
         self._tasks = BackgroundTasks("delivering results")
 
     def place(self, job: Job, outcome: JobOutcome) -> str:
-        """Brings a result to a file or a session; for a chat, says that it waits. Never fails the run."""
+        """Delivers a result to a file or a session, or queues it for a chat. Never fails the run."""
         if job.deliver == NOWHERE or (
             outcome.text.strip() == SILENT and outcome.state == "done"
         ):
@@ -55,12 +55,12 @@ class Deliveries:
         return WAITING
 
     def begin(self) -> None:
-        """Takes what waits to its chats. On the side: a platform that does not answer holds up no job."""
+        """Delivers queued results in the background, so that a platform that does not answer delays no job."""
         if self._deliver is not None and not self._tasks:
             self._tasks.start(self._take_waiting(self._deliver))
 
     async def close(self) -> None:
-        """What is left is delivered after the next start."""
+        """Stops. The rest is delivered after the next start."""
         await self._tasks.close()
 
     @property
@@ -68,7 +68,7 @@ class Deliveries:
         return self._app.store.schedules
 
     async def _take_waiting(self, deliver: Deliver) -> None:
-        """Takes results to their chats, also those of runs in processes that could not. The boundary of that task."""
+        """Delivers results to their chats, also those of other processes. The boundary of that task."""
         try:
             while waiting := await asyncio.to_thread(self._table.undelivered):
                 jobs = {
@@ -103,7 +103,7 @@ class Deliveries:
 
 
 def _report(job: Job, state: str, reason: str, text: str) -> str:
-    """What somebody reads who gets the result."""
+    """The text that the recipient reads."""
     if state == "done":
         answer = text or f"{job.name}: done, without an answer."
         return f"{answer}\n\n({reason}.)" if reason else answer
@@ -112,7 +112,7 @@ def _report(job: Job, state: str, reason: str, text: str) -> str:
 
 
 def _write_to_file(path: str, text: str) -> str:
-    """Puts a result into a file, in place of the one before; returns where."""
+    """Writes a result to a file, replacing the one before. Returns the path."""
     target = Path(path).expanduser()
     target.parent.mkdir(parents=True, exist_ok=True)
     atomic.replace(target, f"{text}\n")
@@ -120,7 +120,7 @@ def _write_to_file(path: str, text: str) -> str:
 
 
 def _put_into_session(app: App, session: str, job: Job, text: str) -> str:
-    """Puts a result into another session, which answers it when it is next worked on; returns where."""
+    """Adds a result to another session, which answers it in its next turn. Returns where."""
     info = app.store.sessions.find(session)
     app.record(info.id, UserMessage(text=f"[Scheduled: {job.name}]\n\n{text}"))
     return f"session:{info.id}"

@@ -1,4 +1,4 @@
-"""A job as a person types it, on the command line or in a page: every field is text, and what is left out stays."""
+"""A job as a person types it, on the command line or in the page: every field is text, and an omitted field is unchanged."""
 
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ _TIMES = ("jitter", "timeout")
 
 
 class JobForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a job can have. What is not given stays as it is, or as the settings say."""
+    """The fields of a job. An omitted field stays as it is, or as the settings say."""
 
     schedule: (
         Annotated[
@@ -73,7 +73,7 @@ class JobForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def given(form: JobForm) -> dict[str, Any]:
-    """The fields of a job that the form names, as a job has them. Raises UsageError or ScheduleError."""
+    """The fields of a job that the form has, parsed. Raises UsageError or ScheduleError."""
     found: dict[str, Any] = {
         name: value for name in _AS_TYPED if (value := getattr(form, name)) is not None
     }

@@ -1,5 +1,5 @@
-"""Schedules of another agent become jobs. They rest until their new owner has looked at them: two agents that run the
-same job do everything twice."""
+"""Imports the schedules of another agent as jobs. They are paused until the user has looked at them, because two agents
+with the same job would do everything twice."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from hermes.errors import HermesError
 from hermes.learning.imports.sources import Left
 
 RESTING = "imported; look at it, then resume it"
-_SHORTEST = 1  # minutes
+_MIN_INTERVAL_MINUTES = 1
 
 
 class _Schedule(msgspec.Struct):
@@ -46,7 +46,7 @@ class _File(msgspec.Struct):
 
 
 def read_jobs(text: str, left: list[Left]) -> tuple[JobDraft, ...]:
-    """What a `jobs.json` of the well-known agent holds, as drafts; what can't come over is named."""
+    """The jobs in a `jobs.json` of Hermes Agent (Nous Research), as drafts. Those that can't be imported are named."""
     try:
         entries = msgspec.json.decode(text, type=_File).jobs
     except msgspec.MsgspecError:
@@ -64,7 +64,7 @@ def read_jobs(text: str, left: list[Left]) -> tuple[JobDraft, ...]:
 def fitting(
     book: JobBook, drafts: tuple[JobDraft, ...], known: bool, left: list[Left]
 ) -> tuple[JobDraft, ...]:
-    """Those that can be kept here and are not here yet. `known`: whether there is a database to look in."""
+    """The drafts that are valid and do not exist yet. `known` tells whether there is a database to look in."""
     jobs = book.store.jobs() if known else []
     here, names = (
         {(job.prompt, job.schedule) for job in jobs},
@@ -114,7 +114,9 @@ def _words(schedule: _Schedule | str | None) -> str:
         case _Schedule(kind="cron"):
             return schedule.expr
         case _Schedule(kind="interval"):
-            return f"every {max(_SHORTEST, round(schedule.minutes))} minutes"
+            return (
+                f"every {max(_MIN_INTERVAL_MINUTES, round(schedule.minutes))} minutes"
+            )
         case _Schedule(kind="once", run_at=at) if at:
             moment = datetime.fromisoformat(at)
             local = moment.astimezone() if moment.tzinfo else moment
@@ -124,7 +126,7 @@ def _words(schedule: _Schedule | str | None) -> str:
 
 
 def _target(job: _Job) -> str:
-    """Where it delivers; what is meant by `origin` or a platform alone only the other agent knows."""
+    """Where a job delivers. Only the other agent knows what `origin` or a platform alone means."""
     target = job.deliver or "local"
     if target == "origin" and job.origin and job.origin.platform:
         return f"{job.origin.platform}:{job.origin.chat_id}"

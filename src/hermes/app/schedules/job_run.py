@@ -1,5 +1,5 @@
-"""One run of a job: a session of its own, with its own caps and tools. Nobody is there to be asked, so whatever the
-policy would ask about is not done."""
+"""One run of a job: its own session, with its own caps and tools. Nobody can be asked, so calls that need an approval are
+denied."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ from hermes.tools.toolsets import TOOLSETS
 SILENT = "[SILENT]"
 """What a job answers when there is nothing to deliver."""
 
-_STOPPING = 30.0  # seconds for a turn to end after its time was up
+_STOP_TIMEOUT_S = 30.0  # after the time of the job was up
 _TASK = (
     "You were started by a schedule ({schedule}); nobody is there to answer questions or to approve anything. Do the "
     "task to its end. Your answer is the result{where}. If there is nothing worth telling, answer with exactly "
@@ -38,7 +38,7 @@ class JobOutcome(NamedTuple):
 
 
 class JobRun:
-    """A run on its way."""
+    """A run in progress."""
 
     def __init__(self, app: App, secrets: Secrets, job: Job, instant: Instant) -> None:
         self._app = app
@@ -48,7 +48,7 @@ class JobRun:
         self.session = ""
 
     async def run(self, began: Callable[[str], Awaitable[None]]) -> JobOutcome:
-        """To its end. `began` is told the session. What goes wrong is the outcome."""
+        """Runs the job to its end. `began` receives the session. A failure is the outcome."""
         job = self._job
         if job.cwd and not await asyncio.to_thread(Path(job.cwd).is_dir):
             return JobOutcome("failed", f"its folder {job.cwd} is gone")
@@ -86,7 +86,7 @@ class JobRun:
         done, _ = await asyncio.wait({working}, timeout=job.timeout)
         if not done:
             await service.interrupt(self.session, by="schedule")
-            await asyncio.wait({working}, timeout=_STOPPING)
+            await asyncio.wait({working}, timeout=_STOP_TIMEOUT_S)
             working.cancel()
             text, _ = await asyncio.to_thread(self._answer)
             return JobOutcome(
@@ -97,7 +97,7 @@ class JobRun:
         return _outcome(ended, text, denied)
 
     def _answer(self) -> tuple[str, int]:
-        """The last words of the session, and how many calls were not made because nobody could be asked."""
+        """The last answer of the session, and how many calls were denied because nobody could be asked."""
         return answer_of(self._app, self.session), refused_calls(
             self._app, self.session
         )

@@ -1,5 +1,5 @@
-"""Jobs as people and agents change them: made, edited, paused, resumed, removed. Whatever changes a job plans its next
-instant in the same step, so that what is planned can always be read from the table."""
+"""Jobs: created, edited, paused, resumed and removed. Each change plans the job's next instant in the same transaction,
+so that the table always shows what is planned."""
 
 import hashlib
 import itertools
@@ -33,14 +33,14 @@ from hermes.settings.load import environment
 if TYPE_CHECKING:
     from hermes.store.schedules import ScheduleStore
 
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 _DONE = "it has run as often as it should"
 
 Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
 
 
 class JobDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as somebody wants it. What is left out is taken from the settings."""
+    """A job to be created. Omitted fields are taken from the settings."""
 
     schedule: str
     prompt: str
@@ -71,11 +71,11 @@ class JobBook:
 
     @cached_property
     def zone(self) -> str:
-        """The zone of schedules that name none."""
+        """The time zone of schedules that name none."""
         return self._app.settings.schedules.timezone or local_zone(environment())
 
     def add(self, draft: JobDraft, *, paused: str = "") -> tuple[Job, Instant | None]:
-        """Makes a job; returns it with its first instant. Raises ScheduleError."""
+        """Creates a job. Returns it with its first instant. Raises ScheduleError."""
         job = msgspec.structs.replace(self.preview(draft), paused=paused)
         job = msgspec.structs.replace(
             job, name=self._free_name(job.name, given=bool(draft.name.strip()))
@@ -94,8 +94,8 @@ class JobBook:
             Job(
                 id=hashlib.sha256(self._app.ids.session().encode()).hexdigest()[:6],
                 name=name
-                if len(name) <= _LONGEST_NAME
-                else f"{name[: _LONGEST_NAME - 1]}…",
+                if len(name) <= _MAX_NAME_CHARS
+                else f"{name[: _MAX_NAME_CHARS - 1]}…",
                 prompt=draft.prompt.strip(),
                 schedule=" ".join(draft.schedule.split()),
                 rule=rule,
@@ -115,7 +115,7 @@ class JobBook:
         )
 
     def edit(self, name: str, /, **changes: Any) -> tuple[Job, Instant | None]:
-        """Changes fields of a job, and no others; a new schedule or zone is understood anew."""
+        """Changes the given fields of a job. A new schedule or time zone is parsed again."""
         found = self.store.find(name)
         if {"schedule", "zone"} & changes.keys():
             schedule, zone = (
@@ -131,17 +131,17 @@ class JobBook:
         return self._change(found, "edited", "the job was changed", **changes)
 
     def pause(self, name: str, *, why: str = "by you") -> Job:
-        """Nothing runs until it is resumed."""
+        """Pauses a job until it is resumed."""
         return self._change(
             self.store.find(name), "paused", "the job was paused", paused=why
         )[0]
 
     def rest(self, job: Job, why: str) -> None:
-        """It can't run any more as it is, until somebody sees to it."""
+        """Pauses a job that can't run as it is."""
         self._change(job, "paused", why, paused=why)
 
     def replan(self, job: Job, coming: Instant) -> None:
-        """What was planned by a clock that was ahead gives way to what comes first by the clock as it is now."""
+        """Replaces an instant that was planned by a clock which was ahead."""
         now = self._app.clock.now()
 
         def plan(found: Job) -> Instant | None:
@@ -157,7 +157,7 @@ class JobBook:
         self._change(job, "edited", "the clock was set back", rule=rule)
 
     def resume(self, name: str) -> tuple[Job, Instant]:
-        """It runs again, from its next instant on."""
+        """Resumes a job, from its next instant on."""
         found, now = self.store.find(name), self._app.clock.now()
 
         def plan(job: Job) -> Instant:
@@ -174,18 +174,18 @@ class JobBook:
         return job, planned
 
     def remove(self, name: str) -> Job:
-        """It is gone; what it did stays in the history."""
+        """Removes a job. Its past runs stay in the history."""
         return self._change(
             self.store.find(name), "removed", "the job was removed", removed=True
         )[0]
 
     def by_hand(self, name: str) -> tuple[Job, Instant]:
-        """A run for now, also of a job that is paused. Whoever runs it claims it, or plans it for the loop."""
+        """An instant for now, also of a paused job. The caller claims it, or plans it for the loop."""
         job, now = self.store.find(name), self._app.clock.now()
         return job, Instant(job.id, now, now, "hand")
 
     def ran(self, job: Job) -> Job:
-        """The job as it is once it has begun another run that its schedule asked for."""
+        """The job after it has begun another scheduled run."""
         if not job.times:
             return job
         left = job.times - 1
@@ -207,7 +207,7 @@ class JobBook:
         self._app.bus.publish(event.topic, payload_of(event))
 
     def _free_name(self, name: str, *, given: bool, but: str = "") -> str:
-        """The name, if no other job has it. Otherwise a generated name gets a number; a given one is refused."""
+        """The name, if no other job has it. Otherwise a generated name gets a number, and a given one is rejected."""
         taken = {
             job.name.casefold(): job.id for job in self.store.jobs() if job.id != but
         }
@@ -230,7 +230,7 @@ class JobBook:
         return job
 
     def _check_target(self, target: str) -> None:
-        """Raises ScheduleError for a place that nothing can be delivered to."""
+        """Raises ScheduleError for a target that nothing can be delivered to."""
         kind, _, place = target.partition(":")
         if kind == "file" and place:
             return
@@ -247,7 +247,7 @@ class JobBook:
         raise ScheduleError(f"Hermes can't deliver to {target!r}.", hint=hint)
 
     def _may_be_of_plugin(self, platform: str) -> bool:
-        """Whether a plugin may bring that platform: its name is only known once the plugin's code has run."""
+        """Whether a plugin may provide that platform. Its name is known only once the plugin's code has run."""
         home = self._app.home
         if (
             not re.fullmatch(r"[a-z][a-z0-9_-]*", platform)
@@ -268,7 +268,7 @@ class JobBook:
     def _change(
         self, job: Job, change: Change, dropped: str, /, **fields: Any
     ) -> tuple[Job, Instant | None]:
-        """Changes these fields, whatever else has changed since the job was looked at."""
+        """Changes these fields, and keeps what others have changed meanwhile."""
         now = self._app.clock.now()
         changed, planned = self.store.change(
             job.id,
@@ -287,7 +287,7 @@ def _awake(job: Job) -> Job:
 
 
 def answer_of(app: App, session: str) -> str:
-    """The result of a run of before."""
+    """The answer of an earlier run."""
     rows = app.store.log.every_event(session) if session else ()
     texts = [
         row.event.text.strip()
@@ -298,7 +298,7 @@ def answer_of(app: App, session: str) -> str:
 
 
 def refused_calls(app: App, session: str) -> int:
-    """How many calls of a run were not made because nobody could be asked."""
+    """How many calls of a run were denied because nobody could be asked."""
     rows = app.store.log.every_event(session) if session else ()
     return sum(
         isinstance(row.event, ApprovalAnswered) and row.event.answer == "deny"
@@ -307,7 +307,7 @@ def refused_calls(app: App, session: str) -> int:
 
 
 def _check_fields(job: Job) -> None:
-    """Raises ScheduleError for a field that can't be kept."""
+    """Raises ScheduleError for a field that can't be stored."""
     if not job.prompt:
         raise ScheduleError(
             "There is nothing to do.",
@@ -327,7 +327,7 @@ def _check_fields(job: Job) -> None:
     if job.toolsets:
         from hermes.tools.toolsets import (
             TOOLSETS,
-        )  # with all tools, which a list of jobs does not need
+        )  # imports all tools, which a list of jobs does not need
 
         unknown = set(job.toolsets) - {one.name for one in TOOLSETS}
         if unknown:
@@ -337,5 +337,5 @@ def _check_fields(job: Job) -> None:
             )
     if job.cwd and not Path(job.cwd).is_absolute():
         raise ScheduleError(
-            f"{job.cwd!r} is no whole path.", hint="Begin it with a slash."
+            f"{job.cwd!r} is not an absolute path.", hint="Begin it with a slash."
         )

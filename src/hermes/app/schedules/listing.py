@@ -1,4 +1,4 @@
-"""Jobs side by side, as a list shows them: their state, what comes next, and how the last run ended."""
+"""The list of jobs: their state, the next run, and how the last run ended."""
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -53,5 +53,5 @@ def state_of(job: Job, planned: Instant | None) -> JobState:
 
 
 def starts(planned: Instant | None) -> float:
-    """When it starts, to sort by; what never does comes last."""
+    """When a job starts, for sorting. Jobs that never start come last."""
     return planned.starts if planned else float("inf")

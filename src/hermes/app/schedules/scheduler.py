@@ -1,4 +1,4 @@
-"""The loop that runs due jobs: one task, in the gateway or alone. Several processes may have one; each instant is run
+"""The scheduler: a task that runs due jobs, in the gateway or alone. Several processes may have one; each instant is run
 by one of them."""
 
 import asyncio
@@ -21,20 +21,20 @@ from hermes.store.leases import LEASE_TTL_S
 
 log = logging.getLogger("hermes.schedules")
 
-LOOK = 2.0
-"""Seconds between looks at what other processes have changed."""
+POLL_INTERVAL_S = 2.0
+"""Seconds between checks for changes by other processes."""
 
-_ASLEEP = 60.0  # seconds between two looks after which the machine must have slept
-_DAY = 86_400.0
+_SLEPT_AFTER_S = 60.0  # between two steps; then the machine must have slept
+_DAY_S = 86_400.0
 _RAN = ("running", "done", "failed")
 _LOOKING = "checking schedules"
-_TWICE = 1000  # instants that are looked at when the clock was set back
+_MAX_REPEATED_INSTANTS = 1000  # after the clock was set back
 _TOO_LONG = "the run before it had not ended"
 _STOPPED = "Hermes was stopped while it ran"
 
 
 class ScheduleLoop:
-    """Runs what is due, until it is told to stop."""
+    """Runs due jobs until it is stopped."""
 
     def __init__(
         self, app: App, secrets: Secrets, deliver: Deliver | None = None
@@ -54,7 +54,7 @@ class ScheduleLoop:
         return len(self._runs)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Works until `stop` is set; what runs then is stopped, and says so."""
+        """Runs until `stop` is set. Jobs that run then are stopped, and their runs say so."""
         try:
             with on_watch(self._app.home):
                 while not stop.is_set():
@@ -67,28 +67,32 @@ class ScheduleLoop:
             await self.close()
 
     async def close(self) -> None:
-        """Stops what runs here."""
+        """Stops the jobs that run here."""
         await cancel_and_wait(*self._runs.values())
         await self._deliveries.close()
 
     async def _looked_after(self) -> float:
-        """A step; when that is not possible just now, it is said once, and tried again."""
+        """One step. An error is reported once, and the step is tried again."""
         try:
             pause = await self.step()
         except HermesError as error:
-            return max(LOOK, self._app.errors.note(_LOOKING, in_sentences(error)))
-        except (
-            Exception
-        ) as error:  # the main of this task: without it nothing would ever run again
+            return max(
+                POLL_INTERVAL_S, self._app.errors.note(_LOOKING, in_sentences(error))
+            )
+        except Exception as error:  # the boundary of this task
             log.exception("schedules can't be looked after; it is tried again")
-            return max(LOOK, self._app.errors.note(_LOOKING, error))
+            return max(POLL_INTERVAL_S, self._app.errors.note(_LOOKING, error))
         self._app.errors.succeeded(_LOOKING)
         return pause
 
     async def step(self) -> float:
-        """Runs what is due now. Returns how long to wait for the next look."""
+        """Runs what is due now. Returns how long to wait for the next step."""
         now = self._app.clock.now()
-        if not self._looked or now - self._looked > _ASLEEP or now < self._looked:
+        if (
+            not self._looked
+            or now - self._looked > _SLEPT_AFTER_S
+            or now < self._looked
+        ):
             self._watching_since = now
             await asyncio.to_thread(self._clear_up)
         self._looked = now
@@ -101,16 +105,16 @@ class ScheduleLoop:
             pass
         coming = await asyncio.to_thread(self._book.store.coming, now)
         return (
-            LOOK
+            POLL_INTERVAL_S
             if coming is None
-            else max(0.0, min(LOOK, coming - self._app.clock.now()))
+            else max(0.0, min(POLL_INTERVAL_S, coming - self._app.clock.now()))
         )
 
     def _clear_up(self) -> None:
-        """Forgets what is long over, and plans what has lost its plan, as after damage of the database, or has one that
-        a clock made which was ahead."""
+        """Deletes old instants. Plans jobs that have no plan, for example after damage of the database, or whose plan was
+        made by a clock that was ahead."""
         store, now = self._book.store, self._app.clock.now()
-        store.forget(now - self._app.settings.schedules.keep_days * _DAY)
+        store.forget(now - self._app.settings.schedules.keep_days * _DAY_S)
         planned: dict[str, list[Instant]] = {}
         for one in store.planned():
             planned.setdefault(one.job, []).append(one)
@@ -131,7 +135,7 @@ class ScheduleLoop:
                 self._book.replan(job, coming)
 
     def _next_new(self, job: Job, now: float) -> Instant | None:
-        """The next instant of a job that has not run yet; a clock that was set back shows some hours twice."""
+        """The next instant of a job that has not run yet. A clock that was set back shows some hours twice."""
         if not self._is_sound(job, now):
             return None
         ran = self._ran(job)
@@ -144,22 +148,24 @@ class ScheduleLoop:
         """The instants of a job that have run."""
         return {
             one.due
-            for one in self._book.store.history(job.id, limit=_TWICE)
+            for one in self._book.store.history(job.id, limit=_MAX_REPEATED_INSTANTS)
             if one.state in _RAN
         }
 
     def _is_sound(self, job: Job, now: float) -> bool:
-        """Whether its next instant can be told. One whose time zone is gone rests, and holds up no other job."""
+        """Whether a job's next instant can be computed. A job whose time zone is gone is paused, and delays no other job."""
         try:
             following(job, now)
         except HermesError as error:
-            log.warning("job %s (%s) rests: %s", job.id, job.name, in_sentences(error))
+            log.warning(
+                "job %s (%s) is paused: %s", job.id, job.name, in_sentences(error)
+            )
             self._book.rest(job, error.message)
             return False
         return True
 
     async def _begin_due(self, now: float) -> bool:
-        """Looks at everything that is due; True when that brought new instants."""
+        """Handles everything that is due. Returns True if that planned new instants."""
         due = await asyncio.to_thread(self._book.store.due, now)
         if not due:
             return False
@@ -186,12 +192,12 @@ class ScheduleLoop:
         return again
 
     def _is_late(self, instant: Instant, now: float) -> bool:
-        """Whether nothing looked at the schedules when it was due; that we are busy is another matter."""
+        """Whether no scheduler ran when it was due. A scheduler that was busy does not count."""
         unseen = instant.starts < self._watching_since
         return unseen and instant.cause == "schedule" and now - instant.starts > GRACE_S
 
     def _catch_up(self, job: Job, instant: Instant, now: float) -> bool:
-        """Applies the job's policy to what was not run. True when some of it is to be run now."""
+        """Applies the job's policy to missed instants. Returns True if some of them are to be run now."""
         work = backlog(job, instant.due, now)
         coming = following(job, now)
         self._book.store.close(work.over, (*work.run, *((coming,) if coming else ())))
@@ -200,7 +206,7 @@ class ScheduleLoop:
         return bool(work.run)
 
     async def _wait_or_skip(self, job: Job, instant: Instant, now: float) -> None:
-        """While a job runs, its next regular instant is skipped; what was asked for otherwise waits."""
+        """While a job runs, its next regular instant is skipped, and a requested one waits."""
         if instant.cause != "schedule":
             return
         skipped = msgspec.structs.replace(
@@ -213,7 +219,7 @@ class ScheduleLoop:
         self._ended(skipped, job)
 
     async def start(self, job: Job, instant: Instant) -> bool:
-        """Claims an instant and begins to run it here; False when another process was faster, or the job runs."""
+        """Claims an instant and begins to run it here. Returns False if another process was faster, or the job runs."""
         taken = await asyncio.to_thread(self.claim, job, instant)
         if taken is None:
             return False
@@ -227,7 +233,7 @@ class ScheduleLoop:
         self._bell.set()
 
     def claim(self, job: Job, instant: Instant) -> Instant | None:
-        """Takes an instant to run it here, and plans the next one; None if another process has it."""
+        """Claims an instant and plans the next one. Returns None if another process has it."""
         if instant.cause == "hand":
             return self._book.store.claim(instant)
         ends = False
@@ -247,7 +253,7 @@ class ScheduleLoop:
         return taken
 
     async def carry_out(self, job: Job, instant: Instant) -> None:
-        """Runs a claimed instant to its end, and delivers what it came to. Whatever happens, it ends in the table."""
+        """Runs a claimed instant to its end and delivers the result. The table always gets an end."""
         run = JobRun(self._app, self._secrets, job, instant)
 
         async def began(session: str) -> None:
@@ -287,7 +293,7 @@ class ScheduleLoop:
             self._deliveries.begin()
 
     async def _end(self, ended: Instant) -> bool:
-        """Writes the end of a run, however often it takes: until then its job does not run again."""
+        """Writes the end of a run, again and again until it succeeds: until then the job does not run again."""
         what = f"saving the end of a run of job {ended.job}"
         while True:
             try:
@@ -309,7 +315,7 @@ class ScheduleLoop:
     async def _beat(
         self, instant: Instant, working: "asyncio.Future[JobOutcome]"
     ) -> None:
-        """The heartbeat: others see that the run goes on. When they have given it up, it is stopped."""
+        """Renews the claim on a run. If others have given it up, it is stopped."""
         while True:
             await asyncio.sleep(LEASE_TTL_S / 3)
             try:
@@ -326,7 +332,7 @@ class ScheduleLoop:
                 return
 
     def _ended(self, instant: Instant, job: Job | None) -> None:
-        """Tells of an instant that is over; loudly, unless all is well."""
+        """Publishes the end of an instant, and logs it unless all went well."""
         name = job.name if job else instant.job
         if instant.state != "done":
             log.warning(

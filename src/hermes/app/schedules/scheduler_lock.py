@@ -1,5 +1,5 @@
-"""Whether a process looks after the schedules of a home. Each one that does shares a lock on a file, which the system
-lets go of with the process, however that ends."""
+"""Tells whether a process runs the schedules of a home. Each scheduler holds a shared lock on a file, which the system
+releases when the process ends, however it ends."""
 
 import contextlib
 import logging
@@ -13,12 +13,12 @@ from hermes.settings import Home
 
 log = logging.getLogger("hermes.schedules")
 
-_LOCK_TIMEOUT_S = 5.0  # others hold it alone only while they look
+_LOCK_TIMEOUT_S = 5.0  # others hold it exclusively only while they look
 
 
 @contextlib.contextmanager
 def on_watch(home: Home) -> Iterator[None]:
-    """While inside, this process looks after the schedules."""
+    """Inside, this process counts as a scheduler."""
     with contextlib.ExitStack() as stack:
         try:
             home.ensure(_path(home).parent)
@@ -26,13 +26,13 @@ def on_watch(home: Home) -> Iterator[None]:
             if not lock.acquire(_LOCK_TIMEOUT_S, shared=True):
                 raise TimeoutError("another process holds the lock")
         except (OSError, HermesError) as error:
-            # Jobs run all the same; only others can't see it.
+            # Jobs run all the same; only others can't see this process.
             log.warning("others can't see that this process runs schedules: %s", error)
         yield
 
 
 class Lookout:
-    """Looks for a process that runs what is due. One look at a time: two would take each other for such a process."""
+    """Looks for a process that runs due jobs. Only one look at a time, as two would take each other for a scheduler."""
 
     def __init__(self, home: Home) -> None:
         self._file = _path(home)
@@ -44,7 +44,7 @@ class Lookout:
             try:
                 with FileLock(self._file, create=False) as lock:
                     return not lock.try_acquire()
-            except OSError:  # never was one, or nothing can be said
+            except OSError:  # there never was one, or the file can't be read
                 return False
 
 

@@ -1,5 +1,5 @@
-"""`schedules` and `schedule`: what the model can do about jobs. Making one is asked about, with its meaning spelled
-out. A job can't make jobs, and its result goes back to where it was asked for, or nowhere."""
+"""The tools `schedules` and `schedule`. Creating a job needs an approval, which spells out what the job means. A job can't
+create jobs. Its result goes to where it was asked for, or nowhere."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from hermes.schema.schedules import Instant, Job
 from hermes.schema.tools import ToolResult
 from hermes.tools.tool import tool
 
-_MOST = 200  # jobs of agents, beside which they make no more
+_MAX_JOBS = 200  # that were created by agents
 
 
 def schedule_tools(app: App, surface: str) -> tuple[Tool, ...]:
@@ -29,7 +29,7 @@ def schedule_tools(app: App, surface: str) -> tuple[Tool, ...]:
 
 
 class _Chat(msgspec.Struct):
-    """A chat as the gateway keeps it."""
+    """A chat, as the gateway stores it."""
 
     platform: str
     id: str
@@ -89,7 +89,7 @@ class ScheduleTools:
             raise ToolFailed(error.message, hint=error.hint) from error
 
     def meaning(self, arguments: Mapping[str, Any]) -> str:
-        """What a call would do, for whoever decides about it."""
+        """What a call would do, for the person who decides about it."""
         try:
             if arguments.get("action") != "add":
                 job = self._book.store.find(str(arguments.get("job", "")))
@@ -139,10 +139,11 @@ class ScheduleTools:
     def _add(self, draft: JobDraft) -> str:
         if (
             sum(job.by not in ("user", "import") for job in self._book.store.jobs())
-            >= _MOST
+            >= _MAX_JOBS
         ):
             raise ToolFailed(
-                f"There are {_MOST} jobs of agents already.", hint="Remove some first."
+                f"There are {_MAX_JOBS} jobs of agents already.",
+                hint="Remove some first.",
             )
         made, planned = self._book.add(draft)
         when = (
@@ -153,7 +154,7 @@ class ScheduleTools:
         return f"Job {made.id} is made{when}. It runs while `hermes gateway run` or `hermes cron daemon` does."
 
     def _here(self, session: str) -> str:
-        """The chat of a session, or the session itself; that of the one it works for, if it is a child."""
+        """The chat of a session, or the session itself. A child has those of its root."""
         info = self._app.store.sessions.find(session)
         first = info.root if info.kind == "child" else session
         binding = self._app.store.chats.of_session(first)

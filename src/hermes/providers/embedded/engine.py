@@ -1,7 +1,7 @@
-"""The engine as the main process sees it: a child that is started on first use and generates one reply at a time.
+"""The engine of a local model, in a child process that is started on first use and generates one reply at a time.
 
-Nothing heavy is imported here. The weights, the library and its threads live in the child (`child`, `slot`), which is
-killed when a generation has to stop and does not stop at once.
+Nothing heavy is imported here. The weights, the library and its threads are in the child (`engine_child`,
+`engine_slot`), which is killed if a cancelled generation does not stop at once.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Engine:
         grammar: str,
         max_tokens: int,
     ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
-        """Streams a reply. Closing the stream stops the generation within a fifth of a second."""
+        """Streams a reply. Closing the stream stops the generation within 0.2 seconds."""
         async with self._lock:
             self._ids += 1
             job = engine_wire.Generate(
@@ -96,7 +96,7 @@ class Engine:
             self._child = None
 
     async def _begin(self, job: engine_wire.Generate) -> "_Child":
-        """Sends the job; once more to a new child, if the old one had just ended for want of work."""
+        """Sends the job; to a new child if the old one has just ended for lack of work."""
         child = await self._ready()
         try:
             await child.accept(job)
@@ -123,7 +123,7 @@ class Engine:
         return child
 
     def _take(self, report: engine_wire.Report) -> None:
-        """A report on the way to readiness."""
+        """Handles a report that comes before the child is ready."""
         if isinstance(report, engine_wire.Failed):
             raise _failure(report)
         if (
@@ -249,7 +249,7 @@ def _with_absolute_paths(load: engine_wire.Load) -> engine_wire.Load:
 
 
 def _failure(report: engine_wire.Failed) -> ModelError:
-    """A child's failure, in words for a person."""
+    """Turns a child's failure into an error for a person."""
     match report.reason:
         case "engine_missing":
             hint = f"Connect another model with `hermes setup`, or add the local engine. {install_hint('local')}"

@@ -15,7 +15,7 @@ import msgspec
 
 from hermes.providers.embedded import engine_slot, engine_wire
 
-_READ = 1 << 16
+_READ_BYTES = 1 << 16
 
 
 class Reporter:
@@ -119,7 +119,7 @@ class _Lines:
         while b"\n" not in self._buffer:
             if not select.select([self._fd], (), (), timeout)[0]:
                 raise TimeoutError
-            data = os.read(self._fd, _READ)
+            data = os.read(self._fd, _READ_BYTES)
             if not data:
                 return None
             self._buffer += data

@@ -18,8 +18,8 @@ import msgspec
 
 from hermes.providers.embedded import engine_wire
 
-_BATCH = 128  # tokens computed at a time: how long a cancelled prompt goes on
-_RESERVE = 384  # tokens that a reply may always count on
+_BATCH_TOKENS = 128  # tokens computed at a time: how long a cancelled prompt goes on
+_MIN_REPLY_TOKENS = 384  # tokens that a reply may always count on
 
 
 class CannotStart(Exception):
@@ -58,7 +58,7 @@ class Slot:
         size = sum(self._count(turn.content) + 8 for turn in job.turns)
         before = self._prefix_tokens if job.prefixed else 0
         room = self._load.context - before - size
-        if room < _RESERVE:
+        if room < _MIN_REPLY_TOKENS:
             return engine_wire.Failed(
                 id=job.id,
                 reason="too_long",
@@ -218,7 +218,7 @@ class Slot:
         params.model.path = self._load.path
         params.n_ctx = self._load.context
         params.n_parallel = 1
-        params.n_batch = params.n_ubatch = _BATCH
+        params.n_batch = params.n_ubatch = _BATCH_TOKENS
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
             self._load.threads or os.cpu_count() or 1
         )

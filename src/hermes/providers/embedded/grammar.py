@@ -15,7 +15,7 @@ from hermes.providers.embedded.line_protocol import VERBS, Verb
 
 _UNIT = re.compile(r"[^\S\n]*(?:\w+|[^\w\s])")
 _NAME = re.compile(r"\b[^\W\d]\w{2,}\b")
-_WHOLE_LINE = 160  # characters
+_MAX_WHOLE_LINE_CHARACTERS = 160  # characters
 _MAX_LINES = 200  # of one file, and words of one line: beyond it the grammar costs more than it helps
 _MAX_UNITS = 200
 
@@ -119,7 +119,7 @@ def _shown_rules(
     """What OLD may be: a whole line, a run of words of a long one, a name that occurs often or is in the request."""
     starts: dict[str, None] = {}
     for number, line in enumerate(shown.splitlines()[:_MAX_LINES]):
-        if len(line.strip()) <= _WHOLE_LINE:
+        if len(line.strip()) <= _MAX_WHOLE_LINE_CHARACTERS:
             whole = (
                 line.strip().rstrip(",;") or line.strip()
             )  # small models forget the sign at its end

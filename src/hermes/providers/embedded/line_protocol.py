@@ -26,9 +26,9 @@ VERBS: tuple[Verb, ...] = (
     "say",
 )
 ARROW = " => "
-_MOST_TOKENS: dict[str, int] = {"say": 600, "replace": 200, "append": 300}
-_TAIL = 240  # characters that must repeat before it counts
-_PERIOD = 60
+_MAX_TOKENS: dict[str, int] = {"say": 600, "replace": 200, "append": 300}
+_REPEATED_CHARACTERS = 240  # characters that must repeat before it counts
+_MAX_PERIOD_CHARACTERS = 60
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,12 +111,12 @@ def _unfenced(path: str, text: str) -> str:
 
 def runs_away(line: str, tokens: int) -> bool:
     """Whether a reply only repeats itself, or is longer than its verb ever needs: small models do not always end."""
-    if tokens > _MOST_TOKENS.get(line.partition(" ")[0], tokens):
+    if tokens > _MAX_TOKENS.get(line.partition(" ")[0], tokens):
         return True
-    tail = line[-_TAIL:]
-    if len(tail) < _TAIL or not tail.strip():
+    tail = line[-_REPEATED_CHARACTERS:]
+    if len(tail) < _REPEATED_CHARACTERS or not tail.strip():
         return False
-    period = (tail + tail).find(tail[:_PERIOD], 1)
-    return period <= _PERIOD and all(
-        tail[at] == tail[at - period] for at in range(period, _TAIL)
+    period = (tail + tail).find(tail[:_MAX_PERIOD_CHARACTERS], 1)
+    return period <= _MAX_PERIOD_CHARACTERS and all(
+        tail[at] == tail[at - period] for at in range(period, _REPEATED_CHARACTERS)
     )

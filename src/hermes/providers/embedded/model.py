@@ -36,8 +36,8 @@ from hermes.schema.model import (
 
 PROVIDER = "embedded"
 _MAX_TOKENS = 900
-_WINDOWS = (
-    small_prompt.WINDOW,
+_WINDOW_CHARACTERS = (
+    small_prompt.WINDOW_CHARACTERS,
     2_500,
     1_200,
 )  # characters; smaller ones when the text has more tokens than usual
@@ -92,7 +92,7 @@ class EmbeddedModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """One reply: text, or one tool call. Text that does not fit the window is tried again with less of it."""
-        for window in _WINDOWS:
+        for window in _WINDOW_CHARACTERS:
             reply = (
                 _Reply(self, request, window)
                 if request.tools and self._acts
@@ -103,7 +103,7 @@ class EmbeddedModel:
                     async for event in events:
                         yield event
             except ModelError as error:
-                if error.reason != "too_long" or window == _WINDOWS[-1]:
+                if error.reason != "too_long" or window == _WINDOW_CHARACTERS[-1]:
                     raise
             else:
                 return

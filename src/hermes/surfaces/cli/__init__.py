@@ -7,13 +7,15 @@ import sys
 
 from hermes import __version__
 
-_GARBAGE = 50_000  # objects between two looks for garbage; the usual 700 means dozens of looks during a start
+_GC_THRESHOLD_OBJECTS = (
+    50_000  # the usual 700 means dozens of collections during a start
+)
 
 
 def program() -> None:
-    """`hermes` as a process. It ends at once: everything is closed and written by then, and Python's own tidying up
-    of a process that is over takes longer than many commands."""
-    gc.set_threshold(_GARBAGE)
+    """`hermes` as a process. It exits at once: everything is closed and written by then, and Python's own cleanup takes
+    longer than many commands."""
+    gc.set_threshold(_GC_THRESHOLD_OBJECTS)
     _drop_relative_pythonpath()
     code = main()
     for stream in (sys.stdout, sys.stderr):
@@ -43,8 +45,8 @@ def _drop_relative_pythonpath() -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    Ctrl-C ends the process without a word until something is there that can do better: an exception in the middle of
-    an import would be shown with all its lines, or be swallowed.
+    Until a command handles it, Ctrl-C ends the process silently: an exception in the middle of an import would be
+    shown with its traceback, or be swallowed.
     """
     arguments = sys.argv[1:] if argv is None else argv
     before = signal.getsignal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""What a one-shot run came to, read from its events: the answer, how it ended, and the exit code that says so."""
+"""The outcome of a one-shot run, read from its events: the answer, how the turn ended, and the exit code."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,9 +27,9 @@ class Answer:
         self._streamed: list[str] = []
         self._asked: dict[str, str] = {}
         self.denied: list[str] = []
-        """The calls that nobody could be asked about."""
+        """Calls that were denied because nobody could be asked."""
         self.declined: list[str] = []
-        """The calls that a person said no to."""
+        """Calls that a person denied."""
         self.ended: TurnEnd | None = None
         self.detail = ""
         self.provider = ""
@@ -43,7 +43,7 @@ class Answer:
 
     @property
     def note(self) -> str:
-        """What a person should know of who answered; empty for a model of a service."""
+        """A note about a local model that answered; empty for any other."""
         if self.provider != "embedded" or not self.text:
             return ""
         who = self.model if "local" in self.model else f"{self.model} (local)"
@@ -61,7 +61,7 @@ class Answer:
         )
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Takes notice of an event."""
+        """Updates the outcome from an event."""
         if event.get("session_id") != self._session:
             return
         match event["type"]:
@@ -93,7 +93,7 @@ class Answer:
                 pass
 
     def _take(self, message: Mapping[str, Any]) -> None:
-        """A reply with calls is not the answer; one that follows a cut one is its continuation."""
+        """Adds a reply. One with calls is not the answer; one that follows a truncated reply continues it."""
         self._streamed.clear()
         self.provider, self.model = (
             message.get("provider", ""),

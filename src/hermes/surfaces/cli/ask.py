@@ -21,7 +21,7 @@ from hermes.store.lock_holders import owner_in_words
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.jsonlines import JsonLines
-from hermes.surfaces.cli.piped import joined, read_piped
+from hermes.surfaces.cli.question import joined, read_piped
 from hermes.surfaces.terminal.event_watcher import events_in_loop, subscribed
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
@@ -62,7 +62,7 @@ def ask(question: RunOptions) -> int:
 
 
 class _Run:
-    """One question on its way, and the signals that may end it."""
+    """One question until its answer, and the signals that can end it."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class _Run:
         self._code = 0
 
     async def to_end(self, *, as_json: bool) -> int:
-        """Returns the exit code."""
+        """Runs until the turn ends, and returns the exit code."""
         self._waiting = asyncio.current_task()
         with ExitStack() as stack:
             if as_json:
@@ -109,7 +109,7 @@ class _Run:
         return self._code or _report(answer, failure, self._session)
 
     def say_left(self) -> int:
-        """What there is to say when a signal ended it before its end. Returns the exit code."""
+        """Reports that a signal ended the run early. Returns the exit code."""
         if self._elsewhere:
             say(
                 SAVED,
@@ -126,7 +126,7 @@ class _Run:
         return self._code or INTERRUPTED
 
     def _press(self) -> None:
-        """The first Ctrl-C stops the turn and keeps what there is, the second whatever waits for it, the third all."""
+        """Handles Ctrl-C: the first stops the turn and keeps its text, the second stops waiting for it, the third exits."""
         if self._lines is not None:
             self._lines.hurry()
         if self._leaves() or self._interrupts is None:
@@ -140,7 +140,7 @@ class _Run:
                 os._exit(INTERRUPTED)
 
     def _end(self, code: int) -> None:
-        """SIGTERM or SIGHUP: stops the turn and leaves when that is written down; the second one at once."""
+        """Handles SIGTERM and SIGHUP: the first stops the turn and exits once that is saved, the second exits at once."""
         if self._code:
             os._exit(code)
         self._code = code
@@ -155,7 +155,7 @@ class _Run:
             self._waiting.cancel()
 
     def _leaves(self) -> bool:
-        """Whether another process runs the session: its turn is not ours to stop, and there is nothing to wait for."""
+        """Whether another process runs the session. Then its turn is left alone, and this process stops waiting."""
         if not is_elsewhere(self._app, self._session):
             return False
         self._elsewhere = True
@@ -164,7 +164,7 @@ class _Run:
         return True
 
     async def _answered(self) -> StoreError | None:
-        """To the end. Returns what kept the session from being saved."""
+        """Submits the question and waits for the turn to end. Returns the error that kept it from being saved."""
         service = self._agent.service
         try:
             holder = await asyncio.to_thread(self._holder)
@@ -262,13 +262,13 @@ def _sentence(answer: Answer) -> str:
     words = {
         "refused": "The model refused",
         "budget": "Stopped by the budget",
-        "crashed": "It crashed",
+        "crashed": "Hermes stopped during this turn",
     }
     if (
         answer.ended == "budget" and answer.detail
     ):  # it says by itself that it was stopped
         return answer.detail[:1].upper() + answer.detail[1:]
-    head = words.get(str(answer.ended), "It failed")
+    head = words.get(str(answer.ended), "The turn failed")
     detail = (
         ""
         if answer.ended == "refused" and answer.detail == answer.text
@@ -278,12 +278,12 @@ def _sentence(answer: Answer) -> str:
 
 
 def _listed(calls: list[str]) -> str:
-    """What was not done, each on a line: which file or command, without what would have become of it."""
+    """The calls that were not run, one per line: the file or command, without details."""
     return "\n".join(f"- {heading_of(call)}" for call in calls)
 
 
 def heading_of(summary: str) -> str:
-    """The first line, with the next if that is only announced."""
+    """The first line; with the second if the first ends in a colon."""
     first, _, rest = summary.partition("\n")
     return one_line(
         f"{first} {rest.partition(chr(10))[0]}" if first.endswith(":") else first

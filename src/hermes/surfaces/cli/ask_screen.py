@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of a one-shot run: the answer as it is written, the calls, the questions.
+"""Shows a one-shot run at a terminal: the answer as it is written, the calls and the questions.
 
 Both have to be terminals for the answer to be shown as it is written: only then can a line on stderr tell the words
 before a call, or of a reply that broke off, from the answer.

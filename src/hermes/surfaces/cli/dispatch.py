@@ -1,4 +1,4 @@
-"""From arguments to an exit code: the overview, the choice of a command, and what becomes of every error.
+"""Runs one command line: finds the command, and turns its result or error into a message and an exit code.
 
 A word that is a command is that command; anything else is a question. Exit codes: 0 done, 1 failed, 2 wrong usage,
 3 refused or not approved, 130 interrupted, 141 the reader of our output went away.
@@ -20,7 +20,7 @@ from hermes.commands.table import (
     find_command,
     find_topic,
 )
-from hermes.errors import FolderGone, HermesError, Refused, UsageError
+from hermes.errors import FolderGone, HermesError, Refused, UsageError, os_reason
 from hermes.surfaces.cli.parser import Parser, sentence
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ FAILED, USAGE, REFUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 130, 141
 
 
 class ClosedOutput(io.FileIO):
-    """A stdout that the process was started without: to write to it fails, as it would have."""
+    """Stands in for a stdout that was closed at the start: writing to it fails, as it would have."""
 
     dropped = False
 
@@ -100,7 +100,7 @@ def _run_topic(topic: Topic, rest: list[str]) -> int:
 
 
 def converse(arguments: list[str]) -> int:
-    """A question is answered; without one there is a chat at a terminal, and elsewhere stdin is the question."""
+    """Answers a question. Without one, starts a chat at a terminal; elsewhere stdin is the question."""
     from hermes.surfaces.cli.question import parse
     from hermes.surfaces.terminal.run_options import RunOptions
 
@@ -123,7 +123,7 @@ def converse(arguments: list[str]) -> int:
 
 
 def _start_log_if_needed() -> None:
-    """A command that loads nothing that logs needs no log."""
+    """Starts the log, unless nothing that logs was loaded."""
     if "logging" in sys.modules:
         _start_log()
 
@@ -227,18 +227,18 @@ def topic_help(topic: Topic) -> list[tuple[str, str]]:
 
 
 def output_failed(error: OSError) -> int:
-    """Stdout can't be written: quietly if its reader went away, with a message if not."""
+    """Ends a run whose stdout can't be written: silently if the reader is gone, else with a message."""
     from hermes.surfaces.terminal.stderr_message import say
 
     _drop_output()
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
-    say(f"The output can't be written ({(error.strerror or str(error)).lower()}).")
+    say(f"The output can't be written ({os_reason(error)}).")
     return FAILED
 
 
 def _drop_output() -> None:
-    """Send stdout nowhere, so that Python's own flush at exit has nothing to fail on."""
+    """Redirects stdout to the null device, so that Python's flush at exit can't fail."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(raw, ClosedOutput):
         raw.dropped = True
@@ -285,7 +285,7 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
 
 
 def _folder_gone() -> HermesError | None:
-    """Whether the folder the user is in was deleted: whatever needed it failed because of that."""
+    """The error to show if the current folder was deleted; None if it exists."""
     from hermes.settings.load import current_folder
 
     try:
@@ -296,7 +296,7 @@ def _folder_gone() -> HermesError | None:
 
 
 def _output_error() -> OSError | None:
-    """Why what was printed so far can't be written, if it can't."""
+    """The error that keeps printed text from being written; None if there is none."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -305,7 +305,7 @@ def _output_error() -> OSError | None:
 
 
 def _print_anything() -> None:
-    """A name or value that the terminal can't show must not end the command."""
+    """Opens closed standard streams, and escapes characters that they can't encode."""
     if (
         sys.__stdin__ is None
     ):  # started with its input closed; the lowest free number is that of the stream

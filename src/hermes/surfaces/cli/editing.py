@@ -20,7 +20,7 @@ from hermes.children.helper_programs import find_program, skipped_program
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import TextResult, message
-from hermes.errors import HermesError, SettingsError, UsageError
+from hermes.errors import HermesError, SettingsError, UsageError, os_reason
 from hermes.settings import atomic
 from hermes.settings.edit import install
 from hermes.settings.home import Home
@@ -212,7 +212,7 @@ def _open_editor(command: list[str], draft: Path) -> None:
         code = subprocess.run([*command, str(draft)], check=False).returncode
     except OSError as error:
         raise HermesError(
-            f"The editor can't be started: {command[0]} ({(error.strerror or '').lower()})",
+            f"The editor can't be started: {command[0]} ({os_reason(error)})",
             hint=f"Set VISUAL or EDITOR. The draft is kept: {draft}",
         ) from error
     if code != 0:

@@ -9,7 +9,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hermes.bridge.event_socket import Look, forget_lookout, look_into, lookout, windows
+from hermes.bridge.event_socket import (
+    SocketRequest,
+    event_sockets,
+    new_process_socket,
+    remove_new_process_socket,
+    send_request,
+)
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.events import OnlySession, Pattern, require_pattern
@@ -20,8 +26,8 @@ _HELLO_TIMEOUT_S = 2.0
 _HELLO = "tail.hello"
 
 
-class _Pane:
-    """What is seen through one window."""
+class _Process:
+    """The connection to one process."""
 
     def __init__(self, path: Path, peer: socket.socket) -> None:
         self.path = path
@@ -30,7 +36,7 @@ class _Pane:
         self._rest = b""
 
     def read(self) -> list[dict[str, Any]] | None:
-        """The events that have come; None when the process is gone."""
+        """The events received since the last call; None when the process has ended."""
         try:
             data = self.peer.recv(65536)
         except OSError:
@@ -63,20 +69,20 @@ def tail_events(
     home = context.home
     only = context.app.store.sessions.find(session).id if session else ""
     folder = home.ensure(home.root / "run").root / "run"
-    request = Look("tail", pattern=pattern, relayed=relayed)
-    with lookout(folder) as server:
+    request = SocketRequest("tail", pattern=pattern, relayed=relayed)
+    with new_process_socket(folder) as server:
         try:
             return _Tail(request, only, count, folder, server, as_json=json).run()
         finally:
-            forget_lookout(folder)
+            remove_new_process_socket(folder)
 
 
 class _Tail:
-    """Windows that are open, and what is shown of what is seen through them."""
+    """The connections to all processes, and which of their events are shown."""
 
     def __init__(
         self,
-        request: Look,
+        request: SocketRequest,
         session: str,
         count: int,
         folder: Path,
@@ -91,13 +97,13 @@ class _Tail:
         self._session = session
         self._folder = folder
         self._server = server
-        self._panes: dict[Path, _Pane] = {}
+        self._processes: dict[Path, _Process] = {}
         self._selector = selectors.DefaultSelector()
         self._selector.register(server, selectors.EVENT_READ)
 
     def run(self) -> int:
         self._open(patient=False)
-        if not self._panes:
+        if not self._processes:
             print(
                 "No process of this home runs yet; waiting. Ctrl-C ends it.",
                 file=sys.stderr,
@@ -112,13 +118,13 @@ class _Tail:
                 elif self._show(key.data):
                     return 0
 
-    def _show(self, pane: _Pane) -> bool:
-        """Shows what has come; True when that was enough."""
-        events = pane.read()
+    def _show(self, process: _Process) -> bool:
+        """Shows new events of a process; True once enough were shown."""
+        events = process.read()
         if events is None:
-            self._selector.unregister(pane.peer)
-            pane.peer.close()
-            del self._panes[pane.path]
+            self._selector.unregister(process.peer)
+            process.peer.close()
+            del self._processes[process.path]
         for event in events or ():
             if self._session and self._session not in (
                 event.get("session_id"),
@@ -128,19 +134,19 @@ class _Tail:
             if self._as_json:
                 print(msgspec.json.encode(event).decode(), flush=True)
             else:
-                print(self._lines.line(event, pane.name), flush=True)
+                print(self._lines.line(event, process.name), flush=True)
             self._left -= 1
             if not self._left:
                 return True
         return False
 
     def _open(self, *, patient: bool) -> None:
-        """Opens windows that are not open yet; one that is patient waits for each until everything is told."""
-        for path in windows(self._folder):
-            if path in self._panes:
+        """Connects to processes that are not connected yet; with `patient`, waits for each one's greeting."""
+        for path in event_sockets(self._folder):
+            if path in self._processes:
                 continue
             try:
-                peer = look_into(path, self._look, _HELLO_TIMEOUT_S)
+                peer = send_request(path, self._look, _HELLO_TIMEOUT_S)
             except OSError:
                 continue  # it ends at this moment
             if patient:
@@ -148,5 +154,5 @@ class _Tail:
                     OSError
                 ):  # one that is busy says hello later, and is seen from then on
                     peer.recv(1, socket.MSG_PEEK)
-            pane = self._panes[path] = _Pane(path, peer)
-            self._selector.register(peer, selectors.EVENT_READ, pane)
+            process = self._processes[path] = _Process(path, peer)
+            self._selector.register(peer, selectors.EVENT_READ, process)

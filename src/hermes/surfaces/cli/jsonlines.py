@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-_MOST = 10_000  # lines that may wait before the threads that make more wait too
-_GRACE = 1.0  # seconds for the rest, once somebody wants to leave
+_MAX_WAITING_LINES = 10_000  # then the threads that make more wait too
+_FINISH_TIMEOUT_S = 1.0  # for the rest, once somebody wants to leave
 
 
 class JsonLines:
-    """Writes events to stdout, each at once, from a thread of its own: a reader that stalls holds up no event loop.
+    """Writes events to stdout, each at once, from its own thread: a reader that stalls does not block the event loop.
 
     The fields are those of docs/events.md.
     """
@@ -35,7 +35,7 @@ class JsonLines:
         threading.Thread(target=self._write, name="hermes-json", daemon=True).start()
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Takes an event, from whichever thread it comes. When nobody reads any more, it is forgotten."""
+        """Writes an event, from any thread. It is dropped when the reader is gone."""
         line = self._encode(event) + b"\n"
         with self._change:
             if self._ended or self.failure is not None:
@@ -44,17 +44,21 @@ class JsonLines:
             self._change.notify_all()
             if threading.get_ident() != self._home:
                 self._change.wait_for(
-                    lambda: len(self._lines) <= _MOST or self._is_over or self._hurried
+                    lambda: (
+                        len(self._lines) <= _MAX_WAITING_LINES
+                        or self._is_over
+                        or self._hurried
+                    )
                 )
 
     def hurry(self) -> None:
-        """Somebody wants to leave: nobody waits for the reader any more, but for a moment at the end."""
+        """Stops waiting for the reader, except for a moment at the end."""
         with self._change:
             self._hurried = True
             self._change.notify_all()
 
     async def finish(self) -> int:
-        """Waits until everything is written, or `hurry` was called and the moment is over. How many lines are not."""
+        """Waits until everything is written, or for a moment after `hurry`. Returns the number of lines that were not."""
         return await asyncio.to_thread(self._finish)
 
     @property
@@ -69,7 +73,7 @@ class JsonLines:
             self._ended = True
             self._change.notify_all()
             self._change.wait_for(lambda: is_done() or self._hurried)
-            self._change.wait_for(is_done, _GRACE)
+            self._change.wait_for(is_done, _FINISH_TIMEOUT_S)
             return 0 if self.failure is not None else len(self._lines)
 
     def _write(self) -> None:
@@ -93,7 +97,7 @@ class JsonLines:
                     self.on_failure()
 
     def _next(self) -> list[bytes]:
-        """What is to be written now; nothing at the end."""
+        """The lines to write now; none at the end."""
         with self._change:
             self._change.wait_for(lambda: self._lines or self._ended)
             return list(self._lines)

@@ -36,7 +36,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 class Repeats:
-    """Lets a warning or an error through once, then counts it; ever less often, lets it through with the count."""
+    """Writes a repeated warning or error once, then counts it and writes the count at growing intervals."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -100,7 +100,7 @@ class LogFile(logging.Handler):
 
     # pyrefly: ignore[missing-override-decorator]
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         for handle in (self._file, self._spare):
             if handle >= 0:
                 os.close(handle)
@@ -115,7 +115,7 @@ class LogFile(logging.Handler):
         os.write(self._file, line)
 
     def _open(self, path: Path) -> None:
-        """Opens the file; one that was moved away, by us or another process, is let go of."""
+        """Opens the file, and closes one that this or another process has moved away."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -130,8 +130,8 @@ class LogFile(logging.Handler):
 
 
 def start() -> None:
-    """Send what Hermes logs to its file, from the level in the settings on, and nowhere else; but what is waited for is
-    shown to the person. Once per process."""
+    """Sends the log of Hermes to its file and nowhere else, from the level in the settings on; notices about waiting are
+    also shown to the person. Once per process."""
     start_notices()
     logger = logging.getLogger("hermes")
     if any(isinstance(handler, LogFile) for handler in logger.handlers):
@@ -153,7 +153,7 @@ def _quiet_s(silences: int) -> float:
 
 
 def _spare() -> int:
-    """A file handle that is given up when there is no other for the log."""
+    """A reserved file handle, closed when no other is left for the log."""
     try:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

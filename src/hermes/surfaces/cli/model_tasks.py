@@ -1,4 +1,4 @@
-"""`hermes model test`: what the model can do, measured with small tasks in throwaway folders."""
+"""`hermes model test`: measures a model with small tasks in throwaway folders."""
 
 import asyncio
 import shlex
@@ -64,7 +64,7 @@ class TaskTools:
         return tuple(tool.spec for tool in self._tools.values())
 
     async def run(self, call: ToolCall, folder: Path) -> ToolFinished:
-        """Runs one call; what can't be done is a result too."""
+        """Runs one call. A call that can't be run has a result that says so."""
         if folder != self._folder:
             self._folder, self._tools = folder, self._make(folder)
         try:
@@ -184,7 +184,7 @@ def run_model_tasks(
 
 
 class _Run:
-    """One run of the tasks, shown as it goes."""
+    """Runs the tasks and shows each result as it comes."""
 
     def __init__(self, model: Model, tasks: list[Task], *, quiet: bool) -> None:
         self._model = model

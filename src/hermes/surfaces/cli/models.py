@@ -13,7 +13,7 @@ import msgspec
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.models import providers
-from hermes.errors import HermesError, ModelError, SettingsError, UsageError
+from hermes.errors import HermesError, ModelError, SettingsError, UsageError, os_reason
 from hermes.settings import Secrets, Settings
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.key_shapes import is_secret_value
@@ -215,7 +215,7 @@ def _add_file(text: str) -> int:
         with path.open("rb") as file:
             magic = file.read(len(_GGUF_MAGIC))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = os_reason(error)
         raise HermesError(
             f"{path} can't be read ({reason}).", hint="Nothing was changed."
         ) from error

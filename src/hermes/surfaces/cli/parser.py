@@ -1,4 +1,4 @@
-"""How arguments are read: argparse whose help looks the same on every Python, and whose errors are UsageErrors."""
+"""An argparse parser whose help looks the same on every Python, and whose errors are UsageErrors."""
 
 import argparse
 from collections.abc import Iterable, Sequence

@@ -1,30 +1,35 @@
-"""What the command line asks for when it names no command: a question, or a chat, and with which options."""
+"""A command line that names no command: a question with its options, and what is piped into it."""
 
 import argparse
+import os
 import re
+import stat
+import sys
 from collections.abc import Sequence
 
-from hermes.errors import UsageError
+from hermes.errors import UsageError, os_reason
 from hermes.surfaces.cli.parser import Parser
 from hermes.surfaces.terminal.run_options import RunOptions, nearest
 
-# What may come first on a command line that is no command. `hermes --help` shows the same list.
+_MAX_PIPED_BYTES = 10 * 1024 * 1024
+
+# The options of a question or chat. `hermes --help` shows the same list.
 OPTIONS = (
     ("-z", "--prompt", "TEXT", "the question; for one that looks like a command"),
     ("", "--image", "FILE", "show the model a picture; may be given again"),
     ("", "--json", "", "print every event of the run as a line of JSON"),
-    ("", "--resume", "ID", "go on with a session: its id, its title, or last"),
-    ("", "--continue", "", "go on with the session used last"),
+    ("", "--resume", "ID", "continue a session: its id, its title, or last"),
+    ("", "--continue", "", "continue the session used last"),
     ("", "--model", "NAME", "which model, for this run; PROVIDER:NAME works too"),
     ("", "--provider", "NAME", "which provider, for this run"),
     ("", "--cwd", "FOLDER", "where to work; the current folder otherwise"),
-    ("", "--approvals", "MODE", "what is not asked: ask, auto-edit or full"),
+    ("", "--approvals", "MODE", "what runs without asking: ask, auto-edit or full"),
     ("", "--fetch", "", "download the local model without asking"),
 )
 
 
 def is_question(arguments: Sequence[str], commands: Sequence[str]) -> bool:
-    """Whether a command line that begins with no command asks something.
+    """Whether a command line that names no command is a question.
 
     A first word that is nearly the name of a command is taken for a mistyped one; so is any that asks for `--help`.
     """
@@ -69,15 +74,13 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
 
 
 def _refuse_command(args: argparse.Namespace, commands: Sequence[str]) -> None:
-    """The name of a command that comes after an option was hardly meant as a question."""
+    """Refuses the name of a command behind options: it was hardly meant as a question."""
     first = args.words[0] if args.words else ""
-    near = (
-        first
-        if first in commands
-        else nearest(first, commands)
-        if len(args.words) == 1
-        else ""
-    )
+    near = ""
+    if first in commands:
+        near = first
+    elif len(args.words) == 1:
+        near = nearest(first, commands)
     if not near or args.prompt is not None:
         return
     rest = [word for word in args.words[1:] if first == near]
@@ -134,3 +137,48 @@ def _resume(args: argparse.Namespace) -> str:
             )
         return "last"
     return args.resume
+
+
+def _is_piped() -> bool:
+    """Whether stdin is not a terminal."""
+    if sys.stdin is None or sys.stdin.closed:
+        return False
+    try:
+        return not os.isatty(sys.stdin.fileno())
+    except (OSError, ValueError):
+        return False
+
+
+def read_piped() -> str:
+    """All of stdin, as text; empty if it is a terminal or closed."""
+    if not _is_piped():
+        return ""
+    try:
+        if stat.S_ISDIR(os.fstat(sys.stdin.fileno()).st_mode):
+            raise UsageError(
+                "Stdin is a folder.", hint="Pipe text into hermes, or use --cwd FOLDER."
+            )
+        content = sys.stdin.buffer.read(_MAX_PIPED_BYTES + 1)
+    except OSError as error:
+        reason = os_reason(error)
+        raise UsageError(
+            f"Stdin can't be read ({reason}).", hint="Run it again with < /dev/null."
+        ) from error
+    if len(content) > _MAX_PIPED_BYTES:
+        raise UsageError(
+            "More than 10 MiB came from stdin; nothing was sent.",
+            hint="Save it to a file and name the file in the question.",
+        )
+    if b"\0" in content:
+        raise UsageError(
+            "Stdin is not text; nothing was sent.",
+            hint="Name the file in the question.",
+        )
+    return content.decode("utf-8", "replace").removeprefix("\ufeff").strip("\n")
+
+
+def joined(question: str | None, piped: str) -> str:
+    """The question, with the piped text below it."""
+    return "\n\n".join(
+        part for part in (question, piped if piped.strip() else "") if part
+    )

@@ -1,4 +1,4 @@
-"""`hermes setup`: from nothing to an answer in under a minute. Tries the connection before anything is written."""
+"""`hermes setup`: connects a model. It tries the connection before it writes anything."""
 
 import getpass
 import sys
@@ -41,7 +41,7 @@ _OWN = "own"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is going to be set up. `key` is never shown."""
+    """What to set up. `key` is never shown."""
 
     provider: str
     model: str = ""
@@ -194,7 +194,7 @@ def _key(variable: str) -> str:
 
 
 def _works(plan: Plan) -> bool:
-    """Makes one tiny call. After a failure a person may keep the settings all the same."""
+    """Makes one tiny call. After a failure a person can keep the settings anyway."""
     settings, secrets = _as_settings(plan)
     print("Trying it ...", end=" ", flush=True)
     try:
@@ -213,7 +213,7 @@ def _works(plan: Plan) -> bool:
 
 
 def _as_settings(plan: Plan) -> tuple[Settings, Secrets]:
-    """What the settings and secrets would be."""
+    """The settings and secrets as they would be with the plan."""
     home = find_home()
     settings, file = load(home=home), {plan.key_variable: plan.key} if plan.key else {}
     model = msgspec.structs.replace(

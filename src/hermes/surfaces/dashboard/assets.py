@@ -1,4 +1,4 @@
-"""The page's own files. They are kept in memory as long as they are on disk what they were."""
+"""The files of the page. They are cached in memory until they change on disk."""
 
 import importlib.resources
 import mimetypes
@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, find_file
-from hermes.surfaces.dashboard.gate.gate import Refusal
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall, find_file
+from hermes.surfaces.web.errors import Refusal
 
-_FOR_EVER = "private, max-age=31536000, immutable"  # a vendored file never changes under its name
-_ASK_FIRST = "no-cache"
+_CACHE_FOREVER = "private, max-age=31536000, immutable"
+"""For vendored files, which never change under their name."""
+_REVALIDATE = "no-cache"
 
 
 class _Asset(NamedTuple):
@@ -22,13 +23,13 @@ class _Asset(NamedTuple):
 
 
 class Assets:
-    """Answers from the event loop: a thread would cost more than the file."""
+    """Serves the files from the event loop: a thread would cost more than the file."""
 
     def __init__(self) -> None:
         self._top = Path(
             str(importlib.resources.files("hermes.surfaces.dashboard") / "static")
         ).resolve()
-        self._kept: dict[str, _Asset] = {}
+        self._cached: dict[str, _Asset] = {}
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -41,11 +42,11 @@ class Assets:
     async def _page(self, call: EndpointCall) -> Response:
         """The page."""
         return self._answer(
-            "index.html", call, "The API is there all the same; see /api/openapi.json."
+            "index.html", call, "The API works all the same; see /api/openapi.json."
         )
 
     async def _static(self, call: EndpointCall) -> Response:
-        """What belongs to the page."""
+        """A file of the page."""
         return self._answer(call.path["file"], call)
 
     def _answer(self, name: str, call: EndpointCall, hint: str = "") -> Response:
@@ -54,7 +55,7 @@ class Assets:
             raise Refusal(404, "There is no such file.", hint)
         is_vendored = asset.path.is_relative_to(self._top / "vendor")
         headers = {
-            "cache-control": _FOR_EVER if is_vendored else _ASK_FIRST,
+            "cache-control": _CACHE_FOREVER if is_vendored else _REVALIDATE,
             "etag": asset.etag,
         }
         if call.request.headers.get("if-none-match") == asset.etag:
@@ -62,24 +63,22 @@ class Assets:
         return Response(asset.content, media_type=asset.kind, headers=headers)
 
     def _find(self, name: str) -> _Asset | None:
-        kept = self._kept.get(name)
-        path = kept.path if kept else find_file(self._top, name)
+        cached = self._cached.get(name)
+        path = cached.path if cached else find_file(self._top, name)
         try:
-            if path is None or (kept and kept.etag == _etag(path)):
-                return kept
+            if path is None or (cached and cached.etag == _etag(path)):
+                return cached
             kind = (
                 "text/javascript"
                 if path.suffix == ".js"
                 else mimetypes.guess_type(path.name)[0]
             )
-            # The tag before the content: should the file change in between, the next look finds that out.
+            # The tag comes first: if the file changes in between, the next request notices.
             asset = _Asset(path, _etag(path), path.read_bytes(), kind)
-            if (
-                self._top / name == path
-            ):  # once each, not under every name that leads there
-                self._kept[name] = asset
+            if self._top / name == path:  # not under every name that leads to the file
+                self._cached[name] = asset
         except FileNotFoundError:
-            self._kept.pop(name, None)
+            self._cached.pop(name, None)
             return None
         return asset
 

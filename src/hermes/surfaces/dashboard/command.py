@@ -1,4 +1,4 @@
-"""`hermes dashboard`: serves the page, prints a link that works once, or a token for a script."""
+"""`hermes dashboard`: serves the dashboard, prints a one-time link, or a token for a script."""
 
 import argparse
 import asyncio
@@ -17,25 +17,24 @@ from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.surfaces.dashboard.gate.keys import Keyring
-from hermes.surfaces.dashboard.gate.scopes import SCOPES
+from hermes.surfaces.dashboard.credentials import SCOPES, Keyring
 from hermes.surfaces.dashboard.running_file import (
     RunningDashboard,
     announce,
     running_dashboard,
 )
-from hermes.surfaces.web.listen_socket import require_certificate
 
 _EXAMPLES = """\
 examples:
   hermes dashboard                              serve it, and open it
-  hermes dashboard --link                       another link to the one that runs
+  hermes dashboard --link                       another link to the running dashboard
   hermes dashboard --print-token --scope observe --scope chat
 """
-_MINUTE = 60.0
-_DAY = 24 * 3600.0
-_PATIENCE = 10.0  # seconds to wait for a dashboard that runs
-_GOODBYE = 2.0  # seconds for tasks to end
+_LINK_TOKEN_LIFETIME_S = 60.0
+_DAY_S = 24 * 3600.0
+_REQUEST_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 2.0
+_BROWSER_TIMEOUT_S = 30.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,22 +43,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host",
         metavar="ADDRESS",
         default=None,
-        help="listen here; the setting dashboard.host otherwise",
+        help="the address to listen on; by default the setting dashboard.host",
     )
     parser.add_argument(
         "--port",
         metavar="NUMBER",
         type=int,
         default=None,
-        help="listen on this port; 0 for any",
+        help="the port to listen on; 0 for any",
     )
     parser.add_argument(
-        "--no-open", action="store_true", help="print the link, open no browser"
+        "--no-open", action="store_true", help="print the link and open no browser"
     )
     parser.add_argument(
         "--link",
         action="store_true",
-        help="print another link to the dashboard that runs",
+        help="print another link to the running dashboard",
     )
     parser.add_argument(
         "--print-token", action="store_true", help="print a token for a script"
@@ -76,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         type=float,
         default=30.0,
-        help="how long the token is good for",
+        help="how long the token is valid",
     )
     parser.add_argument(
         "--channel",
@@ -87,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sign-out",
         action="store_true",
-        help="make every token and every browser sign in anew",
+        help="void every token and sign out every browser",
     )
 
 
@@ -98,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         keys.renew()
         if (running := running_dashboard(home)) is not None:
             announce(home, keys, running.url, running.pid)
-        print("All tokens and sign-ins are void, also those of a dashboard that runs.")
+        print("All tokens and sign-ins are void, also those of a running dashboard.")
         return 0
     if args.print_token:
         return _print_token(keys, args)
@@ -128,8 +127,8 @@ def _print_token(keys: Keyring, args: argparse.Namespace) -> int:
             hint=f"There are: {', '.join(SCOPES)}. Such as: --print-token --scope observe",
         )
     if not 0 < args.days <= 3650:
-        raise UsageError("A token is good for more than 0 and at most 3650 days.")
-    print(keys.mint("token", scopes, seconds=args.days * _DAY, channel=args.channel))
+        raise UsageError("A token is valid for more than 0 and at most 3650 days.")
+    print(keys.mint("token", scopes, seconds=args.days * _DAY_S, channel=args.channel))
     return 0
 
 
@@ -141,7 +140,7 @@ def _print_link(
     print(
         _ask_for_link(
             running,
-            keys.mint("token", ("admin",), seconds=_MINUTE),
+            keys.mint("token", ("admin",), seconds=_LINK_TOKEN_LIFETIME_S),
             settings.dashboard.tls_cert,
         )
     )
@@ -149,20 +148,20 @@ def _print_link(
 
 
 def _ask_for_link(running: RunningDashboard, token: str, cert: str) -> str:
-    """Has the running dashboard make a link."""
+    """Asks the running dashboard for a link."""
     import http.client
     import ssl
 
     place = urlsplit(running.url)
     host, port = place.hostname or "", place.port or 80
-    connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+    connection = http.client.HTTPConnection(host, port, timeout=_REQUEST_TIMEOUT_S)
     if place.scheme == "https":
         context = ssl.create_default_context(
             cafile=cert
         )  # its own certificate, and no other, whatever name it has
         context.check_hostname = False
         connection = http.client.HTTPSConnection(
-            host, port, timeout=_PATIENCE, context=context
+            host, port, timeout=_REQUEST_TIMEOUT_S, context=context
         )
     try:
         connection.request(
@@ -212,7 +211,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
             f"Hermes is at {served.board.url}\n\nOpen this link; it works once:\n  {link}\n",
             flush=True,
         )
-        print("Ctrl-C ends it. Another link: hermes dashboard --link", flush=True)
+        print("Ctrl-C stops it. Another link: hermes dashboard --link", flush=True)
         if open_it and sys.stdout.isatty() and _has_screen():
             _open(link)
 
@@ -222,9 +221,6 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(app, load_secrets(home=home), ready, stop)
 
-    require_certificate(
-        settings.dashboard.tls_cert, settings.dashboard.tls_key, section="dashboard"
-    )
     with build(settings, home) as app:
         _run(main())
     print("The dashboard has ended.")
@@ -232,14 +228,14 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Like `asyncio.run`, which would wait for ever where a task of a plugin does not end when it is told to."""
+    """Like `asyncio.run`, but does not wait forever for a plugin's task that ignores its cancellation."""
 
     async def finish() -> bool:
         await work
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
-        return not left or not (await asyncio.wait(left, timeout=_GOODBYE))[1]
+        return not left or not (await asyncio.wait(left, timeout=_STOP_TIMEOUT_S))[1]
 
     runner = asyncio.Runner()
     all_ended = True
@@ -257,7 +253,7 @@ def _has_screen() -> bool:
 
 
 def _open(link: str) -> None:
-    """Shows the link in a browser, by way of a page that is gone at once: arguments of a process can be seen by all."""
+    """Opens the link in a browser through a temporary page, because everybody can see process arguments."""
     import subprocess
     import tempfile
     import threading
@@ -282,4 +278,6 @@ def _open(link: str) -> None:
         check=False,
     )
     threading.Thread(target=start, daemon=True).start()
-    threading.Timer(30.0, lambda: Path(file.name).unlink(missing_ok=True)).start()
+    threading.Timer(
+        _BROWSER_TIMEOUT_S, lambda: Path(file.name).unlink(missing_ok=True)
+    ).start()

@@ -15,29 +15,31 @@ from hermes.schema.event import payload_of
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
 from hermes.settings.load import current_folder
+from hermes.surfaces.dashboard.access_control import DashboardAccess
 from hermes.surfaces.dashboard.feed_frames import DashboardFeed
-from hermes.surfaces.dashboard.gate.gate import Doors
 from hermes.surfaces.dashboard.ingest import Ingest
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 from hermes.surfaces.dashboard.terminals import Terminals
 from hermes.tools.files.walk import Halt, Walk
 
-_MOST_FILES = 20_000
+_MAX_WALKED_FILES = 20_000
 
 
 class Dashboard:
-    """To be made inside the event loop that serves it. `url` is where it is reached on this machine."""
+    """Make it inside the event loop that serves it. `url` is its address on this machine."""
 
-    def __init__(self, app: App, secrets: Secrets, doors: Doors, *, url: str) -> None:
+    def __init__(
+        self, app: App, secrets: Secrets, access: DashboardAccess, *, url: str
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self.app = app
-        self.doors = doors
+        self.access = access
         self.url = url
         self.folder = current_folder()
         self.started = app.clock.now()
         self.agent = Agent(app, secrets, surface="dashboard")
         self.jobs = ScheduleLoop(app, secrets)
-        """Runs jobs that somebody wants now; what is due is left to others."""
+        """Runs jobs that somebody starts by hand; other processes run what is due."""
         self.feed = DashboardFeed(app.bus)
         self.follower = LogFollower(app, self.feed)
         self.dead_turns = DeadTurns(
@@ -47,7 +49,7 @@ class Dashboard:
         self.terminals = Terminals(app.settings.dashboard)
 
     def tell_loop(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Has the event loop do something, from a thread."""
+        """Calls a function in the event loop, from a thread."""
         self._loop.call_soon_threadsafe(work, *arguments)
 
     async def waiting(self, session: str) -> list[dict[str, Any]]:
@@ -70,7 +72,7 @@ class Dashboard:
         ]
 
     async def all_waiting(self) -> list[dict[str, Any]]:
-        """The open questions of every session that runs, here or in another process."""
+        """The open questions of every running session, in any process."""
         if not self.app.has_log:
             return []
         sessions = dict.fromkeys(
@@ -79,7 +81,7 @@ class Dashboard:
         return [one for session in sessions for one in await self.waiting(session)]
 
     def running(self) -> list[str]:
-        """The sessions that are at work, here or in another process."""
+        """The sessions that are working, in any process."""
         return (
             [lease.session for lease in self.app.store.leases.held()]
             if self.app.has_log
@@ -87,19 +89,19 @@ class Dashboard:
         )
 
     def names(self, folder: Path, prefix: str, limit: int) -> list[str]:
-        """Files and folders whose path holds that, those that begin so first."""
+        """Files and folders whose path contains a text; those that begin with it come first."""
         found: list[tuple[bool, int, str]] = []
         wanted = prefix.lower()
         for number, entry in enumerate(Walk(folder, Halt()).entries()):
             name = f"{entry.relative}/" if entry.is_folder else entry.relative
             if wanted in name.lower():
                 found.append((not name.lower().startswith(wanted), len(name), name))
-            if number >= _MOST_FILES:
+            if number >= _MAX_WALKED_FILES:
                 break
         return [name for _, _, name in sorted(found)[:limit]]
 
     async def close(self) -> None:
-        """Ends terminals, feeds, jobs and turns; what was said is kept."""
+        """Ends terminals, feeds, jobs and turns; the sessions are kept."""
         self.feed.stop()
         await self.terminals.close()
         await self.jobs.close()

@@ -1,4 +1,4 @@
-"""Events from other processes: `/api/pub` publishes them here, and passes every frame on to the channel's watchers."""
+"""Events from other processes: what arrives on `/api/pub` is published here, and passed on to the channel's watchers."""
 
 import asyncio
 import logging
@@ -19,13 +19,13 @@ from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 
 log = logging.getLogger("hermes.dashboard")
 
-_LARGEST = 2**53  # of an epoch or a number
-_GAP_POLICIES = ("drop_oldest", "spool_full")  # with which a bridge loses events
-_OWN = ("feed.", "pub.")  # what a feed says of itself; no event has such a name
+_MAX_NUMBER = 2**53  # of an epoch or a seq
+_GAP_POLICIES = ("drop_oldest", "spool_full")  # of a bridge that loses events
+_RESERVED = ("feed.", "pub.")  # topics of the feeds themselves
 
 
 class _Params(msgspec.Struct, gc=False):
-    """Of a terminal's event. A payload that is no object and an id that is no text are left out."""
+    """The parameters of a terminal's event. A payload that is no object, or an id that is no text, is ignored."""
 
     type: str = ""
     session_id: Any = None
@@ -33,7 +33,7 @@ class _Params(msgspec.Struct, gc=False):
 
 
 class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
-    """Either kind of frame. A publisher that wants to be sure numbers its frames."""
+    """A frame of either kind. A publisher that needs acknowledgements numbers its frames."""
 
     relay: bool = False
     topic: str = ""
@@ -41,12 +41,12 @@ class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
     method: str = ""
     params: _Params | None = None
     publisher: str = ""
-    epoch: Annotated[int, Meta(ge=0, lt=_LARGEST)] = 0
-    seq: Annotated[int, Meta(ge=0, lt=_LARGEST)] = 0
+    epoch: Annotated[int, Meta(ge=0, lt=_MAX_NUMBER)] = 0
+    seq: Annotated[int, Meta(ge=0, lt=_MAX_NUMBER)] = 0
 
 
 class Ack(msgspec.Struct, frozen=True):
-    """Tells a publisher that everything up to this number has arrived."""
+    """Tells a publisher that its frames up to this number have arrived."""
 
     publisher: str
     epoch: int
@@ -60,7 +60,7 @@ _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class Ingest:
-    """Counts what it took, what was no event, and what this process knew already."""
+    """Publishes frames. Counts those that were published, refused, and known already."""
 
     def __init__(self, app: App, feed: Feed, arrivals: Arrivals) -> None:
         self._app = app
@@ -73,11 +73,11 @@ class Ingest:
         self.known = 0
         self.publishers: dict[str, int] = {}
         self.own = ""
-        """The publisher that this process itself is, if it has a bridge: what comes from it has gone in a circle."""
+        """The name of this process's own bridge, if it has one. Its events have gone in a circle."""
 
     @contextmanager
     def publishing(self, channel: str) -> Iterator[None]:
-        """While inside, somebody publishes on the channel."""
+        """Inside, somebody publishes on the channel."""
         self.publishers[channel] = self.publishers.get(channel, 0) + 1
         try:
             yield
@@ -88,7 +88,7 @@ class Ingest:
 
     @contextmanager
     def watching(self, channel: str) -> Iterator[Inbox]:
-        """While inside, every frame of the channel comes into the inbox, as it was sent."""
+        """An inbox that receives every frame of a channel, as it was sent."""
         inbox = Inbox()
         self._channels.setdefault(channel, set()).add(inbox)
         try:
@@ -102,9 +102,9 @@ class Ingest:
     def take(
         self, channel: str, text: str | bytes, *, trusted: bool = False
     ) -> list[Ack]:
-        """Publishes what a frame holds, and passes the frame on. Nothing that is sent can make it raise.
+        """Publishes what a frame holds, and passes the frame on. No input makes it raise.
 
-        Gives what a publisher that numbers its frames is to be told. A `trusted` publisher is a process of this home,
+        Returns the acknowledgements for publishers that number their frames. A `trusted` publisher is a process of this home,
         whose replies and outputs are shown in the feeds of sessions before they are rows of the log.
         """
         for inbox in self._channels.get(channel, ()):
@@ -117,7 +117,7 @@ class Ingest:
             return self._take_all(self._read(text))
 
     def _take_all(self, frames: list[_Frame]) -> list[Ack]:
-        """Publishes the frames of one message, and notes each that has a number, its own or by its place in the row."""
+        """Publishes the frames of one message. Notes the number of each, given in the frame or by its position."""
         named: dict[str, None] = {}
         note, seq = None, 0
         for frame in frames:
@@ -137,7 +137,7 @@ class Ingest:
         return [Ack(name, *self._arrivals.of(name)) for name in named]
 
     def _is_repeated(self, frame: _Frame) -> bool:
-        """Whether it came before; a publisher sends again what was not acknowledged."""
+        """Whether a frame came before. A publisher repeats what was not acknowledged."""
         if frame.publisher != self.own and (frame.epoch, frame.seq) > self._arrivals.of(
             frame.publisher
         ):
@@ -153,7 +153,7 @@ class Ingest:
         return found if isinstance(found, list) else [found]
 
     def _read_each(self, text: str | bytes) -> list[_Frame]:
-        """A batch in which something is wrong: the rest of it still counts."""
+        """Reads a batch that is damaged in part; the rest of it still counts."""
         try:
             parts = _split(text)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -185,13 +185,17 @@ class Ingest:
             self.published += 1
 
     def _passes(self, topic: str, payload: dict[str, Any]) -> bool:
-        """Whether a relayed event is to be published as it was sent.
+        """Whether to publish a relayed event as it was sent.
 
-        An event of a durable kind in a session of this home counts only if the log has that row, and the row is what is
-        published. Otherwise a client that may publish could change what a person is asked to allow.
+        A durable event of a session of this home counts only if the log has its row, and then the row is published.
+        Otherwise a client that may publish could change what a person is asked to allow.
         """
         kind = payload.get("type", topic)
-        if not isinstance(kind, str) or topic.startswith(_OWN) or kind.startswith(_OWN):
+        if (
+            not isinstance(kind, str)
+            or topic.startswith(_RESERVED)
+            or kind.startswith(_RESERVED)
+        ):
             self._refuse("its topic is reserved")
             return False
         if Gap.topic in {topic, kind} and not (
@@ -216,7 +220,7 @@ class Ingest:
         return True
 
     def _is_of_this_home(self, payload: dict[str, Any]) -> bool:
-        """Whether the event names a session of this log, as its own or as the one that it works for."""
+        """Whether the event names a session of this log, as its session or as its root."""
         named = (payload.get("session_id"), payload.get("root_session_id"))
         return any(isinstance(session, str) and self._has(session) for session in named)
 
@@ -227,7 +231,7 @@ class Ingest:
             )
         except SessionNotFound:
             return False
-        except StoreError as error:  # what can't be looked up is not believed
+        except StoreError as error:  # an event that can't be checked is not trusted
             log.debug("can't tell whether session %.200r exists: %s", session, error)
             return True
 
@@ -238,7 +242,7 @@ class Ingest:
         try:
             rows = (
                 self._app.store.log.events(session, after=seq - 1, limit=1)
-                if 0 < seq < _LARGEST
+                if 0 < seq < _MAX_NUMBER
                 else []
             )
         except StoreError as error:
@@ -264,7 +268,7 @@ class Ingest:
 
 
 def _is_gap_of_bridge(payload: dict[str, Any]) -> bool:
-    """Whether it only says that so many of a publisher's own events are missing; what a session lacks, we say."""
+    """Whether a gap only says that events of a publisher are missing. Gaps of sessions are reported here."""
     given = {
         name: value
         for name, value in payload.items()
@@ -282,7 +286,7 @@ def _is_gap_of_bridge(payload: dict[str, Any]) -> bool:
 
 
 def _of_terminal(params: _Params) -> tuple[str, dict[str, Any]]:
-    """The topic and payload of a terminal's event. Its type, time and source are ours to say."""
+    """The topic and payload of a terminal's event, without its type, time and source, which are set here."""
     content = params.payload if isinstance(params.payload, dict) else {}
     payload = {
         name: value
@@ -298,7 +302,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 async def pass_on(inbox: Inbox, send: Send, send_binary: Send) -> None:
-    """Sends what comes into an inbox, frame by frame and each as it came, and says where frames are missing."""
+    """Sends the frames of an inbox one by one, as they came, and reports where frames are missing."""
     while True:
         await inbox.wait()
         if inbox.is_closed:

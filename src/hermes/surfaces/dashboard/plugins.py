@@ -1,6 +1,6 @@
-"""Running plugins: imports those that are enabled, serves their routes behind the gate, and ends all that is theirs.
+"""Runs plugins: imports those that are enabled, serves their routes, and ends all that is theirs.
 
-Each has an owner name. What it subscribes belongs to that owner, and so do tasks that it starts, so that disabling it
+The subscriptions and tasks of a plugin carry its owner name, so that disabling the plugin
 leaves nothing behind.
 """
 
@@ -10,6 +10,7 @@ import hashlib
 import inspect
 import logging
 import posixpath
+import re
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextvars import ContextVar
@@ -24,8 +25,8 @@ from hermes.events import default_bus
 from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.primitives import tasks
-from hermes.surfaces.dashboard.endpoint import find_file
-from hermes.surfaces.dashboard.gate.access import AccessTable
+from hermes.surfaces.web.endpoint import find_file
+from hermes.surfaces.web.routes import READING, Route, RouteTable
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -33,12 +34,12 @@ _running: ContextVar["RunningPlugin | None"] = ContextVar(
     "hermes_dashboard_plugin", default=None
 )
 _PREFIX = "hermes_plugin_"
-_PATIENCE = 10.0  # seconds for a plugin to start
-_GOODBYE = 3.0  # seconds for it to end
+_START_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 3.0
 
 
 class RunningPlugin:
-    """A plugin at work."""
+    """A plugin that runs."""
 
     def __init__(self, plugin: Plugin) -> None:
         self.plugin = plugin
@@ -51,8 +52,8 @@ class RunningPlugin:
         self._ending = asyncio.Event()
 
     @classmethod
-    async def start(cls, plugin: Plugin, patience: float) -> Self:
-        """Imports the plugin, in the event loop's own thread, so that its async callbacks have a loop."""
+    async def start(cls, plugin: Plugin, timeout_s: float) -> Self:
+        """Imports the plugin in the thread of the event loop, so that its async callbacks have a loop."""
         running = cls(plugin)
         files = await asyncio.to_thread(
             verified_import.read, plugin.folder, plugin.hash
@@ -67,12 +68,12 @@ class RunningPlugin:
                 running._life = asyncio.get_running_loop().create_task(
                     running._live(app, register)
                 )
-                await running._until_begun(running._life, patience)
+                await running._until_begun(running._life, timeout_s)
                 running._app = app
         return running
 
     async def _live(self, app: Any, register: Callable[[], Any] | None) -> None:
-        """From its start to its end in one task: what it opens, it may have to close in the same one."""
+        """Runs the plugin from start to end in one task: it may have to close what it opens in the same one."""
         try:
             lifespan = (
                 app.router.lifespan_context(app)
@@ -87,26 +88,26 @@ class RunningPlugin:
         except SystemExit as error:  # out of a task it would end the dashboard
             raise HermesError("it tried to end Hermes") from error
 
-    async def _until_begun(self, life: "asyncio.Task[None]", patience: float) -> None:
+    async def _until_begun(self, life: "asyncio.Task[None]", timeout_s: float) -> None:
         async with tasks.running(self._begun.wait()) as begun:
             await asyncio.wait(
-                {life, begun}, timeout=patience, return_when=asyncio.FIRST_COMPLETED
+                {life, begun}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
             )
         if life.done():
             life.result()
         if not self._begun.is_set():
             await self.stop(0.0)
-            raise HermesError(f"it did not start within {patience:g} seconds")
+            raise HermesError(f"it did not start within {timeout_s:g} seconds")
 
     def file(self, name: str) -> bytes | None:
-        """A file of its page, as it was agreed to; None when there is none, or it is no longer that."""
-        agreed = self._page.get(name)
-        path = find_file(self.plugin.folder / "dashboard", name) if agreed else None
+        """A file of its page, as the user has approved it; None when there is none or it has changed."""
+        approved = self._page.get(name)
+        path = find_file(self.plugin.folder / "dashboard", name) if approved else None
         content = path.read_bytes() if path else b""
-        return content if hashlib.sha256(content).hexdigest() == agreed else None
+        return content if hashlib.sha256(content).hexdigest() == approved else None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, as a task of the plugin: it ends with it."""
+        """Serves a request in a task of the plugin, which ends with the plugin."""
         app = self._app
         if app is None:
             await _not_found("This plugin has no routes.", scope, receive, send)
@@ -122,28 +123,28 @@ class RunningPlugin:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
 
-    async def stop(self, patience: float) -> None:
-        """Ends its subscriptions, its tasks and its routes. What will not end is left behind, and said."""
+    async def stop(self, timeout_s: float) -> None:
+        """Ends its subscriptions, tasks and routes. Tasks that don't end are logged."""
         self._app = None
         default_bus().end_owned(self.owner)
-        await tasks.cancel_and_wait(*self.tasks - {self._life}, timeout_s=patience)
+        await tasks.cancel_and_wait(*self.tasks - {self._life}, timeout_s=timeout_s)
         if self._life is not None:
             self._ending.set()
-            await asyncio.wait({self._life}, timeout=patience)
-            await tasks.cancel_and_wait(self._life, timeout_s=patience)
+            await asyncio.wait({self._life}, timeout=timeout_s)
+            await tasks.cancel_and_wait(self._life, timeout_s=timeout_s)
             if (
                 self._life.done()
                 and not self._life.cancelled()
                 and (error := self._life.exception())
             ):
                 log.error(
-                    "the plugin %s did not end in order",
+                    "the plugin %s failed when it ended",
                     self.plugin.name,
                     exc_info=error,
                 )
         if self.tasks:
             log.warning(
-                "%d tasks of the plugin %s will not end",
+                "%d tasks of the plugin %s don't end",
                 len(self.tasks),
                 self.plugin.name,
             )
@@ -161,15 +162,15 @@ class RunningPlugin:
 
 
 class Plugins:
-    """The plugins of a dashboard. `errors` says why one that is enabled does not run."""
+    """The plugins of a dashboard. `errors` says why an enabled one does not run."""
 
-    def __init__(self, catalogue: PluginRegistry, table: AccessTable) -> None:
+    def __init__(self, catalogue: PluginRegistry, routes: RouteTable) -> None:
         self._catalogue = catalogue
-        self._table = table
+        self._routes = routes
         self._running: dict[str, RunningPlugin] = {}
         self._changing = asyncio.Lock()
-        self.patience = (_PATIENCE, _GOODBYE)
-        """Seconds for a plugin to start, and to end."""
+        self.timeouts_s = (_START_TIMEOUT_S, _STOP_TIMEOUT_S)
+        """How long a plugin may take to start, and to end."""
         self.errors: dict[str, str] = {}
 
     @property
@@ -177,7 +178,7 @@ class Plugins:
         return self._catalogue
 
     async def refresh(self) -> list[Plugin]:
-        """Starts what is enabled and does not run, ends what is not enabled (any more), and lists all there are."""
+        """Starts and ends plugins as they are enabled; returns all plugins."""
         async with self._changing:
             found = await asyncio.to_thread(self._catalogue.every)
             wanted = {
@@ -195,7 +196,7 @@ class Plugins:
             return found
 
     async def close(self) -> None:
-        """Ends all of them."""
+        """Ends all plugins."""
         async with self._changing:
             for name in list(self._running):
                 await self._stop(name)
@@ -206,7 +207,7 @@ class Plugins:
         return running.file(file) if running else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves `/api/plugins/<name>/...`; the gate has let the request through."""
+        """Serves `/api/plugins/<name>/...`; access was checked before."""
         name = scope["path"].removeprefix("/api/plugins/").partition("/")[0]
         running = self._running.get(name)
         if running is None:
@@ -219,7 +220,7 @@ class Plugins:
     async def _start(self, plugin: Plugin) -> None:
         _track_tasks()
         try:
-            running = await RunningPlugin.start(plugin, self.patience[0])
+            running = await RunningPlugin.start(plugin, self.timeouts_s[0])
         except BaseException as error:
             if not isinstance(error, Exception | SystemExit):
                 raise
@@ -228,15 +229,25 @@ class Plugins:
             default_bus().end_owned(f"plugin:{plugin.name}")
             return
         self._running[plugin.name] = running
-        self._table.admit_plugin(plugin.name)
+        self._routes.add(plugin_routes(plugin.name, self), group=plugin.name)
 
     async def _stop(self, name: str) -> None:
-        self._table.dismiss_plugin(name)
-        await self._running.pop(name).stop(self.patience[1])
+        self._routes.remove_group(name)
+        await self._running.pop(name).stop(self.timeouts_s[1])
+
+
+def plugin_routes(name: str, application: ASGIApp) -> list[Route]:
+    """The routes of a plugin: reading needs the scope `observe`, everything else `admin`."""
+    path = re.compile(re.escape(f"/api/plugins/{name}") + "(?:/.*)?")
+    return [
+        Route("http", READING, path, "observe", application),
+        Route("http", frozenset(), path, "admin", application),
+        Route("websocket", frozenset(), path, "observe", application),
+    ]
 
 
 def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
-    """What each file of its page was when it was agreed to."""
+    """The hash of each file of its page, as the user has approved it."""
     page = {
         name.removeprefix("dashboard/"): data
         for name, data in files.items()
@@ -246,7 +257,7 @@ def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def _import(plugin: Plugin, api: str, files: Mapping[str, bytes]) -> ModuleType:
-    """The plugin's module, made of what was agreed to."""
+    """The plugin's module, from the files that the user has approved."""
     sys.dont_write_bytecode = (
         True  # its folder stays as it is, or its hash would change
     )
@@ -259,7 +270,7 @@ def _import(plugin: Plugin, api: str, files: Mapping[str, bytes]) -> ModuleType:
 
 
 def _register_of(module: ModuleType) -> Callable[[], Any] | None:
-    """Its `register()`, which is called once when it starts, and may be async; None when it has none."""
+    """Its `register()`, which is called once at the start and may be async; None when it has none."""
     register = getattr(module, "register", None)
     if register is not None and not callable(register):
         raise HermesError(
@@ -269,7 +280,7 @@ def _register_of(module: ModuleType) -> Callable[[], Any] | None:
 
 
 def _application(module: ModuleType) -> Any:
-    """Its router as an application; None without one. FastAPI is loaded only here: most dashboards never need it."""
+    """Its router as an application; None without one. FastAPI is loaded only here."""
     router = getattr(module, "router", None)
     if router is None:
         return None
@@ -301,7 +312,7 @@ async def _call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> Non
 
 
 def _track_tasks() -> None:
-    """From here on, a task that a plugin starts is known to be its."""
+    """From now on, each task belongs to the plugin that starts it."""
     loop = asyncio.get_running_loop()
     if loop.get_task_factory() is not None:
         return

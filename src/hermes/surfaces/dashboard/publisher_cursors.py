@@ -1,5 +1,8 @@
-"""What has arrived from each publisher, kept in a file of fixed size that outlives the process by a moment's notice: a
-dashboard that was killed knows afterwards what it had published, and does not publish it again."""
+"""The position up to which the events of each publisher have arrived.
+
+It is kept in a memory-mapped file of fixed size. So a dashboard that was killed knows what
+it has published, and does not publish it again.
+"""
 
 import hashlib
 import mmap
@@ -11,9 +14,9 @@ from typing import TypeAlias
 
 from hermes.primitives.files import open_private
 from hermes.settings import Home
-from hermes.surfaces.dashboard.gate.keys import folder
+from hermes.surfaces.dashboard.credentials import dashboard_folder
 
-SLOTS = 1024  # publishers that are remembered
+MAX_PUBLISHERS = 1024
 _SLOT = struct.Struct("=16sQQQ")  # publisher, when it was last heard of, epoch, seq
 _PLACE = struct.Struct("=QQQ")
 _WORDS = _SLOT.size // 8  # numbers in a slot, the seq being the last
@@ -23,21 +26,21 @@ Place: TypeAlias = tuple[int, int]
 
 
 class Arrivals:
-    """The places of publishers. The one that was silent for longest gives way to a new one."""
+    """The positions of publishers. A new publisher replaces the one that was silent for longest."""
 
     def __init__(self, home: Home) -> None:
-        home.ensure(folder(home))
-        path = folder(home) / "arrived"
+        home.ensure(dashboard_folder(home))
+        path = dashboard_folder(home) / "arrived"
         handle = open_private(path, os.O_RDWR | os.O_CREAT)
         try:
-            os.ftruncate(handle, SLOTS * _SLOT.size)
-            self._map = mmap.mmap(handle, SLOTS * _SLOT.size)
+            os.ftruncate(handle, MAX_PUBLISHERS * _SLOT.size)
+            self._map = mmap.mmap(handle, MAX_PUBLISHERS * _SLOT.size)
         finally:
             os.close(handle)
         self._words = memoryview(self._map).cast("Q")
         found = [
             (*_SLOT.unpack_from(self._map, slot * _SLOT.size), slot)
-            for slot in range(SLOTS)
+            for slot in range(MAX_PUBLISHERS)
         ]
         self._turn = max(turn for _, turn, *_ in found)
         self._order = {slot: turn for _, turn, _, _, slot in found}
@@ -47,7 +50,7 @@ class Arrivals:
         ] = {}  # slots by the names of publishers that were asked for
 
     def of(self, publisher: str) -> Place:
-        """The place up to which everything has arrived."""
+        """The position up to which everything has arrived."""
         slot = self._known.get(publisher)
         if slot is None:
             slot = self._slots.get(_key(publisher))
@@ -58,7 +61,7 @@ class Arrivals:
         return (self._words[end - 2], self._words[end - 1])
 
     def set(self, publisher: str, place: Place) -> None:
-        """Notes that everything up to there was published."""
+        """Sets the position up to which everything was published."""
         slot = self._known.get(publisher)
         if slot is None:
             slot = self._known[publisher] = self._slot(publisher)
@@ -73,7 +76,7 @@ class Arrivals:
         _PLACE.pack_into(self._map, slot * _SLOT.size + 16, self._turn, *place)
 
     def counter(self, publisher: str, place: Place) -> Callable[[int], None]:
-        """Begins at a place, and notes the numbers that follow it, each as cheaply as that goes."""
+        """Sets a position, and returns a cheap function that advances it."""
         self.set(publisher, place)
         return partial(
             self._words.__setitem__, (self._known[publisher] + 1) * _WORDS - 1

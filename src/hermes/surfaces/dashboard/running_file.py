@@ -1,4 +1,4 @@
-"""`dashboard/running.json`: what a running dashboard leaves for other processes of the same user, and nobody else."""
+"""`dashboard/running.json`: where a dashboard runs, for other processes of the same user."""
 
 import contextlib
 import os
@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.settings import Home, atomic
-from hermes.surfaces.dashboard.gate.keys import Keyring, folder
+from hermes.surfaces.dashboard.credentials import Keyring, dashboard_folder
 
-_PATIENCE = 5.0  # seconds to wait for a connection
-_GOOD_FOR = 365 * 24 * 3600.0  # seconds that the token of local publishers is good
+_CONNECT_TIMEOUT_S = 5.0
+_TOKEN_LIFETIME_S = 365 * 24 * 3600.0
 
 
 class RunningDashboard(msgspec.Struct, frozen=True):
-    """Where it is, and a token that is good for publishing alone, also into the feeds of sessions."""
+    """The address of a dashboard, and a token that may only publish, also into feeds of sessions."""
 
     url: str
     pub_url: str
@@ -24,10 +24,12 @@ class RunningDashboard(msgspec.Struct, frozen=True):
     pid: int
 
     def listens(self) -> bool:
-        """Whether anything does, there. After a crash its process may be another one by now, even this one."""
+        """Whether something listens there. After a crash, the process id may belong to another process."""
         place = urlsplit(self.url)
         try:
-            with socket.create_connection((place.hostname, place.port), _PATIENCE):
+            with socket.create_connection(
+                (place.hostname, place.port), _CONNECT_TIMEOUT_S
+            ):
                 return True
         except ConnectionRefusedError:
             return False
@@ -37,8 +39,8 @@ class RunningDashboard(msgspec.Struct, frozen=True):
 
 def announce(home: Home, keys: Keyring, url: str, pid: int) -> None:
     """Writes the file, with a new token."""
-    home.ensure(folder(home))
-    token = keys.mint("token", ("publish", "relay"), seconds=_GOOD_FOR)
+    home.ensure(dashboard_folder(home))
+    token = keys.mint("token", ("publish", "relay"), seconds=_TOKEN_LIFETIME_S)
     running = RunningDashboard(
         url, url.replace("http", "ws", 1) + "/api/pub", token, pid
     )
@@ -46,7 +48,7 @@ def announce(home: Home, keys: Keyring, url: str, pid: int) -> None:
 
 
 def running_dashboard(home: Home) -> RunningDashboard | None:
-    """The dashboard of this home that runs, as its file says; None when its process is gone."""
+    """The running dashboard of a home; None when its process is gone."""
     try:
         found = msgspec.json.decode(_path(home).read_bytes(), type=RunningDashboard)
         os.kill(found.pid, 0)
@@ -56,7 +58,7 @@ def running_dashboard(home: Home) -> RunningDashboard | None:
 
 
 def withdraw(home: Home) -> None:
-    """Removes the file, if it is this process's."""
+    """Removes the file, if it belongs to this process."""
     found = running_dashboard(home)
     if found is not None and found.pid == os.getpid():
         with contextlib.suppress(OSError):
@@ -64,4 +66,4 @@ def withdraw(home: Home) -> None:
 
 
 def _path(home: Home) -> Path:
-    return folder(home) / "running.json"
+    return dashboard_folder(home) / "running.json"

@@ -1,5 +1,8 @@
-"""The terminals of a dashboard. One lives on without a viewer for half an hour, so that a reload or a lost network
-costs nothing."""
+"""The terminals of a dashboard.
+
+A terminal without a viewer lives on for half an hour, so that a reload or a lost
+connection costs nothing.
+"""
 
 import asyncio
 import os
@@ -21,14 +24,16 @@ from hermes.settings.sections import DashboardSettings
 
 Command: TypeAlias = Literal["hermes", "shell"]
 
-MOST = 64  # terminals at once
-ALONE = 1800.0  # seconds without a viewer
-ENDED = 300.0  # seconds that one whose program has ended is kept, for its last words
-_SWEEP = 5.0  # seconds between looks
+MAX_TERMINALS = 64
+UNWATCHED_TIMEOUT_S = 1800.0
+ENDED_TIMEOUT_S = 300.0
+"""How long a terminal whose program has ended is kept, for its last output."""
+_SWEEP_INTERVAL_S = 5.0
+_MAX_COLUMNS = 1000
 
 
 class TerminalLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new terminal is to run."""
+    """What a new terminal runs."""
 
     command: Command = "hermes"
     session: str = ""
@@ -53,7 +58,7 @@ class TerminalInfo(msgspec.Struct, frozen=True):
 
 
 class OpenTerminal:
-    """A terminal with what is known of it."""
+    """A terminal of the dashboard."""
 
     def __init__(
         self,
@@ -69,13 +74,13 @@ class OpenTerminal:
         self.opening = opening
         self.cwd = cwd
         self.created = time.time()
-        self.alone_since = now
+        self.unwatched_since = now
         self.size = (opening.cols, opening.rows)
         self._followers: set[asyncio.Event] = set()
 
     @contextmanager
     def following(self) -> Iterator[asyncio.Event]:
-        """While inside, the event is set whenever somebody else has changed the size."""
+        """Inside, the event is set whenever somebody else changes the size."""
         resized = asyncio.Event()
         self._followers.add(resized)
         try:
@@ -84,13 +89,16 @@ class OpenTerminal:
             self._followers.discard(resized)
 
     def resize(self, cols: int, rows: int, by: asyncio.Event | None = None) -> None:
-        self.size = (min(max(1, cols), 1000), min(max(1, rows), 1000))
+        self.size = (
+            min(max(1, cols), _MAX_COLUMNS),
+            min(max(1, rows), _MAX_COLUMNS),
+        )
         self.terminal.resize(*self.size)
         for follower in self._followers - {by}:
             follower.set()
 
     def redraw(self) -> None:
-        """Lets a program that fills the screen paint it again: it does so when the size changes."""
+        """Makes a full-screen program draw again, by changing the size for a moment."""
         cols, rows = self.size
         self.terminal.resize(cols, rows + 1)
         self.terminal.resize(cols, rows)
@@ -111,7 +119,7 @@ class OpenTerminal:
 
 
 class Terminals:
-    """Opens, finds and ends them. `clock` tells how long one was alone."""
+    """Opens, finds and ends terminals."""
 
     def __init__(
         self, settings: DashboardSettings, clock: Callable[[], float] = time.monotonic
@@ -126,7 +134,7 @@ class Terminals:
         return [one.describe() for one in self._open.values()]
 
     def unavailable(self) -> str:
-        """Why there can be no terminals here; empty when there can."""
+        """Why terminals are not possible here; empty when they are."""
         if PtyBridge.is_available():
             return ""
         try:
@@ -139,8 +147,8 @@ class Terminals:
         return self._open.get(name)
 
     async def open(self, opening: TerminalLaunch) -> OpenTerminal:
-        """Starts a program at a new terminal."""
-        if len(self._open) + self._opening >= MOST:
+        """Starts a program in a new terminal."""
+        if len(self._open) + self._opening >= MAX_TERMINALS:
             await self._make_room()
         self._opening += 1  # many may be opened at once
         try:
@@ -178,19 +186,19 @@ class Terminals:
         return one
 
     async def end(self, name: str) -> bool:
-        """Ends a terminal and all it started; False when there is none of that name."""
+        """Ends a terminal and all it started; returns False when there is none of that name."""
         one = self._open.pop(name, None)
         if one is not None:
             await one.terminal.close()
         return one is not None
 
     async def close(self) -> None:
-        """Ends all of them."""
+        """Ends all terminals."""
         self._sweeping.cancel()
         await asyncio.gather(*(self.end(name) for name in list(self._open)))
 
     async def _make_room(self) -> None:
-        """Lets go of one whose program has ended; it was kept only for its last words."""
+        """Removes a terminal whose program has ended; it was kept only for its last output."""
         over = next(
             (
                 one.id
@@ -201,22 +209,24 @@ class Terminals:
         )
         if over is None:
             raise UsageError(
-                f"There are {MOST} terminals open.", hint="Close one of them."
+                f"There are {MAX_TERMINALS} terminals open.", hint="Close one of them."
             )
         await self.end(over)
 
     async def sweep(self) -> None:
-        """Ends terminals that nobody looked at for long."""
+        """Ends terminals that nobody has watched for long."""
         now = self._clock()
         for one in list(self._open.values()):
             if one.terminal.viewers:
-                one.alone_since = now
-            elif now - one.alone_since > (ENDED if one.terminal.ended else ALONE):
+                one.unwatched_since = now
+            elif now - one.unwatched_since > (
+                ENDED_TIMEOUT_S if one.terminal.ended else UNWATCHED_TIMEOUT_S
+            ):
                 await self.end(one.id)
 
     async def _keep_sweeping(self) -> None:
         while self._open:
-            await asyncio.sleep(_SWEEP)
+            await asyncio.sleep(_SWEEP_INTERVAL_S)
             await self.sweep()
 
     def _program(self, opening: TerminalLaunch) -> list[str]:

@@ -1,4 +1,4 @@
-"""Our connections on uvicorn: wide enough for a terminal's output, and able to let go of a peer that takes nothing."""
+"""The dashboard's connections on uvicorn: fast enough for terminals, and closed for peers that read nothing."""
 
 import asyncio
 import struct
@@ -11,12 +11,14 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from hermes.surfaces.dashboard.feed_frames import DashboardFeed
-from hermes.surfaces.web.request_timeouts import BODY_SECONDS, HastyRequests
+from hermes.surfaces.web.http_protocol import BODY_TIMEOUT_S, StrictHttpProtocol
+from hermes.surfaces.web.server import ServerProtocols
 
-RESUME = 4008  # close code: you were too slow, connect again with your cursor
-MAX_MESSAGE = 1024 * 1024  # bytes of a message that comes in
-_BUFFER = 256 * 1024  # bytes on their way before a sender has to wait
-_GRACE = 2.0  # seconds for the close code to get through
+TOO_SLOW = 4008
+"""The close code for a slow reader, which can connect again with its cursor."""
+_WRITE_BUFFER_BYTES = 256 * 1024
+_CLOSE_TIMEOUT_S = 2.0
+"""For the close code to arrive."""
 _TEXT, _BINARY = 0x81, 0x82  # first bytes of a frame that is a message of its own
 _KIND = "hermes.kind"  # in a message to be sent: which of these its bytes are
 
@@ -38,14 +40,14 @@ class WriteWatchdog:
         self._look: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """The peer is behind."""
+        """Starts watching: the peer is behind."""
         self._left = self._transport.get_write_buffer_size()
         self._look = asyncio.get_running_loop().call_later(
             self._feed.stall_timeout_s, self._check
         )
 
     def end(self) -> None:
-        """It has caught up, or is gone."""
+        """Stops watching: the peer has caught up or is gone."""
         if self._look is not None:
             self._look.cancel()
             self._look = None
@@ -59,18 +61,16 @@ class WriteWatchdog:
         self._let_go()
 
 
-class Requests(HastyRequests):
-    """Requests and their answers; a stream of events is one that does not end by itself."""
+class Requests(StrictHttpProtocol):
+    """HTTP requests; an event stream is one whose response does not end by itself."""
 
     feed: ClassVar[DashboardFeed]
     _watch: WriteWatchdog
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: asyncio.Transport) -> None:
-        self.haste = (
-            self.feed.request_timeout_s,
-            min(self.feed.request_timeout_s * 3, BODY_SECONDS),
-        )
+        self.head_timeout_s = self.feed.request_timeout_s
+        self.body_timeout_s = min(self.feed.request_timeout_s * 3, BODY_TIMEOUT_S)
         super().connection_made(transport)
         self._watch = WriteWatchdog(self.feed, transport, transport.abort)
 
@@ -99,7 +99,7 @@ class Sockets(WebSocketsSansIOProtocol):
     # pyrefly: ignore[missing-override-decorator]
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
-        self.transport.set_write_buffer_limits(_BUFFER)
+        self.transport.set_write_buffer_limits(_WRITE_BUFFER_BYTES)
         self._watch = WriteWatchdog(self.feed, self.transport, self._drop)
 
     # pyrefly: ignore[missing-override-decorator]
@@ -136,17 +136,18 @@ class Sockets(WebSocketsSansIOProtocol):
     def _drop(self) -> None:
         """Says goodbye as far as that is possible, and lets go of the peer shortly after."""
         if not (self.close_sent or self.transport.is_closing()):
-            self.conn.send_close(RESUME)
+            self.conn.send_close(TOO_SLOW)
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.close_sent = True
         self.transport.close()
-        self.loop.call_later(_GRACE, self.transport.abort)
+        self.loop.call_later(_CLOSE_TIMEOUT_S, self.transport.abort)
 
 
-def protocols_for(feed: DashboardFeed) -> tuple[type[Requests], type[Sockets]]:
+def protocols_for(feed: DashboardFeed) -> ServerProtocols:
     """The protocols of one dashboard."""
-    return type("DashboardRequests", (Requests,), {"feed": feed}), type(
-        "DashboardSockets", (Sockets,), {"feed": feed}
+    return ServerProtocols(
+        type("DashboardRequests", (Requests,), {"feed": feed}),
+        type("DashboardSockets", (Sockets,), {"feed": feed}),
     )
 
 

@@ -1,1 +1,1 @@
-"""Hermes in chat apps: adapters behind one port (`port.py`), and the house that they bring messages to."""
+"""Hermes in chat apps: an adapter for each platform (`adapters`) and what they share."""

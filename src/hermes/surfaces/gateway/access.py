@@ -1,7 +1,8 @@
-"""Who may do what: owners and users by the settings or by pairing, and nobody else.
+"""The roles of people: owners and users, by the settings or by pairing. Nobody else is let in.
 
-A stranger gets a pairing code, which the owner types on the machine itself. Codes are short-lived, few at a time, known
-to nobody else (only their hash is kept), and after some wrong ones none is taken for a while.
+A stranger gets a pairing code, which the owner types on the machine itself. Codes are
+short-lived and few at a time, only their hash is stored, and after some wrong ones none
+is accepted for a while.
 """
 
 import hashlib
@@ -18,32 +19,34 @@ from hermes.surfaces.gateway.adapter import Person
 
 Role: TypeAlias = Literal["owner", "user", ""]
 
-CODE_SECONDS = 3600.0
-_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without what looks alike
-_LENGTH = 8
-_WAITING = 3  # codes of a platform at a time
-_WRONG = 5  # codes, after which none is taken
-_LOOK = 2.0  # seconds between looks whether anybody can approve
-_LOCKED = 3600.0  # seconds
+CODE_LIFETIME_S = 3600.0
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
+_CODE_CHARACTERS = 8
+_MAX_CODES_PER_PLATFORM = 3
+_MAX_WRONG_CODES = 5
+_LOCK_S = 3600.0
+"""How long no code is accepted after too many wrong ones."""
+_APPROVER_CHECK_S = 2.0
+_MAX_NAME_CHARACTERS = 100
 
 
-class Access:
-    """Roles and pairing."""
+class PeopleAccess:
+    """Roles and pairing of one home."""
 
     def __init__(self, settings: GatewaySettings, people: People, clock: Clock) -> None:
         self._settings = settings
         self._people = people
         self._clock = clock
-        self._looked = float("-inf")
+        self._checked_at = float("-inf")
         self._approver = False
 
     def use(self, settings: GatewaySettings) -> None:
-        """Other settings count from now on."""
+        """Switches to other settings."""
         self._settings = settings
-        self._looked = float("-inf")
+        self._checked_at = float("-inf")
 
     def role(self, platform: str, person: Person) -> Role:
-        """What somebody is. An id that the platform does not vouch for is nobody's."""
+        """The role of a person; empty for strangers, and for ids that the platform does not vouch for."""
         if not person.verified or not person.id:
             return ""
         name = f"{platform}:{person.id}"
@@ -61,7 +64,7 @@ class Access:
         return ""
 
     def may_approve(self, role: Role) -> bool:
-        """Whether such a person may answer a request for approval."""
+        """Whether a person with this role may answer a request for approval."""
         return role == "owner" or (
             role == "user" and self._settings.approvers == "user"
         )
@@ -86,10 +89,10 @@ class Access:
         ]
 
     def has_approver(self) -> bool:
-        """Whether anybody could; looked up now and then."""
+        """Whether anybody may approve; checked from time to time."""
         now = self._clock.now()
-        if not 0 <= now - self._looked < _LOOK:
-            self._looked, self._approver = now, self._find_approver()
+        if not 0 <= now - self._checked_at < _APPROVER_CHECK_S:
+            self._checked_at, self._approver = now, self._find_approver()
         return self._approver
 
     def _find_approver(self) -> bool:
@@ -103,7 +106,7 @@ class Access:
         return any(one.role == "owner" for one in people)
 
     def request(self, platform: str, person: Person) -> str:
-        """A code for a stranger; empty when they have one, too many wait, or pairing is off."""
+        """A new code for a stranger; empty when they have one, too many wait, or pairing is off."""
         if (
             not self._settings.pairing
             or not person.verified
@@ -111,30 +114,36 @@ class Access:
             or self._is_blocked(platform, person)
         ):
             return ""
-        code = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+        code = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_CHARACTERS))
         now = self._clock.now()
         request = PairingRequest(
-            platform, person.id, person.name[:100], _digest(platform, code), now
+            platform,
+            person.id,
+            person.name[:_MAX_NAME_CHARACTERS],
+            _digest(platform, code),
+            now,
         )
         return (
             code
-            if self._people.ask(request, most=_WAITING, since=now - CODE_SECONDS)
+            if self._people.ask(
+                request, most=_MAX_CODES_PER_PLATFORM, since=now - CODE_LIFETIME_S
+            )
             else ""
         )
 
     def waiting(self) -> list[PairingRequest]:
-        """Who has a code that is still good."""
-        return self._people.requests(self._clock.now() - CODE_SECONDS)
+        """The people who have a valid code."""
+        return self._people.requests(self._clock.now() - CODE_LIFETIME_S)
 
     def approve(
         self, code: str, role: Literal["owner", "user", ""] = ""
     ) -> KnownPerson:
-        """Lets the one in who has this code; as an owner when there is none yet and no role is named."""
-        since = self._clock.now() - _LOCKED
-        if self._people.failed(since, note=False) >= _WRONG:
+        """Lets in the person who has this code: as the first owner, unless a role is given."""
+        since = self._clock.now() - _LOCK_S
+        if self._people.failed(since, note=False) >= _MAX_WRONG_CODES:
             raise HermesError(
-                "Pairing is locked: too many wrong codes were tried.",
-                hint="It opens again within an hour. Nobody was let in.",
+                "Pairing is locked: there were too many wrong codes.",
+                hint="It unlocks within an hour. Nobody was let in.",
             )
         typed = code.strip().upper().replace("-", "")
         for request in self.waiting():
@@ -149,7 +158,7 @@ class Access:
                 )
                 self._people.put(known)
                 return known
-        left = _WRONG - self._people.failed(since, note=True)
+        left = _MAX_WRONG_CODES - self._people.failed(since, note=True)
         what = f"{left} more tries." if left > 0 else "Pairing is locked for an hour."
         raise UsageError(
             "Nobody has that code, or it is older than an hour.",
@@ -157,7 +166,7 @@ class Access:
         )
 
     def revoke(self, platform: str, person: str) -> bool:
-        """Shuts somebody out who was paired; False when they were not."""
+        """Removes a person who was paired; returns False when they were not."""
         return self._people.remove(platform, person)
 
     def _has_owner(self) -> bool:
@@ -171,12 +180,12 @@ class Access:
 
 
 def _digest(platform: str, code: str) -> str:
-    """A slow hash: a code is short, and its hash lies in a file."""
+    """A slow hash, because a code is short and its hash lies in a file."""
     return hashlib.scrypt(
         code.encode(), salt=f"hermes/{platform}".encode(), n=2**12, r=8, p=1
     ).hex()
 
 
 def _allows(entry: str, name: str) -> bool:
-    """`telegram:*` is everybody of a platform; otherwise ids are exact."""
+    """Whether an entry of the settings matches a person: `telegram:*`, or an exact id."""
     return fnmatchcase(name, entry) if entry.endswith(":*") else entry == name

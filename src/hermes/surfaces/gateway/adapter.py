@@ -1,8 +1,10 @@
-"""The port between the gateway and a chat platform: what an adapter hands in, what it is given to send, what it can do.
+"""The port between the gateway and a chat platform.
 
-An adapter is a subclass of `ChatAdapter` and a function `build(house: House) -> Adapter`. It connects in `run`, says so
-with `await inlet.connected(...)`, then hands in each message with `await inlet.receive(...)`: when that returns the
-message is on disk, and may be acknowledged to the platform. It knows nothing of sessions, people's rights or retries.
+An adapter is a subclass of `ChatAdapter` with a function `build(deps: AdapterDeps)` that
+makes it. It connects in `run`, reports that with `await inlet.connected(...)`, then passes
+on each message with `await inlet.receive(...)`. When that returns, the message is on disk
+and may be acknowledged to the platform. An adapter knows nothing of sessions, of people's
+roles or of retries.
 """
 
 from collections.abc import Callable
@@ -12,30 +14,26 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from hermes.errors import HermesError
+from hermes.surfaces.web import override  # noqa: F401 - adapters take it from here
 
 if TYPE_CHECKING:
-    from typing_extensions import override
-
     from hermes.app import App
     from hermes.app.agent import Agent
     from hermes.settings import Secrets
     from hermes.surfaces.gateway.listener import HttpListener
 
-else:
-
-    def override(method):
-        """`typing.override` is newer than the Python we support; adapters say it all the same."""
-        return method
-
-
 ChatKind: TypeAlias = Literal["direct", "group", "channel"]
 Receipt: TypeAlias = Literal["taken", "repeated", "refused"]
-"""A message was taken in, was taken in before, or is not for Hermes: from a stranger, or not meant for it."""
+"""A message was accepted, was accepted before, or is not for Hermes: it is from a stranger or for others."""
 FileKind: TypeAlias = Literal["image", "voice", "audio", "video", "file"]
+
+STREAMING_CURSOR = " ▌"
+"""Stands at the end of a message that is still being written."""
+_KINDS: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
 
 
 class Chat(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A place to write to. `thread` is a topic or thread inside it, if the platform has those."""
+    """A chat. `thread` is a topic or thread inside it, if the platform has those."""
 
     platform: str
     id: str
@@ -45,9 +43,9 @@ class Chat(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Person(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who wrote, by the platform's own stable id, never by a name that people can choose.
+    """The sender of a message, by the platform's own stable id, never by a name that people choose.
 
-    `verified` is False when the platform does not vouch for the id; such a person is nobody.
+    `verified` is False when the platform does not vouch for the id; such a person has no role.
     """
 
     id: str
@@ -56,7 +54,7 @@ class Person(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that came with a message. `ref` is what the adapter needs to fetch it."""
+    """A file that came with a message. `ref` is what the adapter needs to download it."""
 
     kind: FileKind
     ref: str
@@ -66,32 +64,32 @@ class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Inbound(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message, or the press of a button. `id` names it for good: the same one is never acted on twice."""
+    """A message, or the press of a button. `id` identifies it for good, so that it is handled once."""
 
     id: str
     chat: Chat
     person: Person
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
-    addressed: bool = (
-        True  # in a group: Hermes was mentioned, replied to, or given a command
-    )
-    pressed: str = ""  # `data` of the button
-    message: str = (
-        ""  # id of the message in its chat; for a press, of the message with the button
-    )
-    ref: str = ""  # what the adapter needs to answer a press (`told`)
+    addressed: bool = True
+    """In a group: Hermes was mentioned, replied to, or given a command."""
+    pressed: str = ""
+    """The `data` of the button."""
+    message: str = ""
+    """The id of the message in its chat; for a press, of the message with the button."""
+    ref: str = ""
+    """What the adapter needs to confirm a press (`told`)."""
 
 
 class Button(msgspec.Struct, frozen=True):
-    """`data` comes back in `Inbound.pressed`; it has at most 48 ASCII characters."""
+    """A button. Its `data` has at most 48 ASCII characters and comes back in `Inbound.pressed`."""
 
     label: str
     data: str
 
 
 class OutgoingFile(msgspec.Struct, frozen=True):
-    """A file to send. It was checked: it exists, may be shown, and is small enough."""
+    """A file to send. It exists, may be shown and is small enough."""
 
     path: Path
     name: str
@@ -100,49 +98,64 @@ class OutgoingFile(msgspec.Struct, frozen=True):
 
 
 class Outbound(msgspec.Struct, frozen=True):
-    """Something to send. `text` is Markdown and fits into `PlatformLimits.text`; the adapter puts it into its own format."""
+    """A message to send.
+
+    `text` is Markdown and fits into `PlatformLimits.text`; the adapter converts it.
+    """
 
     text: str
-    buttons: tuple[tuple[Button, ...], ...] = ()  # rows
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    """Rows of buttons."""
     files: tuple[OutgoingFile, ...] = ()
-    reply_to: str = ""  # id of the message it answers
-    key: str = ""  # the same for each attempt at the same message; for platforms that drop repeats
-    answers: tuple[
-        str, ...
-    ] = ()  # ids of what came in and is answered by it, where a turn is one message
-    unfinished: bool = False  # more will follow by `edit`
+    reply_to: str = ""
+    """The id of the message that it answers."""
+    key: str = ""
+    """The same for each attempt at the same message, for platforms that drop duplicates."""
+    answers: tuple[str, ...] = ()
+    """Where a turn is one message: the ids of the messages that it answers."""
+    unfinished: bool = False
+    """More will follow by `edit`."""
+
+
+def file_kind(media_type: str) -> FileKind:
+    """The kind of a file, by its media type."""
+    return _KINDS.get(media_type.partition("/")[0], "file")
 
 
 def utf16(text: str) -> int:
-    """The length as Telegram and others count it."""
+    """The length of a text as Telegram and others count it."""
     return len(text.encode("utf-16-le")) // 2
 
 
 class PlatformLimits(msgspec.Struct, frozen=True):
-    """What a platform can take."""
+    """What a platform supports."""
 
-    text: int = 4000  # the longest message
-    size: Callable[[str], int] = len  # how that is counted
-    edit: bool = True  # sent messages can be changed
-    edit_every: float = 1.0  # seconds between two changes of a message
+    text: int = 4000
+    """The longest message, counted by `size`."""
+    size: Callable[[str], int] = len
+    edit: bool = True
+    """Sent messages can be edited."""
+    edit_every: float = 1.0
+    """Seconds between two edits of a message."""
     buttons: bool = True
-    file_bytes: int = 20_000_000  # the largest file, either way; 0 for none
-    typing: float = (
-        5.0  # seconds that "typing" stays visible; 0 when there is no such thing
-    )
-    whole: bool = False  # one message for a whole turn: e-mail, a webhook
+    file_bytes: int = 20_000_000
+    """The largest file, in either direction; 0 for none."""
+    typing: float = 5.0
+    """Seconds that "typing" stays visible; 0 where there is no such thing."""
+    whole: bool = False
+    """A turn is one message, as in e-mail."""
 
 
 class AdapterError(HermesError):
-    """Something about a platform went wrong."""
+    """A platform failed."""
 
 
 class Unreachable(AdapterError):
-    """The platform did not answer, or not properly: worth another try."""
+    """The platform did not answer, or not properly. Another attempt may succeed."""
 
 
 class TooFast(AdapterError):
-    """The platform wants us to wait."""
+    """The platform asks Hermes to wait."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"the platform asks to wait {seconds:g} seconds")
@@ -150,74 +163,76 @@ class TooFast(AdapterError):
 
 
 class DeliveryRefused(AdapterError):
-    """This message can't be delivered: the chat is gone, Hermes was blocked, the text is not accepted."""
+    """A message can't be delivered: the chat is gone, Hermes is blocked, or the content is not accepted."""
 
 
 class Unauthorized(AdapterError):
-    """The token or password is wrong. Trying again changes nothing."""
+    """The token or password is wrong. Another attempt would fail too."""
 
 
 class Inlet(Protocol):
-    """Where an adapter hands things in."""
+    """Where an adapter passes on what it receives."""
 
     async def connected(self, identity: str) -> None:
-        """It is connected, as `identity`. Returns once older replies are delivered: only then receive."""
+        """Reports that it is connected as `identity`. Returns once older replies are delivered; only then receive."""
         ...
 
     async def receive(self, inbound: Inbound) -> Receipt:
-        """Takes a message or a press; when this returns it is on disk and may be acknowledged."""
+        """Accepts a message or a press. When this returns, it is on disk and may be acknowledged."""
         ...
 
     def disturbed(self, why: str) -> None:
-        """Something went wrong and the adapter itself tries again; shown in the status. Empty: it is well again."""
+        """Shows a problem in the status while the adapter itself tries again; empty when it is solved."""
         ...
 
 
 class GatewayPart:
-    """Something that runs inside the gateway: an adapter, or a server such as the API."""
+    """A part of the gateway: an adapter, or a server such as the API."""
 
     name: str = ""
 
     async def run(self, inlet: Inlet) -> None:
-        """Connects, works until it is cancelled, raises an AdapterError when it can't go on."""
+        """Connects and works until it is cancelled. Raises AdapterError when it can't go on."""
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Lets go of connections. Idempotent."""
+        """Closes its connections. It may be called more than once."""
 
 
 class ChatAdapter(GatewayPart):
-    """One chat platform. `send` and the others raise AdapterErrors; waiting and trying again is not their business."""
+    """One chat platform. Its methods raise AdapterError; the gateway waits and tries again."""
 
     limits = PlatformLimits()
 
     async def send(self, chat: Chat, out: Outbound) -> str:
-        """Sends; returns the id of the (last) message that came of it."""
+        """Sends a message; returns the id of the last message that it became."""
         raise NotImplementedError
 
     async def edit(self, chat: Chat, message: str, out: Outbound) -> None:
-        """Changes a message that was sent; without `out.buttons` its buttons go away. A change to what it says
-        already is no error."""
+        """Edits a message that was sent. Without `out.buttons`, its buttons are removed.
+
+        An edit that changes nothing is not an error.
+        """
         raise NotImplementedError
 
     async def typing(self, chat: Chat) -> None:
-        """Shows that Hermes is at it."""
+        """Shows that Hermes is writing."""
 
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
-        """The content of a file that came in; Refused when it has more than `most` bytes."""
+        """The content of an attachment. Raises DeliveryRefused when it has more than `most` bytes."""
         raise DeliveryRefused(
             f"files of {attachment.size or most} bytes can't be received here"
         )
 
     async def told(self, inbound: Inbound, note: str) -> None:
-        """A press was dealt with; `note` is shown to the one who pressed, where the platform can do that."""
+        """Confirms a press: shows `note` to whoever pressed, where the platform can do that."""
 
     async def finished(self, chat: Chat, answers: tuple[str, ...]) -> None:
-        """A turn has ended in this chat, and all of it was sent; `answers` are the ids of what it answered."""
+        """A turn has ended and all of it was sent; `answers` are the ids of the messages that it answered."""
 
 
-class House(NamedTuple):
-    """What a part is built from."""
+class AdapterDeps(NamedTuple):
+    """What a part of the gateway is built from."""
 
     app: "App"
     secrets: "Secrets"

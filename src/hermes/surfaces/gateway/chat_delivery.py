@@ -1,5 +1,8 @@
-"""One chat's view of its session: reads the session's log from where it left off and sees to it that the chat shows it,
-whoever wrote it. It streams by changing messages, and lives only while something is going on."""
+"""Delivers one session to its chat: reads the log from where it left off and shows what is new.
+
+A reply that is being written is shown by editing messages. A delivery lives only while
+something is going on.
+"""
 
 import asyncio
 import contextlib
@@ -32,23 +35,27 @@ from hermes.store.chats import Binding, DeliveredMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.activity import ChatActivity
 from hermes.surfaces.gateway.adapter import Chat, Outbound, OutgoingFile
-from hermes.surfaces.gateway.file_transfer import outgoing_files
+from hermes.surfaces.gateway.files import linked_files
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.questions import asking, settled
 from hermes.surfaces.terminal.notices import compaction_notice
 
 if TYPE_CHECKING:
-    from hermes.surfaces.gateway.deliveries import Office
+    from hermes.surfaces.gateway.deliveries import Deliveries
 
 log = logging.getLogger("hermes.gateway")
 
-_FIRST = 0.8  # seconds of writing before its beginning is shown: a short reply comes as one message
-_CLOSING = (
-    0.1  # seconds between looks whether a turn that ended has left anything to do
+_STREAM_DELAY_S = 0.8
+"""How long a reply is written before its beginning is shown, so that a short one is sent once."""
+_CLOSE_CHECK_S = 0.1
+"""Between checks whether a turn that ended has left anything to do."""
+_SILENCE_TIMEOUT_S = 60.0
+"""How long to wait for a turn of another process that publishes nothing."""
+_MAX_QUOTED_CHARACTERS = 1000
+_STREAM_ENDS = frozenset(
+    (ModelRetried.topic, ReplyRejected.topic, AssistantMessage.topic)
 )
-_SILENT = 60.0  # seconds after which a turn of another process, of which nothing is heard, is not waited for
-_VOID = frozenset((ModelRetried.topic, ReplyRejected.topic, AssistantMessage.topic))
-_SHOWN = frozenset(
+_SHOWN_TOPICS = frozenset(
     kind.topic
     for kind in (
         *(UserMessage, AssistantMessage, TurnStarted, TurnEnded, ToolStarted),
@@ -62,62 +69,62 @@ _SHOWN = frozenset(
         ),
     )
 )
-_WAITS = "⚠️ Hermes was restarted in the middle of this. What was done until then is kept; it still waits for an answer."
+_STILL_WAITING = "⚠️ Hermes was restarted during this turn. Everything up to then was saved; a question still waits."
 _NOTICES = {
     "interrupted": "⏹ Stopped.",
-    "crashed": "⚠️ Hermes was restarted in the middle of this. What was done until then is kept; /retry tries again.",
+    "crashed": "⚠️ Hermes was restarted during this turn. Everything up to then was saved; /retry tries again.",
 }
 
 
-def concerns(event: Mapping[str, Any]) -> bool:
-    """Whether a chat shows something because of this event of its session: words from a chat stand there already."""
+def is_shown(event: Mapping[str, Any]) -> bool:
+    """Whether an event changes what a chat shows. A message from the chat itself is there already."""
     kind = event["type"]
     return kind == MessageDelta.topic or (
-        kind in _SHOWN and not (kind == UserMessage.topic and event.get("via"))
+        kind in _SHOWN_TOPICS and not (kind == UserMessage.topic and event.get("via"))
     )
 
 
 def _is_same(
     one: ApprovalRequested | QuestionAsked, other: ApprovalRequested | QuestionAsked
 ) -> bool:
-    """Whether two questions ask the same: the answer to one would do for the other."""
+    """Whether two questions are the same, so that the answer to one also answers the other."""
     if isinstance(one, ApprovalRequested) and isinstance(other, ApprovalRequested):
         return approval_hash(one) == approval_hash(other)
     return isinstance(one, QuestionAsked) and isinstance(other, QuestionAsked)
 
 
-class Delivery:
-    """Runs as a task. `hear` is called for each event of the session; everything durable is read from the log."""
+class ChatDelivery:
+    """The delivery of one chat, as a task. `on_event` only wakes it; it reads rows from the log."""
 
-    def __init__(self, office: "Office", binding: Binding) -> None:
-        self._office = office
-        self._post = office.posts[binding.key.partition("/")[0]]
-        self._limits = self._post.adapter.limits
+    def __init__(self, deliveries: "Deliveries", binding: Binding) -> None:
+        self._deliveries = deliveries
+        self._sender = deliveries.senders[binding.key.partition("/")[0]]
+        self._limits = self._sender.adapter.limits
         self._binding = binding
-        self._cursor = office.cursor(binding)
+        self._cursor = deliveries.cursor(binding)
         self._wake = asyncio.Event()
         self.caught_up = asyncio.Event()
         self._rows = True
-        self._newest = 0  # row that was heard of
-        self._asides: list[tuple[str, int]] = []
-        self._begun: list[DeliveredMessage] = office.ledger.pieces(
+        self._newest = 0  # the last row that an event announced
+        self._child_rows: list[tuple[str, int]] = []
+        self._drafts: list[DeliveredMessage] = deliveries.ledger.pieces(
             binding.key, binding.session, 0
         )
-        self._shown: dict[int, str] = {}  # what was begun, as it reads now
+        self._shown: dict[int, str] = {}  # what was draft, as it reads now
         self._streams = False  # a reply is being written
-        self._said = ""  # the last reply, where a turn is one message
-        self._remarks: list[str] = []  # and what else is to be said with it
-        self._answers: tuple[str, ...] = ()  # and which messages it answers
+        self._reply = ""  # where a turn is one message: the last reply,
+        self._remarks: list[str] = []  # remarks for the same message,
+        self._answers: tuple[str, ...] = ()  # and the messages that it answers
         self._edit_at = 0.0
         self._working = False
-        self._heard = office.time()
+        self._last_event_at = deliveries.time()
         self._activity = ChatActivity(
-            self._post, self.chat, office.settings, office.time
+            self._sender, self.chat, deliveries.settings, deliveries.time
         )
 
     @property
     def chat(self) -> Chat:
-        """Where it writes to."""
+        """The chat."""
         return msgspec.json.decode(self._binding.chat, type=Chat)
 
     @property
@@ -125,53 +132,55 @@ class Delivery:
         return self._binding.session
 
     @property
-    def working(self) -> bool:
-        """Whether a turn of the session runs, here or elsewhere."""
+    def is_working(self) -> bool:
+        """Whether a turn of the session runs, in any process."""
         return self._working
 
-    def hear(self, event: Mapping[str, Any]) -> None:
-        """Something happened in the session, or in one that works for it."""
-        self._heard = self._office.time()
+    def on_event(self, event: Mapping[str, Any]) -> None:
+        """Handles an event of the session, or of one that works for it."""
+        self._last_event_at = self._deliveries.time()
         kind = event["type"]
         if kind == MessageDelta.topic:
             if not self._streams:
                 self._streams = True
-                self._edit_at = max(self._edit_at, self._heard + _FIRST)
+                self._edit_at = max(
+                    self._edit_at, self._last_event_at + _STREAM_DELAY_S
+                )
                 self._wake.set()
             return
         if "seq" not in event:
             return
         if event["session_id"] != self._binding.session:
-            self._asides.append((event["session_id"], event["seq"]))
+            self._child_rows.append((event["session_id"], event["seq"]))
         else:
             self._newest = max(self._newest, event["seq"])
-            self._streams = self._streams and kind not in _VOID
-        if concerns(event):
+            self._streams = self._streams and kind not in _STREAM_ENDS
+        if is_shown(event):
             self._rows = True
             self._wake.set()
 
     async def run(self) -> None:
-        """Until everything is delivered and nothing goes on."""
+        """Delivers until there is nothing left and no turn runs."""
         while True:
             self._wake.clear()
             await self._catch_up()
             self.caught_up.set()
             await self._stream()
-            if self._is_quiet():
+            if self._finish_if_idle():
                 return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause()):
                     await self._wake.wait()
             if self._working and not self._limits.whole:
-                await self._activity.keep_company()
+                await self._activity.update()
 
     async def _catch_up(self) -> None:
         while self._rows:
             self._rows = False
-            asides = self._asides.copy()
-            self._asides.clear()
-            for session, seq in asides:
-                for row in self._office.log.events(session, after=seq - 1, limit=1):
+            child_rows = self._child_rows.copy()
+            self._child_rows.clear()
+            for session, seq in child_rows:
+                for row in self._deliveries.log.events(session, after=seq - 1, limit=1):
                     await self._show(row, [row])
             while rows := self._cursor.page():
                 for row in rows:
@@ -184,22 +193,22 @@ class Delivery:
         event = row.event
         match event:
             case UserMessage():
-                await self._repeat(row, event)
+                await self._quote(row, event)
             case TurnStarted():
                 self._working = True
-                self._said = ""
+                self._reply = ""
                 self._remarks.clear()
-                self._answers = self._answered(event) if self._limits.whole else ()
+                self._answers = self._answered_ids(event) if self._limits.whole else ()
                 self._activity.begin()
             case AssistantMessage():
-                await self._say(row, event)
+                await self._show_reply(row, event)
             case ToolStarted():
-                if not self._limits.whole and row.ts > self._office.since:
+                if not self._limits.whole and row.ts > self._deliveries.since:
                     await self._activity.tool(event)
             case ApprovalRequested() | QuestionAsked():
                 await self._ask(row, event, around)
             case ApprovalAnswered() | QuestionAnswered():
-                await self._settle(row, event)
+                await self._show_answer(row, event)
             case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
                 await self._remark(row, f"⚠️ {detail}")
             case SessionCompacted() | CompactionFailed() if (
@@ -213,64 +222,67 @@ class Delivery:
                     f"{'⚠️' if isinstance(event, CompactionFailed) else 'ℹ️'} {words}",
                 )
             case TurnEnded():
-                await self._end(row, event)
+                await self._end_turn(row, event)
             case _:
                 pass
 
-    async def _repeat(self, row: Row, message: UserMessage) -> None:
-        """Words that were said elsewhere are shown, so that the answer makes sense."""
+    async def _quote(self, row: Row, message: UserMessage) -> None:
+        """Shows a message from another surface, so that the answer makes sense."""
         if message.via or message.origin != "user" or self._limits.whole:
             return
         quoted = "\n".join(
-            f"> {line}" for line in message.text.strip()[:1000].split("\n")
+            f"> {line}"
+            for line in message.text.strip()[:_MAX_QUOTED_CHARACTERS].split("\n")
         )
         await self._deliver(row, f"💻\n{quoted}")
 
-    async def _say(self, row: Row, message: AssistantMessage) -> None:
+    async def _show_reply(self, row: Row, message: AssistantMessage) -> None:
         if not message.text.strip():
             return
         if self._limits.whole:
-            self._said = message.text
+            self._reply = message.text
             return
         self._activity.end()
         await self._deliver(row, message.text, adopt=True)
 
     async def _remark(self, row: Row, text: str) -> None:
-        """Something that a person should know; where a turn is one message, it comes with the answer."""
+        """Shows a remark; where a turn is one message, it becomes part of it."""
         if self._limits.whole:
             self._remarks.append(text)
         else:
             await self._deliver(row, text)
 
-    async def _end(self, row: Row, ended: TurnEnded) -> None:
+    async def _end_turn(self, row: Row, ended: TurnEnded) -> None:
         self._working = False
         self._streams = False
         self._activity.end()
-        if ended.reason == "crashed" and await self._office.asks(self._binding.session):
-            notice = _WAITS
+        if ended.reason == "crashed" and await self._deliveries.has_question(
+            self._binding.session
+        ):
+            notice = _STILL_WAITING
         else:
             notice = _NOTICES.get(
                 ended.reason,
                 "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip(),
             )
         text = "\n\n".join(
-            part for part in (*self._remarks, self._said, notice) if part
+            part for part in (*self._remarks, self._reply, notice) if part
         )
         self._remarks.clear()
         if text:
             await self._deliver(row, text, adopt=True)
-        self._said = ""
+        self._reply = ""
         self._remarks.clear()
-        await self._post.adapter.finished(self.chat, self._answers)
+        await self._sender.adapter.finished(self.chat, self._answers)
         self._answers = ()
 
-    def _answered(self, started: TurnStarted) -> tuple[str, ...]:
+    def _answered_ids(self, started: TurnStarted) -> tuple[str, ...]:
         """The ids of the messages that a turn answers."""
         session = self._binding.session
         rows = (
             row
             for seq in started.inputs
-            for row in self._office.log.events(session, after=seq - 1, limit=1)
+            for row in self._deliveries.log.events(session, after=seq - 1, limit=1)
         )
         events = [row.event for row in rows]
         here = f"{self._binding.key}#"
@@ -278,12 +290,12 @@ class Delivery:
         return tuple(via.removeprefix(here) for via in said if via.startswith(here))
 
     async def _deliver(self, row: Row, text: str, *, adopt: bool = False) -> None:
-        """The text in as many messages as it takes; those that were begun become the first of them."""
+        """Delivers a text in as many messages as it needs; drafts become the first of them."""
         session = self._binding.session
         files: tuple[OutgoingFile, ...] = ()
         if "](" in text:
             files = await asyncio.to_thread(
-                outgoing_files, text, self._office.folder(session), self._file_limit
+                linked_files, text, self._deliveries.folder(session), self._file_limit
             )
         answers = self._answers if adopt else ()
         parts = [
@@ -292,26 +304,26 @@ class Delivery:
         ]
         if files and parts:
             parts.append(Outbound(text="", files=files))
-        begun = self._begun if adopt else []
-        left = await self._post.deliver(
-            self._binding.key, self.chat, (session, row.seq), parts, begun
+        draft = self._drafts if adopt else []
+        left = await self._sender.deliver(
+            self._binding.key, self.chat, (session, row.seq), parts, draft
         )
         if adopt:
-            self._begun = left
+            self._drafts = left
             self._shown.clear()
         self._activity.spoke()
 
     @property
     def _file_limit(self) -> int:
-        return min(self._limits.file_bytes, self._office.settings.file_bytes)
+        return min(self._limits.file_bytes, self._deliveries.settings.file_bytes)
 
     async def _stream(self) -> None:
-        """Shows what was written so far."""
+        """Shows the reply as far as it is written."""
         if not self._streams or self._limits.whole or not self._limits.edit:
             return
-        if self._office.time() < self._edit_at:
+        if self._deliveries.time() < self._edit_at:
             return
-        text = self._office.feed.live(self._binding.session).text()
+        text = self._deliveries.feed.live(self._binding.session).text()
         if not text.strip():
             return
         wait = 0.0
@@ -319,27 +331,27 @@ class Delivery:
             split(text, self._limits.text, self._limits.size)
         ):
             out = Outbound(text=part, unfinished=True)
-            if number < len(self._begun):
-                begun = self._begun[number]
-                if part != self._shown.get(begun.id):
-                    wait = await self._post.change(self.chat, begun.message, out)
-                    self._shown[begun.id] = part
+            if number < len(self._drafts):
+                draft = self._drafts[number]
+                if part != self._shown.get(draft.id):
+                    wait = await self._sender.try_edit(self.chat, draft.message, out)
+                    self._shown[draft.id] = part
                 continue
-            piece = await self._post.begin(
+            piece = await self._sender.begin(
                 self._binding.key, self.chat, self._binding.session, number, out
             )
             if piece is None:
                 wait = self._limits.edit_every * 5
                 break
-            self._begun.append(piece)
+            self._drafts.append(piece)
             self._shown[piece.id] = part
         self._activity.spoke()
-        self._edit_at = self._office.time() + max(self._limits.edit_every, wait)
+        self._edit_at = self._deliveries.time() + max(self._limits.edit_every, wait)
 
     async def _ask(
         self, row: Row, asked: ApprovalRequested | QuestionAsked, around: list[Row]
     ) -> None:
-        """Puts a question to whoever may answer it. One that is answered already is not asked any more."""
+        """Asks whoever may answer, unless the question is answered already."""
         for other in around:
             answer = other.event
             if (
@@ -349,27 +361,27 @@ class Delivery:
                 return
         before = [
             seq
-            for seq, other in self._office.asked(row, asked.call_id)
+            for seq, other in self._deliveries.questions_before(row, asked.call_id)
             if _is_same(other, asked)
         ]
-        if any(self._office.ledger.everywhere(row.session, seq) for seq in before):
-            return  # it was asked before a crash, and its buttons are still good
-        for key, chat, elsewhere in self._office.audience(self._binding, asked):
-            post = self._office.posts[chat.platform]
+        if any(self._deliveries.ledger.everywhere(row.session, seq) for seq in before):
+            return  # it was asked before a crash, and its buttons still work
+        for key, chat, elsewhere in self._deliveries.audience(self._binding, asked):
+            sender = self._deliveries.senders[chat.platform]
             out = asking(
                 row.session,
                 asked,
-                buttons=post.adapter.limits.buttons,
+                buttons=sender.adapter.limits.buttons,
                 elsewhere=elsewhere,
             )
-            await post.deliver(key, chat, (row.session, row.seq), [out])
+            await sender.deliver(key, chat, (row.session, row.seq), [out])
         self._activity.spoke()
 
-    async def _settle(
+    async def _show_answer(
         self, row: Row, answered: ApprovalAnswered | QuestionAnswered
     ) -> None:
-        """Everybody who was asked sees the answer that counts."""
-        found = self._office.asked(row, answered.call_id)
+        """Shows the answer to everybody who was asked."""
+        found = self._deliveries.questions_before(row, answered.call_id)
         if not found:
             return
         asked = found[-1][1]
@@ -380,8 +392,8 @@ class Delivery:
                 )
             return
         for seq, _ in found:
-            for key, piece in self._office.ledger.everywhere(row.session, seq):
-                await self._office.settle(
+            for key, piece in self._deliveries.ledger.everywhere(row.session, seq):
+                await self._deliveries.show_answer(
                     key, piece, settled(row.session, asked, answered)
                 )
         if answered.by == "expired":
@@ -390,28 +402,28 @@ class Delivery:
                 row, f"⌛ Nobody answered in time, so `{name}` was denied."
             )
 
-    def _is_quiet(self) -> bool:
-        """Whether this can end; then that is written down, with no pause after the look."""
-        office, binding = self._office, self._binding
+    def _finish_if_idle(self) -> bool:
+        """Whether this can end. If so, that is stored at once, so that no event comes in between."""
+        deliveries, binding = self._deliveries, self._binding
         if self._wake.is_set() or self._rows:
             return False
         lost = (
             self._working
-            and office.time() - self._heard > _SILENT
-            and not office.works_on(binding.session)
+            and deliveries.time() - self._last_event_at > _SILENCE_TIMEOUT_S
+            and not deliveries.works_on(binding.session)
         )
         if (
             (self._working and not lost)
-            or office.works_on(binding.session)
-            or office.expects(binding.key)
+            or deliveries.works_on(binding.session)
+            or deliveries.has_pending(binding.key)
         ):
             return False
-        office.rest(binding, self._cursor.seq)
+        deliveries.finish(binding, self._cursor.seq)
         return True
 
     def _pause(self) -> float:
-        now = self._office.time()
-        waits = [self._activity.pause()] if self._working else [_CLOSING]
+        now = self._deliveries.time()
+        waits = [self._activity.pause()] if self._working else [_CLOSE_CHECK_S]
         if self._streams:
             waits.append(self._edit_at - now)
         return max(0.01, min(waits))

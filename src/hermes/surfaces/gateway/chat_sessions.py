@@ -1,4 +1,4 @@
-"""Gives chats their sessions: the one they have, a new one, or one from elsewhere."""
+"""The session of each chat: its current one, a new one, or one from another surface."""
 
 import asyncio
 from pathlib import Path
@@ -13,19 +13,19 @@ from hermes.store.chats import Binding
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.adapter import Inbound
-from hermes.surfaces.gateway.deliveries import Office
+from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.session_rules import is_shared
 
 
-class Rooms:
-    """Over one database."""
+class ChatSessions:
+    """Finds and changes the sessions of chats."""
 
-    def __init__(self, app: App, office: Office) -> None:
+    def __init__(self, app: App, deliveries: Deliveries) -> None:
         self._app = app
-        self._office = office
+        self._deliveries = deliveries
 
     async def enter(self, key: str, inbound: Inbound, role: Role) -> Binding:
-        """The session of a chat, begun if there is none."""
+        """The session of a chat; a new one if it has none."""
         found = self._app.store.chats.find(key)
         if found is None:
             return await self.begin(key, inbound, role)
@@ -34,9 +34,10 @@ class Rooms:
             person = self._app.person(found.session)
         except SessionNotFound:  # somebody has deleted it
             return await self.begin(key, inbound, role)
-        if not person and self._memory(
+        is_owners = not person
+        if is_owners and self._memory(
             inbound, role
-        ):  # the owner's own, and whoever writes is not the owner any more
+        ):  # the sender is no longer the owner
             return await self.begin(key, inbound, role)
         return found
 
@@ -52,16 +53,16 @@ class Rooms:
             Binding(key, row.session, "", seq=row.seq, busy=True, model=model),
         )
         if before is not None:
-            self._office.tell(
+            self._deliveries.publish(
                 "gateway.session.reset", before, new_session_id=row.session
             )
         return binding
 
     async def move(self, key: str, inbound: Inbound, name: str) -> Binding:
-        """Goes on with a session from elsewhere, from its end on. Raises SessionNotFound."""
+        """Continues a session from another surface. Raises SessionNotFound."""
         if is_shared(inbound.chat, self._app.settings.gateway.sessions):
             raise UsageError(
-                "Others take part here, and would see it.",
+                "Others take part in this chat and would see it.",
                 hint="Use /resume in a chat with me alone.",
             )
         info = await asyncio.to_thread(self._app.store.sessions.find, name)
@@ -75,7 +76,7 @@ class Rooms:
         chat = msgspec.json.encode(inbound.chat).decode("utf-8", "replace")
         binding = msgspec.structs.replace(binding, chat=chat, person=inbound.person.id)
         await asyncio.wrap_future(chats.bind(binding))
-        self._office.bound(binding, before.session if before else "")
+        self._deliveries.bind(binding, before.session if before else "")
         return binding
 
     def _create(self, platform: str, person: str) -> Row:
@@ -86,7 +87,7 @@ class Rooms:
         )
 
     def _folder(self, person: str) -> Path:
-        """Where the session works: everybody but an owner has a folder to themselves."""
+        """The folder of a session: everybody but an owner has a folder of their own."""
         named = self._app.settings.gateway.folder or "~/hermes"
         folder = Path(named).expanduser()
         folder = folder / "people" / folder_of(person) if person else folder
@@ -94,8 +95,11 @@ class Rooms:
         return folder
 
     def _memory(self, inbound: Inbound, role: Role) -> str:
-        """Whose memory and folder the session uses: an owner's are Hermes's own, everybody else has some to themselves,
-        and so has a room in which several take part: what one of them told Hermes is not for all the others."""
+        """Whose memory and folder a session uses; empty for Hermes's own, which owners use.
+
+        Everybody else has their own, and so has a chat in which several people share a
+        session: what one person tells Hermes elsewhere is not for all the others.
+        """
         if is_shared(inbound.chat, self._app.settings.gateway.sessions):
             return f"{inbound.chat.platform}:room-{inbound.chat.id}"
         return "" if role == "owner" else f"{inbound.chat.platform}:{inbound.person.id}"

@@ -1,4 +1,4 @@
-"""`hermes gateway`: run it, see how it is, let people in, have systemd run it."""
+"""`hermes gateway`: run it, show its status, let people in, install it as a service."""
 
 import argparse
 import os
@@ -15,10 +15,11 @@ from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.settings.redaction import mask
-from hermes.surfaces.gateway.access import CODE_SECONDS, Access
+from hermes.surfaces.gateway.access import CODE_LIFETIME_S, PeopleAccess
 from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
 from hermes.surfaces.gateway.status import (
     GatewayStatus,
+    Health,
     PartStatus,
     lock_path,
     read_status,
@@ -28,16 +29,16 @@ from hermes.surfaces.terminal.text import one_line, stdout_screen, table
 
 _EXAMPLES = """\
 examples:
-  hermes config set TELEGRAM_BOT_TOKEN     the token that @BotFather gave you; it is asked for
-  hermes gateway run                       serve; write to your bot, and it shows a code
-  hermes gateway pair approve CODE         let the one in who has it; the first becomes the owner
-  hermes gateway install                   have systemd run it from now on
+  hermes config set TELEGRAM_BOT_TOKEN     asks for the token that @BotFather gave you
+  hermes gateway run                       serve; write to your bot to get a code
+  hermes gateway pair approve CODE         let its owner in; the first person becomes the owner
+  hermes gateway install                   install it as a systemd service
 """
 _STATES = {
     "connected": "connected",
     "connecting": "connecting",
     "starting": "starting",
-    "retrying": "not connected, tried again",
+    "retrying": "not connected, retrying",
     "failed": "not connected",
     "stopped": "stopped",
 }
@@ -49,15 +50,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="action", metavar="ACTION", parser_class=type(parser), required=True
     )
     _action(actions, "run", "serve chat apps until Ctrl-C")
-    status = _action(actions, "status", "how the gateway and its platforms are")
+    status = _action(actions, "status", "show the gateway and its platforms")
     status.add_argument("--json", action="store_true", help="print JSON")
-    _action(actions, "reload", "have the running gateway read its settings anew")
-    _action(actions, "stop", "have the running gateway drain and end")
-    _configure_pair(_action(actions, "pair", "who is let in; approve, revoke"))
+    _action(actions, "reload", "make the running gateway reload its settings")
+    _action(actions, "stop", "make the running gateway drain and stop")
+    _configure_pair(_action(actions, "pair", "show who is let in; approve, revoke"))
     add_key_action(actions)
     for name, summary in (
-        ("install", "have systemd run it"),
-        ("uninstall", "have systemd run it no more"),
+        ("install", "install it as a systemd service"),
+        ("uninstall", "remove the systemd service"),
     ):
         action = _action(actions, name, summary)
         action.add_argument(
@@ -67,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         )
         if name == "install":
             action.add_argument(
-                "--print", action="store_true", help="show the unit, change nothing"
+                "--print", action="store_true", help="print the unit and change nothing"
             )
 
 
@@ -82,18 +83,18 @@ def _configure_pair(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(
         dest="pairing", metavar="ACTION", parser_class=type(parser)
     )
-    listing = _action(actions, "list", "who is let in, and who waits")
+    listing = _action(actions, "list", "list who is let in, and who waits")
     listing.add_argument("--json", action="store_true", help="print JSON")
-    approve = _action(actions, "approve", "let the one in who was given a code")
+    approve = _action(actions, "approve", "let in the person who has a code")
     approve.add_argument("code", metavar="CODE", help="the code they see in their chat")
     approve.add_argument(
         "--role",
         choices=("owner", "user"),
         default="",
-        help="by default user; the first is owner",
+        help="user by default; the first person is owner",
     )
-    revoke = _action(actions, "revoke", "shut somebody out who was paired")
-    revoke.add_argument("who", metavar="PLATFORM:ID", help="as `pair list` shows them")
+    revoke = _action(actions, "revoke", "remove a person who was paired")
+    revoke.add_argument("who", metavar="PLATFORM:ID", help="as shown by `pair list`")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -135,40 +136,39 @@ def _run(home: Home) -> int:
         finally:
             withdraw(home)
             lock.close()
-    print("The gateway has ended.")
+    print("The gateway has stopped.")
     return 0
 
 
 def _status(home: Home, *, as_json: bool) -> int:
-    """Exits with 0 only when it runs and every platform is connected."""
+    """Exits with 0 only when the gateway runs and every platform is connected."""
     now = time.time()
     found = read_status(home, now)
     if as_json:
         health, status = found or ("ended", None)
-        told = {
+        document = {
             "health": health,
             "status": msgspec.to_builtins(status) if status else None,
         }
-        print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
-        return 0 if _is_well(found) else 1
-    if found is None or found[0] == "ended":
-        died = (
-            f" The last one ended without a word (process {found[1].pid})."
-            if found
-            else ""
-        )
-        print(f"The gateway does not run.{died} Start it with: hermes gateway run")
-        return 1
-    health, status = found
+        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    elif found is None or found[0] == "ended":
+        crash = f" The last one crashed (process {found[1].pid})." if found else ""
+        print(f"The gateway does not run.{crash} Start it with: hermes gateway run")
+    else:
+        _print_status(*found, now)
+    return 0 if _is_well(found) else 1
+
+
+def _print_status(health: Health, status: GatewayStatus, now: float) -> None:
     if health == "stuck":
-        ago = round(now - status.heartbeat)
+        silence = round(now - status.heartbeat)
         print(
-            f"The gateway is stuck: process {status.pid} lives and has said nothing for {ago} s."
+            f"The gateway is stuck: process {status.pid} is alive, but has not responded for {silence} s."
         )
     else:
-        since = _ago(now - status.started)
+        since = _duration(now - status.started)
         print(
-            f"The gateway is {status.state}: process {status.pid}, for {since}, {status.turns} turns at work."
+            f"The gateway is {status.state}: process {status.pid}, for {since}, {status.turns} turns running."
         )
     if status.problem:
         print(f"Problem: {one_line(status.problem)}")
@@ -176,13 +176,12 @@ def _status(home: Home, *, as_json: bool) -> int:
         times = "once" if one.count == 1 else f"{one.count:,} times"
         after = ". It works again." if one.is_over else ""
         print(
-            f"Problem: {one.what} failed {times}, last {_ago(now - one.last)} ago: {one_line(mask(one.error))}{after}"
+            f"Problem: {one.what} failed {times}, last {_duration(now - one.last)} ago: {one_line(mask(one.error))}{after}"
         )
     if not status.parts:
         print("No platform is configured. See: hermes gateway --help")
-    for line in _lines(status.parts, now):
+    for line in _part_lines(status.parts, now):
         print(line)
-    return 0 if _is_well(found) else 1
 
 
 def _is_well(found: tuple[str, GatewayStatus] | None) -> bool:
@@ -193,13 +192,15 @@ def _is_well(found: tuple[str, GatewayStatus] | None) -> bool:
     )
 
 
-def _lines(parts: Iterable[PartStatus], now: float) -> Iterable[str]:
+def _part_lines(parts: Iterable[PartStatus], now: float) -> Iterable[str]:
     rows = [("PLATFORM", "STATE", "IN", "OUT", "LAST PROBLEM")]
     for one in parts:
-        state = f"{_STATES[one.state]} {_ago(now - one.since)}" + (
-            f" as {one.identity}" if one.identity else ""
+        state = f"{_STATES[one.state]} {_duration(now - one.since)}"
+        if one.identity:
+            state += f" as {one.identity}"
+        error = (
+            f"{one.error} ({_duration(now - one.error_at)} ago)" if one.error else ""
         )
-        error = f"{one.error} ({_ago(now - one.error_at)} ago)" if one.error else ""
         rows.append(
             (
                 one.name,
@@ -222,13 +223,15 @@ def _signal(home: Home, action: str) -> int:
         )
     os.kill(found[1].pid, signal.SIGHUP if action == "reload" else signal.SIGTERM)
     print(
-        "It reads its settings anew." if action == "reload" else "It drains and ends."
+        "The gateway reloads its settings."
+        if action == "reload"
+        else "The gateway drains and stops."
     )
     return 0
 
 
 def _pair(app: App, args: argparse.Namespace) -> int:
-    access = Access(app.settings.gateway, app.store.people, app.clock)
+    access = PeopleAccess(app.settings.gateway, app.store.people, app.clock)
     match args.pairing:
         case "approve":
             known = access.approve(args.code, args.role)
@@ -241,14 +244,14 @@ def _pair(app: App, args: argparse.Namespace) -> int:
                     f"{args.who} is not paired.", hint="See: hermes gateway pair list"
                 )
             print(
-                f"{args.who} is shut out. If config.yaml names them under gateway.allow or owners, that still counts."
+                f"{args.who} is removed. Entries for them under gateway.allow or gateway.owners in config.yaml still count."
             )
         case _:
             _list_people(app, access, as_json=getattr(args, "json", False))
     return 0
 
 
-def _list_people(app: App, access: Access, *, as_json: bool) -> None:
+def _list_people(app: App, access: PeopleAccess, *, as_json: bool) -> None:
     people, waiting = app.store.people.every(), access.waiting()
     if as_json:
         shown = [
@@ -260,8 +263,8 @@ def _list_people(app: App, access: Access, *, as_json: bool) -> None:
             }
             for one in waiting
         ]
-        told = {"people": msgspec.to_builtins(people), "waiting": shown}
-        print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
+        document = {"people": msgspec.to_builtins(people), "waiting": shown}
+        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
         return
     settings = app.settings.gateway
     rows = [("WHO", "NAME", "ROLE", "BY")]
@@ -278,9 +281,9 @@ def _list_people(app: App, access: Access, *, as_json: bool) -> None:
         print(line)
     now = app.clock.now()
     for one in waiting:
-        left = _ago(one.made + CODE_SECONDS - now)
+        left = _duration(one.made + CODE_LIFETIME_S - now)
         print(
-            f"Waits: {one_line(one.name)} ({one.platform}:{one.person}); their code is good for {left}."
+            f"Waiting: {one_line(one.name)} ({one.platform}:{one.person}); their code is valid for {left}."
         )
 
 
@@ -290,7 +293,7 @@ def _named(
     return ("owner", owners), ("user", allow)
 
 
-def _ago(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{round(seconds / size)} {unit}"

@@ -27,8 +27,8 @@ from hermes.surfaces.gateway.questions import Verdict, choice, number_of, verdic
 from hermes.surfaces.gateway.session_rules import is_shared
 
 if TYPE_CHECKING:
-    from hermes.surfaces.gateway.chat_sessions import Rooms
-    from hermes.surfaces.gateway.deliveries import Office
+    from hermes.surfaces.gateway.chat_sessions import ChatSessions
+    from hermes.surfaces.gateway.deliveries import Deliveries
 
 _COMMAND = re.compile(
     r"/(?P<name>[A-Za-z0-9_\-]{1,64})(?:@\S+)?(?:\s+(?P<words>.*))?\s*", re.DOTALL
@@ -69,12 +69,12 @@ class ChatCommands:
     """What follows a slash."""
 
     def __init__(
-        self, app: App, agent: Agent, office: "Office", rooms: "Rooms"
+        self, app: App, agent: Agent, deliveries: "Deliveries", sessions: "ChatSessions"
     ) -> None:
         self.app = app
         self.agent = agent
-        self.office = office
-        self.rooms = rooms
+        self.deliveries = deliveries
+        self.sessions = sessions
         self.reload: Callable[[], str] = lambda: "This gateway can't be reloaded."
 
     async def run(self, request: CommandRequest) -> str | None:
@@ -91,7 +91,7 @@ class ChatCommands:
             return f"Only an owner can use /{name}."
         if one.private and self._is_shared(request):
             return "Others take part here, and would see it. Use it in a chat with me alone."
-        self.office.tell(f"gateway.command.{name}", request.binding)
+        self.deliveries.publish(f"gateway.command.{name}", request.binding)
         chat = AppChat(self, request)
         arguments = one.words(words, {"session": chat.session})
         with CommandContext(chat, app=self.app, conversation=chat) as context:
@@ -171,15 +171,15 @@ class AppChat:
     async def begin(self) -> str:
         request = self.request
         await self.stop()
-        self.commands.office.tell("gateway.session.end", request.binding)
-        begun = await self.commands.rooms.begin(
+        self.commands.deliveries.publish("gateway.session.end", request.binding)
+        begun = await self.commands.sessions.begin(
             request.key, request.inbound, request.role
         )
         return begun.session
 
     async def enter(self, name: str, *, recap: bool) -> None:  # noqa: ARG002 - the chat itself shows where it was
         request = self.request
-        moved = await self.commands.rooms.move(request.key, request.inbound, name)
+        moved = await self.commands.sessions.move(request.key, request.inbound, name)
         self.notes.append(f"This chat continues `{moved.session}`.")
 
     async def resume(self) -> None:
@@ -299,7 +299,7 @@ async def _answer(
 ) -> str:
     """Answers a request of this chat's session, or one that others asked here; without a number the only one."""
     commands, request = chat.commands, chat.request
-    if not commands.office.may_approve(request.role):
+    if not commands.deliveries.may_approve(request.role):
         return "Only an owner can answer this."
     others = commands.app.store.chats.shown(request.key)
     service = chat.agent.service

@@ -1,4 +1,4 @@
-"""A connection that a library keeps up: signs that it is cut off, and what it logs as one line without secrets."""
+"""Helpers for adapters whose library keeps a connection: watching it, and its log."""
 
 import asyncio
 import logging
@@ -9,32 +9,35 @@ from hermes.surfaces.gateway.adapter import Inlet, Unreachable, override
 
 log = logging.getLogger("hermes.gateway")
 
-_LOOK = 0.5  # seconds
+_CHECK_INTERVAL_S = 0.5
 
 
 async def watch(
-    is_up: Callable[[], Awaitable[bool]], inlet: Inlet, patience: float
+    is_up: Callable[[], Awaitable[bool]], inlet: Inlet, timeout_s: float
 ) -> None:
-    """Shows when the library is cut off; raises Unreachable when it does not come back by itself."""
+    """Shows in the status when the library is disconnected.
+
+    Raises Unreachable when the library does not reconnect within `timeout_s`.
+    """
     loop = asyncio.get_running_loop()
-    lost = 0.0
+    lost_at = 0.0
     while True:
         if await is_up():
-            if lost:
+            if lost_at:
                 inlet.disturbed("")
-            lost = 0.0
-        elif not lost:
-            lost = loop.time()
-            inlet.disturbed("the connection was lost; it is being made anew")
-        elif loop.time() - lost > patience:
+            lost_at = 0.0
+        elif not lost_at:
+            lost_at = loop.time()
+            inlet.disturbed("the connection was lost; reconnecting")
+        elif loop.time() - lost_at > timeout_s:
             raise Unreachable(
-                f"the connection was lost and did not come back within {patience:g} seconds"
+                f"the connection was lost and did not come back within {timeout_s:g} seconds"
             )
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_CHECK_INTERVAL_S)
 
 
-class OneLine(logging.Handler):
-    """Passes a library's warnings on: without tracebacks, as the status shows how things are, and without secrets."""
+class _RedactingHandler(logging.Handler):
+    """Logs warnings of a library in one line each, without tracebacks and secrets."""
 
     def __init__(self, name: str) -> None:
         super().__init__(logging.WARNING)
@@ -45,11 +48,11 @@ class OneLine(logging.Handler):
         log.warning("%s: %s", self._name, mask(record.getMessage()))
 
 
-def plain_log(name: str) -> logging.Logger:
-    """The logger of a library, as we want it."""
+def redacted_logger(name: str) -> logging.Logger:
+    """The logger of a library, set up to log only warnings, and no secrets."""
     logger = logging.getLogger(name)
-    if not any(isinstance(one, OneLine) for one in logger.handlers):
-        logger.addHandler(OneLine(name))
+    if not any(isinstance(one, _RedactingHandler) for one in logger.handlers):
+        logger.addHandler(_RedactingHandler(name))
     logger.setLevel(logging.WARNING)
     logger.propagate = False
     return logger

@@ -1,4 +1,4 @@
-"""What `hermes doctor` says of the gateway: tokens, parts that must be installed, who is let in, and how it runs."""
+"""The checks of `hermes doctor` for the gateway: tokens, extras, people, and whether it runs."""
 
 import importlib.util
 import time
@@ -9,16 +9,13 @@ from hermes.errors import HermesError
 from hermes.installation import install_hint
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.load import load, load_secrets
-from hermes.surfaces.gateway.registry import PLATFORMS, Platform, wanted
+from hermes.surfaces.gateway.registry import PLATFORMS, Platform, configured_platforms
 from hermes.surfaces.gateway.status import read_status
 from hermes.surfaces.gateway.systemd_unit import is_installed
 from hermes.surfaces.terminal.style import FAIL, OK, WARN
 
-_NEEDED = {
-    "discord": "discord",
-    "slack": "slack_sdk",
-    "web": "uvicorn",
-}  # a module of each extra
+_EXTRA_MODULES = {"discord": "discord", "slack": "slack_sdk", "web": "uvicorn"}
+"""A module of each extra."""
 
 
 class GatewayFinding(NamedTuple):
@@ -30,18 +27,18 @@ class GatewayFinding(NamedTuple):
 
 
 def findings(home: Home, environ: Mapping[str, str]) -> list[GatewayFinding]:
-    """None where no platform is set up, or settings can't be read, which is said elsewhere."""
+    """The findings; none where no platform is configured, or the settings can't be read."""
     try:
         settings, secrets = load(environ, home=home), load_secrets(environ, home=home)
-        names = wanted(settings, secrets, home)
+        names = configured_platforms(settings, secrets, home)
     except HermesError:
         return []
-    found = [*_half_done(secrets, names), *_platforms(secrets, names)]
+    found = [*_incomplete(secrets, names), *_platforms(secrets, names)]
     return [*found, *_people(settings), *_service(home)] if names else found
 
 
-def _half_done(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
-    """Platforms of which one secret is set and another is not: they don't run, and nothing else says so."""
+def _incomplete(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
+    """Platforms that lack one of their secrets: they don't run, and nothing else says so."""
     for one in PLATFORMS:
         missing = [name for name in one.secrets if not secrets.get(name)]
         if missing and len(missing) < len(one.secrets) and one.name not in names:
@@ -68,7 +65,8 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
                 f"hermes config set {missing[0]}",
             )
         elif (
-            platform.extra and importlib.util.find_spec(_NEEDED[platform.extra]) is None
+            platform.extra
+            and importlib.util.find_spec(_EXTRA_MODULES[platform.extra]) is None
         ):
             yield GatewayFinding(
                 FAIL,
@@ -76,7 +74,7 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
                 install_hint(platform.extra),
             )
         else:
-            yield GatewayFinding(OK, f"{name} is set up")
+            yield GatewayFinding(OK, f"{name} is configured")
 
 
 def _people(settings: Settings) -> Iterator[GatewayFinding]:
@@ -100,11 +98,7 @@ def _service(home: Home) -> Iterator[GatewayFinding]:
     found = read_status(home, time.time())
     if found is None or found[0] == "ended":
         died = found is not None
-        text = (
-            "the last gateway ended without a word"
-            if died
-            else "the gateway does not run"
-        )
+        text = "the last gateway crashed" if died else "the gateway does not run"
         start = (
             "systemctl --user start hermes-gateway"
             if is_installed()

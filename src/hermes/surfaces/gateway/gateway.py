@@ -1,7 +1,8 @@
 """`Gateway`: the parts of a running gateway, in the order in which they start and stop.
 
-Start: settle what was running, take up what was taken in, then connect; a platform delivers what is left over before it
-receives. Stop: receive nothing new, let turns end for a while, park the rest, say what is left.
+Start: end turns that a crash left, handle stored messages, then connect. A platform
+delivers older replies before it receives. Stop: receive nothing new, wait for turns to
+end, park the rest.
 """
 
 import asyncio
@@ -19,16 +20,16 @@ from hermes.errors import HermesError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks, cancel_until_ended
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
-from hermes.surfaces.gateway.access import Access
-from hermes.surfaces.gateway.adapter import ChatAdapter, GatewayPart, House
-from hermes.surfaces.gateway.chat_sessions import Rooms
-from hermes.surfaces.gateway.deliveries import Office
-from hermes.surfaces.gateway.inbound import Reception
+from hermes.surfaces.gateway.access import PeopleAccess
+from hermes.surfaces.gateway.adapter import AdapterDeps, ChatAdapter, GatewayPart
+from hermes.surfaces.gateway.chat_sessions import ChatSessions
+from hermes.surfaces.gateway.deliveries import Deliveries
+from hermes.surfaces.gateway.inbound import InboundMessages
 from hermes.surfaces.gateway.listener import HttpListener
-from hermes.surfaces.gateway.registry import build_part, wanted
-from hermes.surfaces.gateway.sender import Counters, Post
+from hermes.surfaces.gateway.registry import build_part, configured_platforms
+from hermes.surfaces.gateway.sender import Counters, Sender
 from hermes.surfaces.gateway.status import (
-    HEARTBEAT,
+    HEARTBEAT_INTERVAL_S,
     GatewayStatus,
     PartStatus,
     write_status,
@@ -37,53 +38,65 @@ from hermes.surfaces.gateway.supervisor import Supervisor
 
 log = logging.getLogger("hermes.gateway")
 
-_BACKLOG = 30.0  # seconds that new messages wait for old replies
-_SETTLING = 30.0  # seconds for what a crash left
-_KEPT = 30 * 24 * 3600.0  # seconds that ids of messages are known
-_LOOK = 0.25  # seconds between looks whether the status has changed
-_WRITING = "writing the status"
-_UNATTENDED = frozenset(("webhook",))  # platforms on which nobody can be asked
+_BACKLOG_TIMEOUT_S = 30.0
+"""How long new messages wait for older replies."""
+_SETTLE_TIMEOUT_S = 30.0
+"""For turns that a crash left."""
+_KEEP_MESSAGE_IDS_S = 30 * 24 * 3600.0
+_STATUS_INTERVAL_S = 0.25
+"""Between checks whether the status has changed."""
+_WRITING_STATUS = "writing the status"
+_UNATTENDED_PLATFORMS = frozenset(("webhook",))
+"""Platforms on which nobody can be asked."""
 
 
 class Gateway:
-    """To be made and run inside one event loop."""
+    """Make it and run it inside one event loop."""
 
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
         self._secrets = secrets
         gateway = app.settings.gateway
-        self._access = Access(gateway, app.store.people, app.clock)
-        self.agent = Agent(app, secrets, surface="gateway", choice_of=self._place)
-        self._office = Office(app, self.agent, self._access)
-        self._reception = Reception(
-            app, self.agent, self._access, self._office, Rooms(app, self._office)
+        self._access = PeopleAccess(gateway, app.store.people, app.clock)
+        self.agent = Agent(
+            app, secrets, surface="gateway", choice_of=self._engine_choice
+        )
+        self._deliveries = Deliveries(app, self.agent, self._access)
+        self._inbound = InboundMessages(
+            app,
+            self.agent,
+            self._access,
+            self._deliveries,
+            ChatSessions(app, self._deliveries),
         )
         self._listener = HttpListener(gateway.host, gateway.port, app.errors)
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._aside = BackgroundTasks("a part of the gateway")
+        self._background = BackgroundTasks("a part of the gateway")
         self._stopping = asyncio.Event()
         self.status = GatewayStatus(
             this_process(), app.clock.now(), app.clock.now(), __version__
         )
 
     async def start(self) -> None:
-        """Settles, then connects. Returns when everything has begun; connecting goes on by itself."""
+        """Starts everything. Returns before the platforms are connected."""
         self._app.go_live(self._secrets, "gateway")
         self._app.store.share()
         await self._build()
-        self._office.start()
-        jobs = ScheduleLoop(self._app, self._secrets, self._office.take)
-        self._aside.start(LogFollower(self._app).run())
-        self._aside.start(
-            DeadTurns(self._office.working, lambda: self.agent.service).run()
+        self._deliveries.start()
+        jobs = ScheduleLoop(self._app, self._secrets, self._deliveries.deliver_text)
+        self._background.start(LogFollower(self._app).run())
+        self._background.start(
+            DeadTurns(
+                self._deliveries.working_sessions, lambda: self.agent.service
+            ).run()
         )
-        self._aside.start(self._beat())
+        self._background.start(self._write_status())
         if self._app.settings.schedules.enabled:
-            self._aside.start(jobs.run(self._stopping))
+            self._background.start(jobs.run(self._stopping))
         await self._settle()
-        self._reception.replay()
+        self._inbound.replay()
         self._connect()
         self.status.state = "running"
         self._app.bus.publish(
@@ -91,12 +104,12 @@ class Gateway:
         )
 
     async def reload(self, settings: Settings, secrets: Secrets) -> None:
-        """Goes on with new settings. Turns that run end as they began; platforms connect anew."""
+        """Continues with new settings. Running turns keep the old ones; platforms connect again."""
         await self._disconnect()
         self._app.settings = settings
         self._secrets = secrets
         self._access.use(settings.gateway)
-        self._office.settings = settings.gateway
+        self._deliveries.settings = settings.gateway
         await self.agent.renew(secrets)
         if self._app.exporters is not None:
             await asyncio.to_thread(self._app.exporters.reload, secrets)
@@ -109,58 +122,58 @@ class Gateway:
         self.status.problem = ""
 
     async def stop(self) -> None:
-        """Drains and ends."""
+        """Drains and stops."""
         self.status.state = "draining"
         self._stopping.set()
         await self._disconnect()
-        patience = self._app.settings.gateway.drain_timeout
+        timeout_s = self._app.settings.gateway.drain_timeout
         try:
-            async with asyncio.timeout(patience):
-                await self._reception.drained()
-                await self._quiet(await self.agent.service.park())
+            async with asyncio.timeout(timeout_s):
+                await self._inbound.drained()
+                await self._wait_idle(await self.agent.service.park())
         except TimeoutError:
             log.warning(
-                "turns still run after %g seconds: they are stopped, and go on after the next start",
-                patience,
+                "turns still run after %g seconds; they are stopped and continue after the next start",
+                timeout_s,
             )
         await self.agent.close()
-        await self._office.close()
-        await self._aside.close()
+        await self._deliveries.close()
+        await self._background.close()
         await self._close_parts()
         await self._listener.close()
 
     @property
-    def posts(self) -> Mapping[str, Post]:
-        """The ways out, by platform."""
-        return self._office.posts
+    def senders(self) -> Mapping[str, Sender]:
+        """The senders, by platform."""
+        return self._deliveries.senders
 
     @property
-    def resting(self) -> bool:
-        """Whether no chat is being looked after, so that nothing of any is in memory."""
-        return self._office.resting and self._reception.resting
+    def is_idle(self) -> bool:
+        """Whether no chat is active, so that none uses memory."""
+        return self._deliveries.is_idle and self._inbound.is_idle
 
-    async def _quiet(self, parked: set[str]) -> None:
+    async def _wait_idle(self, parked: set[str]) -> None:
         """Waits until no turn runs and nothing is being delivered."""
         await self.agent.service.all_idle()
-        await self._office.idle(parked)
+        await self._deliveries.wait_idle(parked)
 
     def set_reload(self, reload: "asyncio.Event") -> None:
-        """What /restart sets."""
+        """Sets what /restart does."""
 
         def ask() -> str:
             reload.set()
-            return "The settings are read anew."
+            return "Hermes reloads its settings."
 
-        self._reception.commands.reload = ask
+        self._inbound.commands.reload = ask
 
     async def _build(self) -> None:
-        """Makes the parts that are wanted; one that can't be made is shown, and does not stop the others."""
+        """Builds the configured parts. One that fails is shown in the status; the others run."""
         settings = self._app.settings
-        house = House(self._app, self._secrets, self.agent, self._listener)
+        deps = AdapterDeps(self._app, self._secrets, self.agent, self._listener)
         self._broken = []
-        for name in wanted(settings, self._secrets, self._app.home):
+        for name in configured_platforms(settings, self._secrets, self._app.home):
             try:
-                part = build_part(name, house)
+                part = build_part(name, deps)
             except HermesError as error:
                 log.error("%s does not run: %s", name, in_sentences(error))  # noqa: TRY400 - the words say it all
                 now = self._app.clock.now()
@@ -176,29 +189,29 @@ class Gateway:
             for one in self._supervisors.values()
             if isinstance(one.part, ChatAdapter)
         }
-        for gone in set(self._office.posts) - adapters:
-            await self._office.dismiss(gone)
+        for gone in set(self._deliveries.senders) - adapters:
+            await self._deliveries.remove_platform(gone)
         if settings.gateway.voice_model:
             from hermes.surfaces.gateway.transcription import voice_for
 
-            self._reception.voice = voice_for(settings.gateway, self._secrets)
+            self._inbound.voice = voice_for(settings.gateway, self._secrets)
 
     def _supervise(self, part: GatewayPart) -> Supervisor:
         supervisor = Supervisor(
             part,
             clock=self._app.clock,
-            patience=self._app.settings.gateway.connect_timeout,
-            receive=self._reception.receive,
-            settle=self._deliver_backlog,
+            connect_timeout_s=self._app.settings.gateway.connect_timeout,
+            receive=self._inbound.receive,
+            deliver_backlog=self._deliver_backlog,
         )
         if isinstance(part, ChatAdapter):
-            post = self._office.posts.get(part.name)
-            if post is None:
-                post = self._office.posts[part.name] = Post(
+            sender = self._deliveries.senders.get(part.name)
+            if sender is None:
+                sender = self._deliveries.senders[part.name] = Sender(
                     part, self._app.store.chats, Counters()
                 )
-            post.adapter = part
-            supervisor.status.counters = post.counters
+            sender.adapter = part
+            supervisor.status.counters = sender.counters
         return supervisor
 
     def _connect(self) -> None:
@@ -207,7 +220,7 @@ class Gateway:
             self._running[name] = loop.create_task(supervisor.run())
 
     async def _disconnect(self) -> None:
-        """Receives nothing new; what was received is on disk."""
+        """Stops receiving; every message that was received is on disk."""
         await cancel_until_ended(*self._running.values())
         self._running.clear()
         if self.status.state != "draining":
@@ -219,61 +232,63 @@ class Gateway:
         self._supervisors.clear()
 
     async def _settle(self) -> None:
-        """What ran when the last gateway ended is closed, and what waited is answered."""
+        """Ends turns that the last gateway left, and answers messages that wait."""
         sessions = [binding.session for binding in self._app.store.chats.busy()]
         for session in sessions:
             await self.agent.service.resume(session)
         waits = [self.agent.service.settled(session) for session in sessions]
         if waits:
-            log.info("%d sessions were at work when the last gateway ended", len(waits))
+            log.info("%d sessions were working when the last gateway ended", len(waits))
             try:
-                await asyncio.wait_for(asyncio.gather(*waits), _SETTLING)
+                await asyncio.wait_for(asyncio.gather(*waits), _SETTLE_TIMEOUT_S)
             except TimeoutError:
                 log.warning("some sessions are still being settled")
-        self._app.store.chats.forget(self._app.clock.now() - _KEPT)
+        self._app.store.chats.forget(self._app.clock.now() - _KEEP_MESSAGE_IDS_S)
 
     async def _deliver_backlog(self, platform: str) -> None:
-        """Old replies go out before new messages come in, as far as that does not take too long."""
+        """Delivers older replies before new messages come in, unless that takes too long."""
         try:
-            done = await asyncio.wait_for(self._office.catch_up(platform), _BACKLOG)
+            done = await asyncio.wait_for(
+                self._deliveries.catch_up(platform), _BACKLOG_TIMEOUT_S
+            )
         except TimeoutError:
             log.warning(
-                "%s: not all that was left over is delivered yet; new messages are taken",
+                "%s: older replies are still being delivered; new messages are received already",
                 platform,
             )
             return
         if done:
-            log.info("%s: what was left over in %d chats is delivered", platform, done)
+            log.info("%s: delivered older replies in %d chats", platform, done)
 
-    def _place(self, session: str) -> EngineChoice:
+    def _engine_choice(self, session: str) -> EngineChoice:
         """Which agent a session is given to."""
         binding = self._app.store.chats.of_session(session)
         if binding is None:
             return EngineChoice()
         attended = (
-            binding.key.partition("/")[0] not in _UNATTENDED
+            binding.key.partition("/")[0] not in _UNATTENDED_PLATFORMS
             and self._access.has_approver()
         )
         return EngineChoice(binding.model, attended)
 
-    async def _beat(self) -> None:
-        """Writes the status down when it has changed, and now and then to show that this lives."""
+    async def _write_status(self) -> None:
+        """Writes the status when it has changed, and from time to time as a heartbeat."""
         written: object = None
         while True:
             now = self._app.clock.now()
-            state = self._state()
-            if state != written or now - self.status.heartbeat >= HEARTBEAT:
+            state = self._update_status()
+            if state != written or now - self.status.heartbeat >= HEARTBEAT_INTERVAL_S:
                 self.status.heartbeat, written = now, state
                 try:
                     await asyncio.to_thread(write_status, self._app.home, self.status)
                 except (HermesError, OSError) as error:
-                    await asyncio.sleep(self._app.errors.note(_WRITING, error))
+                    await asyncio.sleep(self._app.errors.note(_WRITING_STATUS, error))
                 else:
-                    self._app.errors.succeeded(_WRITING)
-            await asyncio.sleep(_LOOK)
+                    self._app.errors.succeeded(_WRITING_STATUS)
+            await asyncio.sleep(_STATUS_INTERVAL_S)
 
-    def _state(self) -> object:
-        """Brings the status up to date; what of it is worth being written at once."""
+    def _update_status(self) -> object:
+        """Updates the status; returns the part that is written as soon as it changes."""
         status = self.status
         status.parts = [
             *(one.status for one in self._supervisors.values()),

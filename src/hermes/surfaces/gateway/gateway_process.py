@@ -1,4 +1,4 @@
-"""The gateway as a process: runs until a signal, drains, reloads on SIGHUP."""
+"""The gateway as a process: runs until a signal, then drains; reloads on SIGHUP."""
 
 import asyncio
 import logging
@@ -10,17 +10,17 @@ from hermes.primitives.tasks import run_until_first, running
 from hermes.settings import Secrets
 from hermes.settings.load import load, load_secrets
 from hermes.surfaces.gateway.gateway import Gateway
-from hermes.surfaces.gateway.registry import wanted
+from hermes.surfaces.gateway.registry import configured_platforms
 from hermes.surfaces.terminal.text import one_line
 
 log = logging.getLogger("hermes.gateway")
 
-_LOOK = 0.25  # seconds between looks at how platforms are
+_STATUS_INTERVAL_S = 0.25
 
 
 def serve(app: App, secrets: Secrets) -> None:
     """Serves until SIGINT or SIGTERM; a second one ends it at once."""
-    if not wanted(app.settings, secrets, app.home):
+    if not configured_platforms(app.settings, secrets, app.home):
         raise UsageError(
             "No platform is configured.",
             hint="Store a token first, such as: hermes config set TELEGRAM_BOT_TOKEN. Then see: hermes gateway --help",
@@ -37,8 +37,8 @@ async def _serve(app: App, secrets: Secrets) -> None:
     gateway = Gateway(app, secrets)
     gateway.set_reload(reload)
     await gateway.start()
-    print("The gateway runs. Ctrl-C drains and ends it.", flush=True)
-    async with running(_tell(gateway)):
+    print("The gateway runs. Ctrl-C drains and stops it.", flush=True)
+    async with running(_print_states(gateway)):
         while not stop.is_set():
             await run_until_first(stop.wait(), reload.wait())
             if reload.is_set() and not stop.is_set():
@@ -47,9 +47,9 @@ async def _serve(app: App, secrets: Secrets) -> None:
     await gateway.stop()
 
 
-async def _tell(gateway: Gateway) -> None:
-    """Prints how each platform is, whenever that changes, for whoever watches."""
-    told: dict[str, str] = {}
+async def _print_states(gateway: Gateway) -> None:
+    """Prints the state of each platform whenever it changes."""
+    printed: dict[str, str] = {}
     while True:
         for part in gateway.status.parts:
             line = f"{part.name} is connected as {part.identity}."
@@ -57,15 +57,15 @@ async def _tell(gateway: Gateway) -> None:
                 line = f"{part.name} is not connected: {part.error}"
             if (
                 part.state in {"connected", "retrying", "failed"}
-                and told.get(part.name) != line
+                and printed.get(part.name) != line
             ):
-                told[part.name] = line
+                printed[part.name] = line
                 print(one_line(line), flush=True)
-        await asyncio.sleep(_LOOK)
+        await asyncio.sleep(_STATUS_INTERVAL_S)
 
 
 async def _reload(gateway: Gateway, app: App) -> None:
-    """With settings that can't be used everything stays as it is, and the status says so."""
+    """Reloads the settings. Invalid ones change nothing, and the status says so."""
     try:
         settings, secrets = load(home=app.home), load_secrets(home=app.home)
     except HermesError as error:
@@ -81,4 +81,4 @@ async def _reload(gateway: Gateway, app: App) -> None:
 def _stopping(stop: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
     stop.set()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.remove_signal_handler(number)  # the next one does what it always does
+        loop.remove_signal_handler(number)  # the next signal ends the process at once

@@ -1,6 +1,6 @@
-"""What happens to a message that came in: on disk first, then who it is from, and then a command, an answer or a turn.
+"""Handles incoming messages: stores each one, then runs a command, answers a question or starts a turn.
 
-Messages of one chat are dealt with one after the other, those of different chats side by side.
+Messages of one chat are handled one after the other, those of different chats at once.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
 from hermes.settings.gateway import GatewaySettings
 from hermes.store.chats import Binding
-from hermes.surfaces.gateway.access import Access, Role
+from hermes.surfaces.gateway.access import PeopleAccess, Role
 from hermes.surfaces.gateway.adapter import AdapterError, Inbound, Outbound, Receipt
-from hermes.surfaces.gateway.chat_sessions import Rooms
+from hermes.surfaces.gateway.chat_sessions import ChatSessions
 from hermes.surfaces.gateway.commands import ChatCommands, CommandRequest
-from hermes.surfaces.gateway.deliveries import Office
-from hermes.surfaces.gateway.file_transfer import keep_file
+from hermes.surfaces.gateway.deliveries import Deliveries
+from hermes.surfaces.gateway.files import store_attachment
 from hermes.surfaces.gateway.questions import read_press, verdict_of
 from hermes.surfaces.gateway.session_rules import is_at, key_of
 
@@ -33,23 +33,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.gateway")
 
-_NAME = 60  # characters of a person's name before their words in a group
+_MAX_NAME_CHARACTERS = 60
+"""Of a person's name before their message in a group."""
 
 
-class Reception:
-    """Takes messages from all platforms."""
+class InboundMessages:
+    """Receives the messages of all platforms."""
 
     def __init__(
-        self, app: App, agent: Agent, access: Access, office: Office, rooms: Rooms
+        self,
+        app: App,
+        agent: Agent,
+        access: PeopleAccess,
+        deliveries: Deliveries,
+        sessions: ChatSessions,
     ) -> None:
         self._app = app
         self._agent = agent
         self._access = access
-        self._office = office
-        self._rooms = rooms
-        self._lanes: dict[str, deque[tuple[Inbound, bool]]] = {}
-        self._tasks = BackgroundTasks("dealing with a message")
-        self.commands = ChatCommands(app, agent, office, rooms)
+        self._deliveries = deliveries
+        self._sessions = sessions
+        self._queues: dict[str, deque[tuple[Inbound, bool]]] = {}
+        self._tasks = BackgroundTasks("handling a message")
+        self.commands = ChatCommands(app, agent, deliveries, sessions)
         self.voice: Voice | None = None
 
     @property
@@ -57,25 +63,25 @@ class Reception:
         return self._app.settings.gateway
 
     async def receive(self, inbound: Inbound) -> Receipt:
-        """Returns once it is on disk. A stranger's words are not kept, and those not meant for Hermes neither."""
-        counters = self._office.post(inbound.chat.platform).counters
+        """Returns once the message is on disk. Messages of strangers and for others are not stored."""
+        counters = self._deliveries.sender(inbound.chat.platform).counters
         role = self._access.role(inbound.chat.platform, inbound.person)
         if not role:
             counters.strangers += 1
-            await self._meet(inbound)
+            await self._greet_stranger(inbound)
             return "refused"
         if not inbound.addressed and self._settings.groups == "addressed":
             return "refused"
-        # To its end, also while the platform is disconnected: what is on disk and in no lane is not dealt with.
-        taking = self._tasks.start(self._take_in(inbound), awaited=True)
-        return await asyncio.shield(taking)
+        # A disconnect must not interrupt this: a message on disk has to be queued too.
+        storing = self._tasks.start(self._store(inbound), awaited=True)
+        return await asyncio.shield(storing)
 
-    async def _take_in(self, inbound: Inbound) -> Receipt:
-        counters = self._office.post(inbound.chat.platform).counters
+    async def _store(self, inbound: Inbound) -> Receipt:
+        counters = self._deliveries.sender(inbound.chat.platform).counters
         data = msgspec.json.encode(inbound).decode("utf-8", "replace")
         key = key_of(inbound.chat, inbound.person, self._settings.sessions)
         ledger = self._app.store.chats
-        self._office.expect(key)
+        self._deliveries.add_pending(key)
         try:
             if not await asyncio.wrap_future(
                 ledger.accept(inbound.chat.platform, inbound.id, data, key)
@@ -86,128 +92,129 @@ class Reception:
             self._enqueue(key, inbound, again=False)
             return "taken"
         finally:
-            self._office.came(key)
+            self._deliveries.remove_pending(key)
 
     def replay(self) -> None:
-        """Deals with what was taken in before the last end and not dealt with."""
+        """Handles messages that the last gateway stored and did not handle."""
         for waiting in self._app.store.chats.waiting():
             try:
                 inbound = msgspec.json.decode(waiting.data, type=Inbound)
             except msgspec.MsgspecError as error:
                 log.warning(
-                    "a message that waits can't be read (%s %s): %s",
+                    "a stored message can't be read (%s %s): %s",
                     waiting.platform,
                     waiting.id,
                     error,
                 )
                 continue
-            if waiting.platform in self._office.posts:
+            if waiting.platform in self._deliveries.senders:
                 key = key_of(inbound.chat, inbound.person, self._settings.sessions)
                 self._enqueue(key, inbound, again=True)
 
     @property
-    def resting(self) -> bool:
-        """Whether everything that came in was dealt with."""
-        return not (self._lanes or self._tasks)
+    def is_idle(self) -> bool:
+        """Whether every message was handled."""
+        return not (self._queues or self._tasks)
 
     async def drained(self) -> None:
-        """Waits until everything that came in was dealt with."""
+        """Waits until every message is handled."""
         await self._tasks.join()
 
     def _enqueue(self, key: str, inbound: Inbound, *, again: bool) -> None:
-        self._office.expect(key)
-        lane = self._lanes.get(key)
-        if lane is not None:
-            lane.append((inbound, again))
+        self._deliveries.add_pending(key)
+        queue = self._queues.get(key)
+        if queue is not None:
+            queue.append((inbound, again))
             return
-        self._lanes[key] = deque([(inbound, again)])
+        self._queues[key] = deque([(inbound, again)])
         self._tasks.start(self._work(key))
 
     async def _work(self, key: str) -> None:
-        lane = self._lanes[key]
-        while lane:
-            inbound, again = lane.popleft()
+        """Handles the messages of one chat until its queue is empty."""
+        queue = self._queues[key]
+        while queue:
+            inbound, again = queue.popleft()
             try:
-                await self._deal(key, inbound, again=again)
-            except (
-                Exception
-            ):  # the boundary of a request: one message must not end the chat
+                await self._handle(key, inbound, again=again)
+            except Exception:  # the boundary of a message: the chat goes on
                 log.exception(
-                    "a message of %s was not dealt with; the next start tries again",
-                    key,
+                    "a message of %s was not handled; the next start tries again", key
                 )
             finally:
-                self._office.came(key)
-        del self._lanes[key]
+                self._deliveries.remove_pending(key)
+        del self._queues[key]
 
-    async def _deal(self, key: str, inbound: Inbound, *, again: bool) -> None:
-        """Deals with a message, says what went wrong, and notes that it was dealt with."""
-        said = False
+    async def _handle(self, key: str, inbound: Inbound, *, again: bool) -> None:
+        """Handles a message, reports errors to its sender, and stores that it was handled."""
+        is_in_log = False
         try:
-            said = await self._handle(key, inbound, again=again)
+            is_in_log = await self._process(key, inbound, again=again)
         except HermesError as error:
-            await self._tell(inbound, f"⚠️ {in_sentences(error)}")
+            await self._send(inbound, f"⚠️ {in_sentences(error)}")
         except Exception:
-            log.exception("a message of %s was not dealt with", key)
-            await self._tell(
+            log.exception("a message of %s was not handled", key)
+            await self._send(
                 inbound,
-                "⚠️ Something went wrong inside Hermes. The log of the gateway says what.",
+                "⚠️ Something went wrong inside Hermes. The gateway's log has more.",
             )
-        if said:  # the log has it: that it was dealt with is written down when the chat is at rest
-            self._office.handled(key, inbound.id)
+        if is_in_log:
+            self._deliveries.note_handled(key, inbound.id)
         else:
             await asyncio.wrap_future(
                 self._app.store.chats.handled(inbound.chat.platform, inbound.id)
             )
 
-    async def _handle(self, key: str, inbound: Inbound, *, again: bool) -> bool:
-        """Whether it is in the session's log now."""
+    async def _process(self, key: str, inbound: Inbound, *, again: bool) -> bool:
+        """Acts on a message; returns whether the session's log has it now."""
         role = self._access.role(inbound.chat.platform, inbound.person)
-        if not role:  # shut out since it came in
+        if not role:  # access was revoked after the message came in
             return False
         if inbound.pressed:
             await self._press(inbound, role)
             return False
-        binding = await self._rooms.enter(key, inbound, role)
-        if again and await asyncio.to_thread(
-            self._is_taken, binding.session, f"{key}#{inbound.id}"
-        ):
+        binding = await self._sessions.enter(key, inbound, role)
+        via = f"{key}#{inbound.id}"
+        if again and await asyncio.to_thread(self._is_in_log, binding.session, via):
             await self._agent.service.resume(binding.session)
             return True
-        asking = CommandRequest(key, inbound, role, binding)
-        if (answer := await self.commands.run(asking)) is not None:
-            if answer or await self._is_owed(asking):
-                await self._tell(inbound, answer or "Done.")
+        request = CommandRequest(key, inbound, role, binding)
+        if (answer := await self.commands.run(request)) is not None:
+            if answer or await self._needs_answer(request):
+                await self._send(inbound, answer or "Done.")
             return False
         if await self._reply(binding, inbound):
             return False
         await self._submit(binding, inbound, role)
         return True
 
-    async def _is_owed(self, asking: CommandRequest) -> bool:
-        """Whether a command without words of its own needs some: where each message gets a reply, and no turn will
-        answer this one."""
-        whole = self._office.post(asking.inbound.chat.platform).adapter.limits.whole
-        return whole and not await asyncio.to_thread(
-            self._is_taken, asking.binding.session, asking.via
+    async def _needs_answer(self, request: CommandRequest) -> bool:
+        """Whether a command that answers nothing needs an answer all the same.
+
+        It does where each message gets one reply, and no turn will answer this one.
+        """
+        platform = request.inbound.chat.platform
+        if not self._deliveries.sender(platform).adapter.limits.whole:
+            return False
+        return not await asyncio.to_thread(
+            self._is_in_log, request.binding.session, request.via
         )
 
     async def _submit(self, binding: Binding, inbound: Inbound, role: Role) -> None:
         text, images = await self._content(binding, inbound)
         if not text.strip() and not images:
             if inbound.chat.kind == "direct":
-                await self._tell(inbound, _NOTHING_TO_READ)
+                await self._send(inbound, _NO_TEXT)
             return
         service = self._agent.service
         via = f"{binding.key}#{inbound.id}"
-        whole = self._office.post(inbound.chat.platform).adapter.limits.whole
+        whole = self._deliveries.sender(inbound.chat.platform).adapter.limits.whole
         delivery = "queue" if whole else self._settings.while_busy  # one reply for each
         try:
             await service.submit(
                 binding.session, text, images=images, delivery=delivery, via=via
             )
         except SessionNotFound:  # deleted at this moment
-            again = await self._rooms.begin(binding.key, inbound, role)
+            again = await self._sessions.begin(binding.key, inbound, role)
             await self._agent.service.submit(
                 again.session, text, images=images, via=via
             )
@@ -215,38 +222,42 @@ class Reception:
     async def _content(
         self, binding: Binding, inbound: Inbound
     ) -> tuple[str, tuple[Image, ...]]:
-        """The words, with those of voice notes, and files as the model can find them."""
+        """The text of a message, with transcribed voice notes and the paths of its files; and its images."""
         lines = [inbound.text] if inbound.text else []
         images: list[Image] = []
-        post = self._office.post(inbound.chat.platform)
-        most = min(post.adapter.limits.file_bytes, self._settings.file_bytes)
-        work = self._office.folder(binding.session)
+        sender = self._deliveries.sender(inbound.chat.platform)
+        most = min(sender.adapter.limits.file_bytes, self._settings.file_bytes)
+        work = self._deliveries.folder(binding.session)
         for attachment in inbound.attachments:
             try:
-                data = await post.fetch(attachment, most)
+                data = await sender.fetch(attachment, most)
             except AdapterError as error:
                 lines.append(
                     f"[A file did not arrive: {attachment.name or attachment.kind}. {error.message}]"
                 )
                 continue
-            path, image = await asyncio.to_thread(keep_file, work, attachment, data)
+            path, image = await asyncio.to_thread(
+                store_attachment, work, attachment, data
+            )
             if image is not None:
                 images.append(image)
             if attachment.kind == "voice" and self.voice is not None:
-                lines.append(await self.voice.write_down(path))
+                lines.append(await self.voice.transcribe(path))
                 continue
             lines.append(f"[{attachment.kind}: {path}]")
         text = "\n".join(lines)
         if inbound.chat.kind == "direct" or not text:
             return text, tuple(images)
         name = (
-            " ".join(inbound.person.name.split())[:_NAME].replace("]", ")")
+            " ".join(inbound.person.name.split())[:_MAX_NAME_CHARACTERS].replace(
+                "]", ")"
+            )
             or inbound.person.id
         )
         return f"[{name}] {text}", tuple(images)
 
     async def _reply(self, binding: Binding, inbound: Inbound) -> bool:
-        """Whether the words were the answer to a question of a tool."""
+        """Takes a message as the answer to a tool's question; returns whether it was one."""
         if not inbound.text.strip():
             return False
         service = self._agent.service
@@ -256,80 +267,81 @@ class Reception:
             else ()
         ):
             if isinstance(asked, QuestionAsked):
-                text = _chosen(inbound.text.strip(), asked.options)
+                text = _chosen_option(inbound.text.strip(), asked.options)
                 return await service.reply(
-                    binding.session, asked.call_id, text, by=_who(inbound)
+                    binding.session, asked.call_id, text, by=_sender_name(inbound)
                 )
         return False
 
     async def _press(self, inbound: Inbound, role: Role) -> None:
+        """Answers the question whose button was pressed, and confirms the press."""
+        note = await self._answer_press(inbound, role)
+        adapter = self._deliveries.sender(inbound.chat.platform).adapter
+        await adapter.told(inbound, note)
+
+    async def _answer_press(self, inbound: Inbound, role: Role) -> str:
         press = read_press(inbound.pressed)
         found = self._app.store.chats.piece(press.piece) if press else None
-        adapter = self._office.post(inbound.chat.platform).adapter
         if press is None or found is None:
-            await adapter.told(inbound, "This is over.")
-            return
+            return "This is over."
         key, piece = found
-        session = piece.session
         rows = await asyncio.to_thread(
-            self._app.store.log.events, session, after=piece.seq - 1, limit=1
+            self._app.store.log.events, piece.session, after=piece.seq - 1, limit=1
         )
         asked = rows[0].event if rows else None
         if role != "owner" and not self._was_asked(key, piece.message, inbound, asked):
-            await adapter.told(inbound, "This is not yours to answer.")
-            return
+            return "This is not yours to answer."
         if (
             not piece.message
-        ):  # a crash came before it was known to have arrived; now it is
+        ):  # a crash came before the message was known to have arrived
             piece = msgspec.structs.replace(
                 piece, state="sent", message=inbound.message
             )
             await asyncio.wrap_future(self._app.store.chats.sent(key, piece))
-        service = self._agent.service
+        counted = False
         if isinstance(asked, QuestionAsked):
-            options = dict(enumerate(asked.options))
-            text = (
-                options.get(int(press.word), press.word)
-                if press.word.isdigit()
-                else press.word
-            )
-            counted = await service.reply(
-                session, asked.call_id, text, by=_who(inbound)
-            )
-        elif (
-            not isinstance(asked, ApprovalRequested)
-            or (verdict := verdict_of(press.word)) is None
+            counted = await self._reply_with(piece.session, asked, press.word, inbound)
+        elif isinstance(asked, ApprovalRequested) and (
+            verdict := verdict_of(press.word)
         ):
-            counted = False
-        elif not self._access.may_approve(role):
-            await adapter.told(inbound, "Only an owner can answer this.")
-            return
-        else:
-            shown = approval_hash(asked)
+            if not self._access.may_approve(role):
+                return "Only an owner can answer this."
             try:
-                counted = await service.answer(
-                    session, asked.call_id, verdict, by=_who(inbound), shown=shown
+                counted = await self._agent.service.answer(
+                    piece.session,
+                    asked.call_id,
+                    verdict,
+                    by=_sender_name(inbound),
+                    shown=approval_hash(asked),
                 )
             except AnswerRefused as refused:
-                await adapter.told(inbound, in_sentences(refused))
-                return
-        await adapter.told(
-            inbound, "Done." if counted else "Somebody was faster, or it has expired."
+                return in_sentences(refused)
+        return "Done." if counted else "Somebody was faster, or it has expired."
+
+    async def _reply_with(
+        self, session: str, asked: QuestionAsked, word: str, inbound: Inbound
+    ) -> bool:
+        """Replies to a question with the option of a button."""
+        text = word
+        if word.isdigit() and int(word) < len(asked.options):
+            text = asked.options[int(word)]
+        return await self._agent.service.reply(
+            session, asked.call_id, text, by=_sender_name(inbound)
         )
 
     def _was_asked(
         self, key: str, message: str, inbound: Inbound, asked: object
     ) -> bool:
-        """Whether a press belongs to that message: what a press says can be made up, its place and person can't.
+        """Whether a person was asked what they answer. The data of a press can be forged; its chat and person can't.
 
-        A question of a tool is for those whose session it is, a request for approval for everybody there who may.
+        A tool asks those whose session it is; an approval is for everybody in the chat who may approve.
         """
         if isinstance(asked, QuestionAsked):
             return key == key_of(inbound.chat, inbound.person, self._settings.sessions)
         return message in {"", inbound.message} and is_at(key, inbound.chat)
 
-    async def _meet(self, inbound: Inbound) -> None:
-        """A stranger gets one polite line at most, in a chat of their own; nothing runs, nothing is kept."""
+    async def _greet_stranger(self, inbound: Inbound) -> None:
+        """Sends a stranger a pairing code, once and in a direct chat only. Nothing runs or is stored."""
         if inbound.chat.kind != "direct" or inbound.pressed:
             return
         code = await asyncio.to_thread(
@@ -338,23 +350,23 @@ class Reception:
         if not code:
             return
         text = (
-            f"Hello! I only talk to people my owner knows. If that is you, or they know you, have them run this within"
+            f"Hello! I only talk to people whom my owner lets in. Ask them to run this within"
             f" the hour:\n\n```\nhermes gateway pair approve {code}\n```"
         )
-        self._tasks.start(self._tell(inbound, text))
+        self._tasks.start(self._send(inbound, text))
 
-    async def _tell(self, inbound: Inbound, text: str) -> None:
-        post = self._office.post(inbound.chat.platform)
+    async def _send(self, inbound: Inbound, text: str) -> None:
+        sender = self._deliveries.sender(inbound.chat.platform)
         out = Outbound(
             text=text,
             reply_to=inbound.message,
             key=f"hermes-{inbound.id}",
             answers=(inbound.id,),
         )
-        await post.tell(inbound.chat, out)
+        await sender.send(inbound.chat, out)
 
-    def _is_taken(self, session: str, via: str) -> bool:
-        """Whether the session has these very words already."""
+    def _is_in_log(self, session: str, via: str) -> bool:
+        """Whether the session has this very message already."""
         messages = self._app.store.log.messages(session)
         return any(
             isinstance(message, UserMessage) and message.via == via
@@ -362,15 +374,15 @@ class Reception:
         )
 
 
-_NOTHING_TO_READ = "Your message had no text that I can read, so I did nothing. Please write it again as plain text."
+_NO_TEXT = "Your message had no text that I can read, so I did nothing. Please write it again as plain text."
 
 
-def _who(inbound: Inbound) -> str:
+def _sender_name(inbound: Inbound) -> str:
     return f"{inbound.chat.platform} ({inbound.person.name or inbound.person.id})"
 
 
-def _chosen(text: str, options: tuple[str, ...]) -> str:
-    """A number stands for the option at that place."""
+def _chosen_option(text: str, options: tuple[str, ...]) -> str:
+    """The option that a number stands for; otherwise the text."""
     return (
         options[int(text) - 1]
         if text.isdigit() and 0 < int(text) <= len(options)

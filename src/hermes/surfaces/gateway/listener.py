@@ -1,125 +1,89 @@
-"""The one port that the gateway listens on, for platforms that call us: each gets a path of its own.
+"""The one port on which platforms call the gateway: each has a path of its own.
 
-It is opened with the first path. Plain HTTP: put a reverse proxy with TLS before it, or keep it on this machine.
+It is opened with the first path. It speaks plain HTTP: put a reverse proxy with TLS in
+front of it, or keep it on this machine.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from hermes.errors import HermesError
 from hermes.installation import install_hint
 from hermes.primitives.repeated_errors import RepeatedErrors
-from hermes.surfaces.web.listen_socket import listen
 
 if TYPE_CHECKING:
-    from hermes.surfaces.web.request_timeouts import HastyRequests
-
-Application: TypeAlias = Callable[
-    [dict[str, Any], Callable[..., Awaitable[Any]], Callable[..., Awaitable[None]]], Any
-]
-
-_PATIENCE = 5  # seconds for connections to end
+    from hermes.surfaces.web.endpoint import Endpoint
+    from hermes.surfaces.web.routes import RouteTable
+    from hermes.surfaces.web.server import ServerProtocols, WebServer
 
 
 class HttpListener:
-    """Serves ASGI applications by the beginning of their path."""
+    """Serves endpoints that check their callers themselves."""
 
     def __init__(self, host: str, port: int, errors: RepeatedErrors) -> None:
-        self._errors = errors
         self._host = host
         self._port = port
-        self._paths: dict[str, Application] = {}
-        self._server: Any = None
+        self._errors = errors
+        self._routes: RouteTable | None = None
+        self._server: WebServer | None = None
         self._serving: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
         self.url = ""
-        self.requests: type[HastyRequests] | None = (
-            None  # another way to speak with callers than the usual one
-        )
+        self.protocols: ServerProtocols | None = None
+        """Replaces the usual protocols."""
 
-    async def add(self, path: str, application: Application) -> str:
-        """Serves an application at `path` and below; the address of it on this machine."""
-        self._paths[path.rstrip("/")] = application
+    async def add(self, endpoint: "Endpoint") -> str:
+        """Serves an endpoint at its path and below; returns its address on this machine."""
         async with self._opening:
             if self._serving is None or self._serving.done():
-                await self._open()
-        return self.url + path
+                self._open()
+        assert self._routes is not None  # noqa: S101 - opened above
+        from hermes.surfaces.web.errors import TextErrors
+
+        below = endpoint._replace(path=f"{endpoint.path}/{{rest:path}}")
+        errors = TextErrors()
+        routes = [endpoint.route(errors), below.route(errors)]
+        self._routes.add(routes, group=endpoint.path)
+        return self.url + endpoint.path
 
     def remove(self, path: str) -> None:
-        """Serves it no more."""
-        self._paths.pop(path.rstrip("/"), None)
+        """Stops serving the endpoint at a path."""
+        if self._routes is not None:
+            self._routes.remove_group(path)
 
     async def close(self) -> None:
-        """Ends it, with what is under way."""
-        if self._serving is not None:
-            self._server.should_exit = True
-            await self._serving
-            self._serving = None
+        """Ends the server with its requests."""
+        if self._server is not None:
+            await self._server.stop()
+            self._server = self._serving = None
 
-    async def _open(self) -> None:
+    def _open(self) -> None:
         try:
-            import uvicorn
-
-            from hermes.surfaces.web.request_timeouts import HastyRequests
-            from hermes.surfaces.web.uvicorn_server import UvicornServer
+            from hermes.surfaces.web.access import AccessControl
+            from hermes.surfaces.web.application import WebApplication
+            from hermes.surfaces.web.errors import TextErrors
+            from hermes.surfaces.web.routes import RouteTable
+            from hermes.surfaces.web.server import (
+                ListenAddress,
+                ServerProtocols,
+                WebServer,
+                listen,
+            )
         except ImportError as error:
             raise HermesError(
                 "Listening needs a part that is not installed.",
                 hint=install_hint("web"),
             ) from error
         hint = "Choose another: hermes config set gateway.port 8711"
-        place = listen(self._host, self._port, who="The gateway", hint=hint)
-        config = uvicorn.Config(
-            self._serve,
-            interface="asgi3",
-            http=self.requests or HastyRequests,
-            ws="none",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="off",
-            timeout_graceful_shutdown=_PATIENCE,
+        listener = listen(self._host, self._port, who="The gateway", hint=hint)
+        self._routes = self._routes or RouteTable()
+        self._server = WebServer(
+            WebApplication(self._routes, AccessControl(), TextErrors()),
+            listener,
+            self._errors,
+            "the gateway",
+            protocols=self.protocols or ServerProtocols(),
         )
-        self._server = server = UvicornServer(config, self._errors, "the gateway")
-        self._serving = asyncio.get_running_loop().create_task(
-            server.serve(sockets=[place])
-        )
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        self.url = f"http://{host}:{place.getsockname()[1]}"
-
-    async def _serve(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        path = str(scope.get("path", ""))
-        fits = [one for one in self._paths if path == one or path.startswith(f"{one}/")]
-        if scope["type"] == "http" and fits:
-            await self._paths[max(fits, key=len)](scope, receive, send)
-            return
-        await answer(send, 404, b"There is nothing here.\n")
-
-
-async def answer(
-    send: Any, status: int, body: bytes, kind: str = "text/plain; charset=utf-8"
-) -> None:
-    """A whole answer."""
-    headers = [
-        (b"content-type", kind.encode()),
-        (b"content-length", str(len(body)).encode()),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def read_body(receive: Any, most: int) -> bytes | None:
-    """The body of a request; None when it has more than `most` bytes or was cut off."""
-    body = b""
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        body += message.get("body", b"")
-        if len(body) > most:
-            return None
-        if not message.get("more_body"):
-            return body
+        self._serving = self._server.start()
+        address = ListenAddress("http", self._host, listener.getsockname()[1])
+        self.url = address.url

@@ -1,18 +1,19 @@
-"""Cuts long Markdown into messages that a platform takes, without breaking code blocks.
+"""Splits long Markdown into messages of a platform's size, without breaking code blocks.
 
-Nothing is lost or changed but this: a code block that does not fit is closed at the cut and opened again, with its
-language, in the next message; blanks at a cut go away.
+A code block that does not fit is closed at the split and opened again, with its language,
+in the next message. Blanks at a split are dropped; everything else stays as it is.
 """
 
 import re
 from collections.abc import Callable
 
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<marks>`{3,}|~{3,})(?P<info>[^\n`]*)$")
-_LEAST = 20  # characters of text beside the marks of a code block
+_MAX_CANDIDATES = 20
+_MAX_OPENER_CHARACTERS = 80
 
 
 def split(text: str, most: int, size: Callable[[str], int] = len) -> list[str]:
-    """`text` in pieces of at most `most`, by `size`, none of them empty."""
+    """The text in pieces of at most `most`, as `size` counts, none of them empty."""
     pieces: list[str] = []
     rest, opener = text.strip("\n"), ""
     while rest.strip():
@@ -32,7 +33,7 @@ def split(text: str, most: int, size: Callable[[str], int] = len) -> list[str]:
 def _cut(
     rest: str, opener: str, most: int, size: Callable[[str], int]
 ) -> tuple[int, str]:
-    """Where to cut, and the line that opens the block which is open there (empty for none)."""
+    """Where to split, and the opening line of the code block that is open there, if any."""
     room = _prefix(rest, most - size(opener), size)
     for places in (_paragraphs, _lines, _words):
         for place in places(rest, room):
@@ -49,7 +50,7 @@ def _cut(
 
 
 def open_fence(text: str) -> str:
-    """The opening line, with its line end, of the code block that is open at the end of `text`; empty for none."""
+    """The opening line of the code block that is open at the end of a text; empty for none."""
     opened = ""
     marks = ""
     for line in text.split("\n"):
@@ -67,7 +68,7 @@ def open_fence(text: str) -> str:
             and not found["info"].strip()
         ):
             marks = opened = ""
-    return opened if len(opened) <= _LEAST * 4 else f"{marks}\n"
+    return opened if len(opened) <= _MAX_OPENER_CHARACTERS else f"{marks}\n"
 
 
 def _closer(opened: str) -> str:
@@ -76,7 +77,7 @@ def _closer(opened: str) -> str:
 
 
 def _prefix(text: str, most: int, size: Callable[[str], int]) -> int:
-    """How many characters fit."""
+    """How many characters of the text fit."""
     low, high = 0, min(len(text), max(most, 0))
     while low < high:
         middle = (low + high + 1) // 2
@@ -85,7 +86,7 @@ def _prefix(text: str, most: int, size: Callable[[str], int]) -> int:
 
 
 def _paragraphs(text: str, room: int) -> list[int]:
-    """After an empty line, not too near the beginning."""
+    """Positions after an empty line, not too near the beginning."""
     return _ends(text, room, "\n\n", room // 3)
 
 
@@ -98,11 +99,11 @@ def _words(text: str, room: int) -> list[int]:
 
 
 def _ends(text: str, room: int, mark: str, least: int) -> list[int]:
-    """The last places behind `mark`, the last first."""
+    """The last positions after `mark`, the last one first."""
     found: list[int] = []
     end = room
     while (
-        len(found) < _LEAST
+        len(found) < _MAX_CANDIDATES
         and (place := text.rfind(mark, 0, end)) >= least
         and place > 0
     ):

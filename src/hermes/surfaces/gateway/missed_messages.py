@@ -1,4 +1,4 @@
-"""What an adapter may know of the past: in which threads Hermes takes part, and where it may have missed something."""
+"""What an adapter knows of the past: the threads in which Hermes takes part, and chats with missed messages."""
 
 from typing import NamedTuple
 
@@ -8,40 +8,40 @@ from hermes.app import App
 from hermes.surfaces.gateway.adapter import Chat, Person
 from hermes.surfaces.gateway.session_rules import key_of
 
-_OVERLAP = (
-    60.0  # seconds that are looked at once more; what was taken in is known by its id
-)
-_LONGEST = 24 * 3600.0  # seconds: what is older is not answered any more
-_CHATS = 50  # that are looked into
+_OVERLAP_S = 60.0
+"""This time is read again; messages that were handled are known by their id."""
+_MAX_AGE_S = 24 * 3600.0
+"""Older messages are not answered."""
+_MAX_CHATS = 50
 
 
 class Absence(NamedTuple):
-    """Since when, and in which chats, messages may have come that nobody has taken in."""
+    """The time since which, and the chats in which, messages may have been missed."""
 
     since: float
     chats: tuple[Chat, ...]
 
 
 class PlatformMemory:
-    """Of one platform."""
+    """The past of one platform."""
 
     def __init__(self, app: App, platform: str) -> None:
         self._app = app
         self._platform = platform
 
     def takes_part(self, chat: Chat, person: Person) -> bool:
-        """Whether it is a thread in which Hermes was spoken to: then all of it is meant for Hermes."""
+        """Whether Hermes takes part in a thread: then every message in it is for Hermes."""
         key = key_of(chat, person, self._app.settings.gateway.sessions)
         return bool(chat.thread) and self._app.store.chats.find(key) is not None
 
     def absence(self) -> Absence:
-        """What to look through after a connect, for platforms that don't keep messages for us."""
+        """What to read after a connect, for platforms that don't resend missed messages."""
         ledger, now = self._app.store.chats, self._app.clock.now()
         heard = ledger.heard(self._platform)
         if not heard:
             return Absence(now, ())
         chats: dict[tuple[str, str], Chat] = {}
-        for binding in ledger.recent(_CHATS):
+        for binding in ledger.recent(_MAX_CHATS):
             chat = msgspec.json.decode(binding.chat, type=Chat)
             if chat.platform == self._platform:
                 chats[chat.id, chat.thread] = chat
@@ -49,5 +49,6 @@ class PlatformMemory:
                     (chat.id, ""), msgspec.structs.replace(chat, thread="")
                 )
         return Absence(
-            max(heard - _OVERLAP, now - _LONGEST), tuple(chats.values())[:_CHATS]
+            max(heard - _OVERLAP_S, now - _MAX_AGE_S),
+            tuple(chats.values())[:_MAX_CHATS],
         )

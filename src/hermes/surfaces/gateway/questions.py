@@ -1,4 +1,4 @@
-"""Requests for approval and questions of tools as chat messages: how they read, their buttons, what a press means."""
+"""Approvals and questions as chat messages: their text, their buttons, and what a press means."""
 
 import hashlib
 from collections.abc import Sequence
@@ -25,30 +25,32 @@ _LABELS: dict[Verdict, str] = {
     "always": "Always",
     "deny": "Deny",
 }
-_REACHES = {
+_REACH_NOTES = {
     "network": "It may use the network.",
     "machine": "It runs outside the sandbox.",
 }
-_SAID: dict[Verdict, str] = {
+_ANSWERS: dict[Verdict, str] = {
     "once": "✅ Allowed",
     "session": "✅ Allowed for this session",
     "always": "✅ Always allowed",
     "deny": "⛔ Denied",
 }
-_MOST = 2500  # characters of what is to happen
-_MOST_OPTIONS = 10
-_LINE = 100  # columns of a request in a list
+_MAX_SUMMARY_CHARACTERS = 2500
+_SUMMARY_END_CHARACTERS = 200
+_MAX_OPTIONS = 10
+_MAX_OPTION_CHARACTERS = 60
+_MAX_LINE_COLUMNS = 100
 
 
 class Press(NamedTuple):
-    """What a button says: which message of the ledger it belongs to, and which answer."""
+    """The data of a button: the message of the ledger that it belongs to, and the answer."""
 
     piece: int
     word: str
 
 
 def read_press(data: str) -> Press | None:
-    """The press of one of our buttons; None for another's."""
+    """Reads the data of a button; None if it is not one of ours."""
     mark, _, rest = data.partition(":")
     number, _, word = rest.partition(":")
     return (
@@ -59,28 +61,28 @@ def read_press(data: str) -> Press | None:
 
 
 def verdict_of(word: str) -> Verdict | None:
-    """A word as a verdict."""
+    """The verdict that a word stands for; None for none."""
     return word if word in _LABELS else None
 
 
 def number_of(session: str, asked: ApprovalRequested) -> str:
-    """The number of a request in chats. It is the same in every chat and never changes while the request waits.
+    """The number of a request, the same in every chat for as long as the request waits.
 
-    Made from what it asks for: a person who types the number of one request never answers another.
+    It is made from the request itself, so that a number never answers another request.
     """
     digest = hashlib.sha256(f"{session} {approval_hash(asked)}".encode()).digest()
     return str(1000 + int.from_bytes(digest[:8], "big") % 9000)
 
 
 def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
-    """Says that several requests wait, each with its session, and how to name one."""
+    """Lists requests that wait, and how to name one."""
     rows = [
-        f"/approve {number_of(session, asked)} — `{asked.name}`: {cut(one_line(mask(asked.summary)), _LINE)}"
+        f"/approve {number_of(session, asked)} — `{asked.name}`: {cut(one_line(mask(asked.summary)), _MAX_LINE_COLUMNS)}"
         for session, asked in waiting
     ]
     return "\n".join(
         [
-            f"{len(rows)} requests wait here. Which one? /deny takes a number too.",
+            f"{len(rows)} requests wait here. Which one? /deny accepts a number too.",
             "",
             *rows,
         ]
@@ -90,9 +92,9 @@ def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
 def asking(
     session: str, asked: Asked, *, buttons: bool, elsewhere: str = ""
 ) -> Outbound:
-    """The question of a session as a message; `elsewhere` says who answers it, if nobody here can.
+    """A question as a message. `elsewhere` says who answers it, if nobody in the chat can.
 
-    The number of the message takes the place of `*` in the buttons' data.
+    The sender replaces `*` in the buttons' data with the number of the message.
     """
     if isinstance(asked, QuestionAsked):
         return _question(asked, buttons=buttons)
@@ -113,13 +115,13 @@ def asking(
 
 
 def _described(session: str, asked: ApprovalRequested) -> str:
-    """What is to happen, and why it is asked."""
+    """What would happen, and why Hermes asks."""
     what = mask(asked.summary)
-    if (left := len(what) - _MOST) > 0:
+    if (left := len(what) - _MAX_SUMMARY_CHARACTERS) > 0:
         note = (
-            f"… {left:,} characters left out; a terminal or the dashboard shows them …"
+            f"… {left:,} characters omitted; a terminal or the dashboard shows them …"
         )
-        what = f"{what[: _MOST - 200]}\n{note}\n{what[-200:]}"
+        what = f"{what[: _MAX_SUMMARY_CHARACTERS - _SUMMARY_END_CHARACTERS]}\n{note}\n{what[-_SUMMARY_END_CHARACTERS:]}"
     head = f"**Approval needed** #{number_of(session, asked)} · `{asked.name}`"
     covers = (
         f"“This session” covers: {asked.scope or 'only this exact call'}"
@@ -130,7 +132,7 @@ def _described(session: str, asked: ApprovalRequested) -> str:
         head,
         _block(what),
         mask(asked.reason),
-        _REACHES.get(asked.reach, ""),
+        _REACH_NOTES.get(asked.reach, ""),
         mask(covers),
     ]
     return "\n".join(line for line in lines if line)
@@ -138,7 +140,7 @@ def _described(session: str, asked: ApprovalRequested) -> str:
 
 def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
     text = f"❓ {asked.text}"
-    options = asked.options[:_MOST_OPTIONS]
+    options = asked.options[:_MAX_OPTIONS]
     if not options:
         return Outbound(text=f"{text}\n\nYour next message is the answer.")
     if not buttons:
@@ -148,14 +150,14 @@ def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
             )
         )
     rows = tuple(
-        (Button(option[:60], f"ask:*:{number}"),)
+        (Button(option[:_MAX_OPTION_CHARACTERS], f"ask:*:{number}"),)
         for number, option in enumerate(options)
     )
     return Outbound(text=text, buttons=rows)
 
 
 def settled(session: str, asked: Asked, answered: Answered) -> str:
-    """The question's message once it is answered: everybody sees what was said, and by whom."""
+    """The message of a question once it is answered: with the answer and who gave it."""
     by = {"nobody": "nobody could be asked", "expired": "nobody answered in time"}.get(
         answered.by, answered.by
     )
@@ -164,13 +166,15 @@ def settled(session: str, asked: Asked, answered: Answered) -> str:
         answer = f"➡️ {answered.text}" if answered.text is not None else "⌛ No answer"
         return f"❓ {text}\n{answer}{f' ({by})' if by else ''}"
     head = _described(session, asked) if isinstance(asked, ApprovalRequested) else ""
-    mark = "⌛ Expired: denied" if answered.by == "expired" else _SAID[answered.answer]
+    mark = (
+        "⌛ Expired: denied" if answered.by == "expired" else _ANSWERS[answered.answer]
+    )
     why = f"\n> {mask(one_line(answered.reason))}" if answered.reason else ""
     return f"{head}\n{mark}{f' · {by}' if by else ''}{why}".strip()
 
 
 def _block(text: str) -> str:
-    """As code, whatever backticks are in it."""
+    """A code block that can contain any backticks."""
     longest = max(
         (len(run) for run in text.replace("\n", " ").split(" ") if set(run) == {"`"}),
         default=0,

@@ -1,8 +1,8 @@
-"""Which platforms there are: those that come with Hermes, and those that enabled plugins bring. A platform's module is
-imported only when it runs.
+"""The platforms: those that come with Hermes, and those of enabled plugins.
 
-A plugin brings platforms with a file `gateway/adapter.py` in its folder, which holds `ADAPTERS`: functions that build
-an adapter, by the platform's name.
+The module of a platform is imported only when it runs. A plugin adds platforms with a
+file `gateway/adapter.py` in its folder; its `ADAPTERS` are the functions that build each
+adapter, by the platform's name.
 """
 
 import importlib
@@ -14,18 +14,18 @@ from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.settings import Home, Secrets, Settings
-from hermes.surfaces.gateway.adapter import GatewayPart, House
+from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart
 from hermes.surfaces.gateway.api_server.api_keys import keys_file
 
 log = logging.getLogger("hermes.gateway")
 
-Builder: TypeAlias = Callable[[House], GatewayPart]
+Builder: TypeAlias = Callable[[AdapterDeps], GatewayPart]
 
 _ENTRY = "gateway/adapter.py"
 
 
 class Platform(NamedTuple):
-    """One that comes with Hermes: it runs when its secrets are set. `extra` is what else must be installed."""
+    """A platform that comes with Hermes. It runs when its secrets are set; `extra` must be installed."""
 
     name: str
     module: str
@@ -66,8 +66,8 @@ PLATFORMS = (
 )
 
 
-def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
-    """The platforms that are to run, by name."""
+def configured_platforms(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
+    """The names of the platforms that should run."""
     if settings.gateway.platforms:
         return list(dict.fromkeys(settings.gateway.platforms))
     found = [
@@ -75,13 +75,13 @@ def wanted(settings: Settings, secrets: Secrets, home: Home) -> list[str]:
     ]
     if "api" not in found and keys_file(home).exists():
         found.append("api")
-    return [*found, *_of_plugins(home)]
+    return [*found, *_plugin_platforms(home)]
 
 
-def build_part(name: str, house: House) -> GatewayPart:
-    """Makes a platform's part. Raises what a person can put right."""
-    builder = _builder(name, house.app.home)
-    part = builder(house)
+def build_part(name: str, deps: AdapterDeps) -> GatewayPart:
+    """Builds the part of a platform. Raises HermesError for what a person can fix."""
+    builder = _builder(name, deps.app.home)
+    part = builder(deps)
     part.name = part.name or name
     return part
 
@@ -89,10 +89,10 @@ def build_part(name: str, house: House) -> GatewayPart:
 def _builder(name: str, home: Home) -> Builder:
     platform = next((one for one in PLATFORMS if one.name == name), None)
     if platform is None:
-        brought = _of_plugins(home)
-        if name in brought:
-            return brought[name]
-        known = ", ".join([*(one.name for one in PLATFORMS), *brought])
+        from_plugins = _plugin_platforms(home)
+        if name in from_plugins:
+            return from_plugins[name]
+        known = ", ".join([*(one.name for one in PLATFORMS), *from_plugins])
         raise UsageError(f"There is no platform {name!r}.", hint=f"There are: {known}.")
     try:
         return importlib.import_module(platform.module).build
@@ -103,8 +103,8 @@ def _builder(name: str, home: Home) -> Builder:
         ) from error
 
 
-def _of_plugins(home: Home) -> dict[str, Builder]:
-    """What builds the platforms of enabled plugins, by their names."""
+def _plugin_platforms(home: Home) -> dict[str, Builder]:
+    """The builders of the platforms of enabled plugins, by name."""
     if not (home.root / "plugins.json").exists():
         return {}
     enabled = [
@@ -118,7 +118,7 @@ def _of_plugins(home: Home) -> dict[str, Builder]:
 
 
 def _adapters(plugin: Plugin) -> dict[str, Builder]:
-    """What a plugin brings. The boundary to others' code: what is wrong with it is logged, and it brings none."""
+    """The builders of one plugin. A plugin that can't be loaded is logged and has none."""
     if not (plugin.folder / _ENTRY).is_file():
         return {}
     try:
@@ -129,5 +129,5 @@ def _adapters(plugin: Plugin) -> dict[str, Builder]:
             ).ADAPTERS
         )
     except Exception:
-        log.exception("the plugin %s can't be used", plugin.name)
+        log.exception("the plugin %s can't be loaded", plugin.name)
         return {}

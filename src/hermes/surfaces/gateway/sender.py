@@ -1,6 +1,8 @@
-"""Sends and changes messages until they have arrived: waits as long as a platform asks, tries again, and keeps the
-ledger. What has arrived is noted, so that after a crash only what is not known to have arrived is sent again; what was
-begun is finished by changing it, which can be done twice."""
+"""Sends and edits messages until they have arrived, and records that in the ledger.
+
+After a crash, only what is not known to have arrived is sent again. A message whose
+beginning was sent is finished by editing it, which may safely happen twice.
+"""
 
 import asyncio
 import logging
@@ -26,32 +28,31 @@ from hermes.surfaces.gateway.adapter import (
 log = logging.getLogger("hermes.gateway")
 
 _T = TypeVar("_T")
-_FIRST, _LONGEST = 1.0, 30.0  # seconds between attempts
-_FETCHING = (
-    0.5,
-    1.0,
-    2.0,
-    4.0,
-    8.0,
-)  # seconds between attempts at a file; then its message goes on without
-_MOST_WAIT = 3600.0  # seconds that a platform may have us wait at once
+_FIRST_RETRY_S, _MAX_RETRY_S = 1.0, 30.0
+_FETCH_RETRIES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""After these, a message goes on without its attachment."""
+_MAX_WAIT_S = 3600.0
+"""The longest wait that a platform can ask for."""
 
 
 class Counters(msgspec.Struct):
-    """What happened on a platform since the gateway started."""
+    """What has happened on a platform since the gateway started."""
 
     received: int = 0
-    repeated: int = 0  # came in again, and were not acted on again
+    repeated: int = 0
+    """Messages that came again and were not handled again."""
     strangers: int = 0
     sent: int = 0
     edited: int = 0
     retried: int = 0
-    slowed: int = 0  # times the platform asked to wait
-    refused: int = 0  # could not be delivered, for good
+    slowed: int = 0
+    """How often the platform asked to wait."""
+    refused: int = 0
+    """Messages that can never be delivered."""
 
 
-class Post:
-    """The way out to one platform."""
+class Sender:
+    """Sends to one platform."""
 
     def __init__(self, adapter: ChatAdapter, ledger: Chats, counters: Counters) -> None:
         self.adapter = adapter
@@ -66,8 +67,11 @@ class Post:
         parts: Sequence[Outbound],
         begun: Sequence[DeliveredMessage] = (),
     ) -> list[DeliveredMessage]:
-        """Sees to it that the parts of a row are there, each once. `begun` are messages that were made for it while
-        its text was still being written: they become its parts. Those that were not needed come back."""
+        """Delivers the parts of a row, each once.
+
+        `begun` are messages that were sent while the text was still being written. They
+        become its first parts; those that are not needed are returned.
+        """
         session, seq = row
         known = {piece.part: piece for piece in self._ledger.pieces(key, session, seq)}
         drafts = [piece for piece in begun if piece.message]
@@ -77,14 +81,12 @@ class Post:
                 continue
             if piece is None and drafts:
                 piece = drafts.pop(0)
-            if (
-                piece is None and part.buttons
-            ):  # their data names the piece; the rest is known by its row
+            if piece is None and part.buttons:  # their data contains the piece's id
                 piece = await asyncio.wrap_future(
                     self._ledger.sending(key, session, seq, number)
                 )
             piece = piece or DeliveredMessage(0, session, seq, number)
-            arrived = await self._arrive(chat, piece, _named(part, piece))
+            arrived = await self._send_or_edit(chat, piece, _addressed(part, piece))
             piece = msgspec.structs.replace(
                 arrived, session=session, seq=seq, part=number
             )
@@ -94,10 +96,10 @@ class Post:
     async def begin(
         self, key: str, chat: Chat, session: str, part: int, out: Outbound
     ) -> DeliveredMessage | None:
-        """Sends the beginning of what is still being written; None when the platform is too busy for that."""
+        """Sends the beginning of a text that is still being written; None when the platform is busy."""
         piece = await asyncio.wrap_future(self._ledger.sending(key, session, 0, part))
         try:
-            message = await self.adapter.send(chat, _named(out, piece))
+            message = await self.adapter.send(chat, _addressed(out, piece))
         except AdapterError as error:
             self._count(error)
             piece = msgspec.structs.replace(piece, state="refused")
@@ -108,60 +110,68 @@ class Post:
         await asyncio.wrap_future(self._ledger.sent(key, piece))
         return piece
 
-    async def change(self, chat: Chat, message: str, out: Outbound) -> float:
-        """Changes a message once, if the platform lets us; how many seconds to leave it alone."""
+    async def try_edit(self, chat: Chat, message: str, out: Outbound) -> float:
+        """Edits a message, if the platform allows it now; returns how many seconds to leave it alone."""
         try:
             await self.adapter.edit(chat, message, out)
         except TooFast as error:
             self._count(error)
             return error.seconds
         except AdapterError as error:
-            log.debug("a message was not changed: %s", error)
+            log.debug("a message was not edited: %s", error)
             return 0.0
         self.counters.edited += 1
         return 0.0
 
-    async def tell(self, chat: Chat, out: Outbound) -> str:
-        """Sends something that is not part of a session, such as the answer to a command; empty when refused."""
+    async def send(self, chat: Chat, out: Outbound) -> str:
+        """Sends a message that belongs to no session, such as the answer to a command.
+
+        Returns its id; empty when it can't be delivered.
+        """
         try:
-            message = await self._insist(lambda: self.adapter.send(chat, out))
+            message = await self._retry(lambda: self.adapter.send(chat, out))
         except DeliveryRefused as error:
-            self._refuse(chat, error)
+            self._give_up(chat, error)
             return ""
         self.counters.sent += 1
         return message
 
-    async def fetch(self, attachment: Attachment, most: int) -> bytes:
-        """A file that came in. Raises when it can't be had, or not for a while."""
-        for wait in _FETCHING:
-            try:
-                return await self.adapter.fetch(attachment, most)
-            except (Unreachable, TooFast) as error:
-                self._count(error)
-                await asyncio.sleep(
-                    max(wait, error.seconds if isinstance(error, TooFast) else 0.0)
-                )
-        return await self.adapter.fetch(attachment, most)
-
-    async def finish(self, chat: Chat, message: str, out: Outbound) -> None:
-        """Changes a message for good, however long that takes; one that is gone stays so."""
+    async def edit(self, chat: Chat, message: str, out: Outbound) -> None:
+        """Edits a message, however long that takes. One that is gone stays as it was."""
         try:
-            await self._insist(lambda: self.adapter.edit(chat, message, out))
+            await self._retry(lambda: self.adapter.edit(chat, message, out))
         except DeliveryRefused as error:
-            log.info("%s: a message was not changed: %s", self.adapter.name, error)
+            log.info("%s: a message was not edited: %s", self.adapter.name, error)
             return
         self.counters.edited += 1
 
-    async def _arrive(
+    async def fetch(self, attachment: Attachment, max_bytes: int) -> bytes:
+        """The content of an attachment. Raises AdapterError when it can't be downloaded."""
+        if attachment.size > max_bytes:
+            raise DeliveryRefused(
+                f"It has {attachment.size:,} bytes; at most {max_bytes:,} are possible."
+            )
+        for wait in _FETCH_RETRIES_S:
+            try:
+                return await self.adapter.fetch(attachment, max_bytes)
+            except TooFast as error:
+                self._count(error)
+                await asyncio.sleep(max(wait, error.seconds))
+            except Unreachable as error:
+                self._count(error)
+                await asyncio.sleep(wait)
+        return await self.adapter.fetch(attachment, max_bytes)
+
+    async def _send_or_edit(
         self, chat: Chat, piece: DeliveredMessage, part: Outbound
     ) -> DeliveredMessage:
-        """By changing what is there, or by sending."""
+        """Delivers a part: edits the message that was begun for it, or sends a new one."""
         if piece.message and not part.files:
             try:
-                await self._insist(lambda: self.adapter.edit(chat, piece.message, part))
+                await self._retry(lambda: self.adapter.edit(chat, piece.message, part))
             except DeliveryRefused as error:
                 log.info(
-                    "%s: a begun message can't be finished, so it is sent anew: %s",
+                    "%s: a begun message can't be finished, so it is sent again: %s",
                     self.adapter.name,
                     error,
                 )
@@ -169,16 +179,16 @@ class Post:
                 self.counters.edited += 1
                 return msgspec.structs.replace(piece, state="sent")
         try:
-            message = await self._insist(lambda: self.adapter.send(chat, part))
+            message = await self._retry(lambda: self.adapter.send(chat, part))
         except DeliveryRefused as error:
-            self._refuse(chat, error)
+            self._give_up(chat, error)
             return msgspec.structs.replace(piece, state="refused")
         self.counters.sent += 1
         return msgspec.structs.replace(piece, state="sent", message=message)
 
-    async def _insist(self, call: Callable[[], Awaitable[_T]]) -> _T:
-        """Until it works or is refused for good."""
-        backoff = Backoff(_FIRST, _LONGEST, jitter=0.0)
+    async def _retry(self, call: Callable[[], Awaitable[_T]]) -> _T:
+        """Tries until it succeeds or the platform refuses for good."""
+        backoff = Backoff(_FIRST_RETRY_S, _MAX_RETRY_S, jitter=0.0)
         while True:
             try:
                 return await call()
@@ -186,12 +196,12 @@ class Post:
                 raise
             except TooFast as error:
                 self._count(error)
-                await asyncio.sleep(min(error.seconds, _MOST_WAIT))
+                await asyncio.sleep(min(error.seconds, _MAX_WAIT_S))
             except AdapterError as error:
                 self._count(error)
                 wait = backoff.next_s()
                 log.warning(
-                    "%s: not delivered yet, tried again in %g s: %s",
+                    "%s: not delivered, next attempt in %g s: %s",
                     self.adapter.name,
                     wait,
                     error,
@@ -199,33 +209,25 @@ class Post:
                 await asyncio.sleep(wait)
 
     def _count(self, error: AdapterError) -> None:
-        if isinstance(error, TooFast):
-            self.counters.slowed += 1
-        elif isinstance(error, DeliveryRefused):
-            self.counters.refused += 1
-        else:
-            self.counters.retried += 1
+        match error:
+            case TooFast():
+                self.counters.slowed += 1
+            case DeliveryRefused():
+                self.counters.refused += 1
+            case _:
+                self.counters.retried += 1
 
-    def _refuse(self, chat: Chat, error: DeliveryRefused) -> None:
+    def _give_up(self, chat: Chat, error: DeliveryRefused) -> None:
         self.counters.refused += 1
-        log.error(
-            "%s: a message to chat %s can't be delivered: %s",
-            self.adapter.name,
-            chat.id,
-            error,
-        )
+        name = self.adapter.name
+        log.error("%s: can't deliver a message to chat %s: %s", name, chat.id, error)
 
 
-def _key(piece: DeliveredMessage) -> str:
-    return (
-        f"hermes-{piece.id}"
-        if piece.id
-        else f"{piece.session}-{piece.seq}-{piece.part}"
-    )
-
-
-def _named(out: Outbound, piece: DeliveredMessage) -> Outbound:
-    """With the number of its piece: for platforms that drop repeats, and in the data of its buttons."""
+def _addressed(out: Outbound, piece: DeliveredMessage) -> Outbound:
+    """The message with the id of its piece, in its key and in the data of its buttons."""
+    key = f"{piece.session}-{piece.seq}-{piece.part}"
+    if piece.id:
+        key = f"hermes-{piece.id}"
     rows = tuple(
         tuple(
             Button(button.label, button.data.replace("*", str(piece.id)))
@@ -233,4 +235,4 @@ def _named(out: Outbound, piece: DeliveredMessage) -> Outbound:
         )
         for row in out.buttons
     )
-    return msgspec.structs.replace(out, key=out.key or _key(piece), buttons=rows)
+    return msgspec.structs.replace(out, key=out.key or key, buttons=rows)

@@ -1,4 +1,7 @@
-"""Which chat, thread or person has a session of its own: one table, to which the settings add rows in front."""
+"""The rules that decide which messages share a session: by chat, thread or person.
+
+The settings add rules in front.
+"""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -18,18 +21,14 @@ class SessionRule(NamedTuple):
 
 RULES: tuple[SessionRule, ...] = (
     SessionRule("*.direct", "chat"),  # two people talking
-    SessionRule(
-        "*.thread", "thread"
-    ),  # a thread is one conversation, whoever takes part
-    SessionRule(
-        "*.group", "person"
-    ),  # in a group each keeps their own, so that nobody reads along in another's
+    SessionRule("*.thread", "thread"),  # one conversation, whoever takes part
+    SessionRule("*.group", "person"),  # so that nobody reads another's session
     SessionRule("*.channel", "person"),
 )
 
 
 def scope_of(chat: Chat, chosen: Mapping[str, Scope]) -> Scope:
-    """The first rule that fits."""
+    """The scope of the first rule that matches."""
     place = f"{chat.platform}.{'thread' if chat.thread else chat.kind}"
     rules = (*(SessionRule(*row) for row in chosen.items()), *RULES)
     return next(
@@ -38,7 +37,7 @@ def scope_of(chat: Chat, chosen: Mapping[str, Scope]) -> Scope:
 
 
 def key_of(chat: Chat, person: Person, chosen: Mapping[str, Scope]) -> str:
-    """What names the session's place: the same for everything that belongs to one conversation."""
+    """The key of a conversation: the same for all messages that share a session."""
     where = _where(chat)
     match scope_of(chat, chosen):
         case "chat":
@@ -50,12 +49,12 @@ def key_of(chat: Chat, person: Person, chosen: Mapping[str, Scope]) -> str:
 
 
 def is_at(key: str, chat: Chat) -> bool:
-    """Whether a key is that of a place in this chat."""
+    """Whether a key belongs to this chat."""
     return key == _where(chat) or key.startswith(f"{_where(chat)}/")
 
 
 def is_shared(chat: Chat, chosen: Mapping[str, Scope]) -> bool:
-    """Whether several people take part in one session there."""
+    """Whether several people share a session in a chat."""
     return chat.kind != "direct" and scope_of(chat, chosen) != "person"
 
 
@@ -64,5 +63,5 @@ def _where(chat: Chat) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name in which nothing looks like a place of its own."""
+    """An id that can be a part of a key."""
     return name.replace("%", "%25").replace("/", "%2F")

@@ -1,4 +1,4 @@
-"""`gateway/status.json`: what a running gateway says of itself, and whether that can be believed."""
+"""`gateway/status.json`: the state of a running gateway, and whether it is still true."""
 
 import contextlib
 from pathlib import Path
@@ -14,12 +14,13 @@ from hermes.surfaces.gateway.sender import Counters
 PartState: TypeAlias = Literal[
     "starting", "connecting", "connected", "retrying", "failed", "stopped"
 ]
-HEARTBEAT = 5.0  # seconds between two
-_STALE = 30.0  # seconds without one, after which a process that lives is stuck
+HEARTBEAT_INTERVAL_S = 5.0
+_STUCK_AFTER_S = 30.0
+"""Without a heartbeat, a process that is alive counts as stuck."""
 
 
 class PartStatus(msgspec.Struct, omit_defaults=True):
-    """How one platform or server is."""
+    """The state of one platform or server."""
 
     name: str
     state: PartState = "starting"
@@ -27,12 +28,12 @@ class PartStatus(msgspec.Struct, omit_defaults=True):
     identity: str = ""
     error: str = ""  # the last one
     error_at: float = 0.0
-    attempts: int = 0  # since it was last connected
+    attempts: int = 0  # to connect, since the last success
     counters: Counters = msgspec.field(default_factory=Counters)
 
 
 class GatewayStatus(msgspec.Struct, omit_defaults=True):
-    """A gateway."""
+    """The state of a gateway."""
 
     owner: str  # host:pid:birth
     started: float
@@ -57,24 +58,24 @@ Health: TypeAlias = Literal["running", "stuck", "ended"]
 
 
 def write_status(home: Home, status: GatewayStatus) -> None:
-    """Replaces what was said before."""
+    """Writes the status file."""
     home.ensure(_folder(home))
     atomic.replace(_path(home), msgspec.json.encode(status).decode(), mode=0o600)
 
 
 def read_status(home: Home, now: float) -> tuple[Health, GatewayStatus] | None:
-    """What the last gateway said, and whether it still lives; None when there is nothing."""
+    """The status of the last gateway and whether it still runs; None when there is none."""
     try:
         status = msgspec.json.decode(_path(home).read_bytes(), type=GatewayStatus)
     except (OSError, msgspec.MsgspecError):
         return None
     if is_gone(status.owner):
         return "ended", status
-    return ("running" if now - status.heartbeat < _STALE else "stuck"), status
+    return ("running" if now - status.heartbeat < _STUCK_AFTER_S else "stuck"), status
 
 
 def withdraw(home: Home) -> None:
-    """Removes it, if it is this process's."""
+    """Removes the status file, if it belongs to this process."""
     found = read_status(home, 0.0)
     if found is not None and found[1].owner == this_process():
         with contextlib.suppress(OSError):
@@ -82,7 +83,7 @@ def withdraw(home: Home) -> None:
 
 
 def lock_path(home: Home) -> Path:
-    """Held by the one gateway of a home."""
+    """The lock that the one gateway of a home holds."""
     home.ensure(_folder(home))
     return _folder(home) / "gateway.lock"
 

@@ -1,4 +1,4 @@
-"""Keeps one part running: cuts a connect that hangs, tries again, and says how it is."""
+"""Keeps one part of the gateway running: ends a connect that hangs, tries again, reports its state."""
 
 import asyncio
 import logging
@@ -20,124 +20,129 @@ from hermes.surfaces.gateway.status import PartState, PartStatus
 
 log = logging.getLogger("hermes.gateway")
 
-_FIRST, _LONGEST = 1.0, 60.0  # seconds between attempts
-_HOPELESS = 300.0  # seconds between attempts with a token that was refused
-_CALM = (
-    60.0  # seconds of being connected, after which the next failure counts as the first
-)
+_FIRST_RETRY_S, _MAX_RETRY_S = 1.0, 60.0
+_UNAUTHORIZED_RETRY_S = 300.0
+_STABLE_AFTER_S = 60.0
+"""After so long a connection, the next failure counts as the first."""
 
 
 class Supervisor:
-    """Is the inlet of its part."""
+    """Runs a part again and again; it is the inlet of its part."""
 
     def __init__(
         self,
         part: GatewayPart,
         *,
         clock: Clock,
-        patience: float,
+        connect_timeout_s: float,
         receive: Callable[[Inbound], Awaitable[Receipt]],
-        settle: Callable[[str], Awaitable[None]],
+        deliver_backlog: Callable[[str], Awaitable[None]],
     ) -> None:
         self.part = part
         self.status = PartStatus(name=part.name)
         self._clock = clock
-        self._patience = patience
+        self._connect_timeout_s = connect_timeout_s
         self._receive = receive
-        self._settle = settle
+        self._deliver_backlog = deliver_backlog
         self._connected = asyncio.Event()
-        self._calm_since = 0.0
+        self._connected_at = 0.0
 
     async def connected(self, identity: str) -> None:
-        """The part is connected; returns when what was left from before is delivered."""
+        """Notes that the part is connected; returns once older replies are delivered."""
         self._connected.set()
-        self._calm_since = self._clock.now()
+        self._connected_at = self._clock.now()
         self.status.identity = identity
-        self._set("connected")
+        self._set_state("connected")
         log.info("%s is connected as %s", self.part.name, identity)
-        await self._settle(self.part.name)
+        await self._deliver_backlog(self.part.name)
 
     async def receive(self, inbound: Inbound) -> Receipt:
-        """Takes a message in."""
+        """Accepts a message."""
         return await self._receive(inbound)
 
     def disturbed(self, why: str) -> None:
-        """The part sees to it itself; here it is shown."""
+        """Shows a problem that the part itself solves; empty when it is solved."""
         if why:
-            self._fail(why)
-            self._set("retrying")
+            self._note_error(why)
+            self._set_state("retrying")
         elif self.status.state == "retrying":
-            self._set("connected")
+            self._set_state("connected")
 
     async def run(self) -> None:
-        """Until it is cancelled."""
-        backoff, said = Backoff(_FIRST, _LONGEST, jitter=0.25), ""
+        """Runs the part until this is cancelled."""
+        backoff, logged = Backoff(_FIRST_RETRY_S, _MAX_RETRY_S, jitter=0.25), ""
         while True:
             self._connected.clear()
-            self._set("connecting")
+            self._set_state("connecting")
             self.status.attempts += 1
-            pause = await self._attempt()
-            if self._calm_since and self._clock.now() - self._calm_since > _CALM:
+            wait = await self._attempt()
+            if self._was_stable():
                 backoff.reset()
-                said, self.status.attempts = "", 0
-            self._calm_since = 0.0
-            usual = backoff.next_s()
-            pause = pause or usual
-            level = (
-                logging.DEBUG if self.status.error == said else logging.WARNING
-            )  # the status counts the attempts
+                logged, self.status.attempts = "", 0
+            self._connected_at = 0.0
+            wait = wait or backoff.next_s()
+            # The status counts the attempts, so the log needs each error only once.
+            level = logging.DEBUG if self.status.error == logged else logging.WARNING
             log.log(
                 level,
                 "%s: %s; retrying in %.0f s",
                 self.part.name,
                 self.status.error,
-                pause,
+                wait,
             )
-            said = self.status.error
-            await asyncio.sleep(pause)
+            logged = self.status.error
+            await asyncio.sleep(wait)
+
+    def _was_stable(self) -> bool:
+        connected_at = self._connected_at
+        return bool(connected_at) and (
+            self._clock.now() - connected_at > _STABLE_AFTER_S
+        )
 
     async def _attempt(self) -> float:
-        """One run of the part; how long to wait at least before the next, 0 for as long as usual."""
+        """Runs the part once; returns how long to wait before the next attempt, 0 for the usual time."""
         work = asyncio.get_running_loop().create_task(self.part.run(self))
         try:
             await self._until_connected(work)
             await work
-            self._fail("it ended by itself")
+            self._note_error("it stopped by itself")
         except TimeoutError:
-            self._fail(f"it did not connect within {self._patience:g} seconds")
+            self._note_error(
+                f"it did not connect within {self._connect_timeout_s:g} seconds"
+            )
         except Unauthorized as error:
-            self._fail(in_sentences(error))
-            self._set("failed")
-            return _HOPELESS
+            self._note_error(in_sentences(error))
+            self._set_state("failed")
+            return _UNAUTHORIZED_RETRY_S
         except TooFast as error:
-            self._fail(error.message)
-            self._set("retrying")
+            self._note_error(error.message)
+            self._set_state("retrying")
             return error.seconds
         except HermesError as error:
-            self._fail(in_sentences(error))
+            self._note_error(in_sentences(error))
         except Exception as error:  # the boundary of a part: the others go on
             log.exception("%s failed", self.part.name)
-            self._fail(f"{type(error).__name__}: {error}")
+            self._note_error(f"{type(error).__name__}: {error}")
         finally:
             await cancel_until_ended(work)
-        self._set("retrying")
+        self._set_state("retrying")
         return 0.0
 
     async def _until_connected(self, work: "asyncio.Task[None]") -> None:
         async with running(self._connected.wait()) as waiting:
             done, _ = await asyncio.wait(
                 {work, waiting},
-                timeout=self._patience,
+                timeout=self._connect_timeout_s,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            if not done:
-                raise TimeoutError
+        if not done:
+            raise TimeoutError
 
-    def _set(self, state: PartState) -> None:
+    def _set_state(self, state: PartState) -> None:
         if self.status.state != state:
             self.status.state = state
             self.status.since = self._clock.now()
 
-    def _fail(self, why: str) -> None:
+    def _note_error(self, why: str) -> None:
         self.status.error = mask(why)
         self.status.error_at = self._clock.now()

@@ -1,4 +1,4 @@
-"""The systemd unit of the gateway: what it says, and putting it in place. `--print` shows it and changes nothing."""
+"""The systemd unit of the gateway: its text, and installing it."""
 
 import getpass
 import subprocess
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
 from hermes.children.own_python import hermes_command
-from hermes.errors import HermesError
+from hermes.errors import HermesError, os_reason
 from hermes.settings import Home
 from hermes.settings.load import environment
 
-NAME = "hermes-gateway.service"
-_SYSTEM = Path("/etc/systemd/system")
-_PATIENCE = 60.0  # seconds for systemctl
+UNIT_NAME = "hermes-gateway.service"
+_SYSTEM_FOLDER = Path("/etc/systemd/system")
+_SYSTEMCTL_TIMEOUT_S = 60.0
 
 _UNIT = """\
 [Unit]
@@ -57,7 +57,7 @@ WantedBy={target}
 def unit_text(
     home: Home, *, system: bool, user_home: Path, command: Sequence[str], path: str
 ) -> str:
-    """The unit. A user's own must not use what only root can set up; systemd ignores or refuses that by itself."""
+    """The text of the unit."""
     account = f"User={getpass.getuser()}\n" if system else ""
     return _UNIT.format(
         command=" ".join(map(_quoted, command)),
@@ -70,7 +70,7 @@ def unit_text(
 
 
 def install(home: Home, *, system: bool, show: bool) -> int:
-    """Writes the unit and has systemd run it now and from now on."""
+    """Writes the unit, enables it and starts it."""
     command, path = hermes_command("gateway", "run"), trusted_path(environment())
     text = unit_text(
         home, system=system, user_home=Path.home(), command=command, path=path
@@ -78,7 +78,7 @@ def install(home: Home, *, system: bool, show: bool) -> int:
     if show:
         print(text, end="")
         return 0
-    target = _folder(system=system) / NAME
+    target = _folder(system=system) / UNIT_NAME
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
@@ -89,40 +89,42 @@ def install(home: Home, *, system: bool, show: bool) -> int:
             else "Check the folder's permissions."
         )
         raise HermesError(
-            f"The unit can't be written: {target} ({(error.strerror or '').lower()}).",
+            f"The unit can't be written: {target} ({os_reason(error)}).",
             hint=hint,
         ) from error
-    print(f"Written: {target}")
+    print(f"Wrote {target}")
     _systemctl("daemon-reload", system=system)
-    _systemctl("enable", "--now", NAME, system=system)
+    _systemctl("enable", "--now", UNIT_NAME, system=system)
     print(
-        f"It runs. See: hermes gateway status, journalctl {'' if system else '--user '}-u {NAME}"
+        f"The gateway runs. See: hermes gateway status, journalctl {'' if system else '--user '}-u {UNIT_NAME}"
     )
     if not system:
-        print("To have it run also while you are not logged in: loginctl enable-linger")
+        print("To keep it running while you are not logged in: loginctl enable-linger")
     return 0
 
 
 def is_installed() -> bool:
-    """Whether there is a unit."""
-    return any((_folder(system=system) / NAME).exists() for system in (False, True))
+    """Whether a unit is installed."""
+    return any(
+        (_folder(system=system) / UNIT_NAME).exists() for system in (False, True)
+    )
 
 
 def uninstall(*, system: bool) -> int:
-    """Has systemd end it, and removes the unit."""
-    target = _folder(system=system) / NAME
+    """Stops the gateway and removes the unit."""
+    target = _folder(system=system) / UNIT_NAME
     if not target.exists():
         raise HermesError(f"There is no unit: {target}", hint="Nothing was changed.")
-    _systemctl("disable", "--now", NAME, system=system)
+    _systemctl("disable", "--now", UNIT_NAME, system=system)
     target.unlink()
     _systemctl("daemon-reload", system=system)
-    print(f"Removed: {target}")
+    print(f"Removed {target}")
     return 0
 
 
 def _folder(*, system: bool) -> Path:
     if system:
-        return _SYSTEM
+        return _SYSTEM_FOLDER
     named = environment().get("XDG_CONFIG_HOME")
     return (Path(named) if named else Path.home() / ".config") / "systemd" / "user"
 
@@ -141,7 +143,7 @@ def _systemctl(*arguments: str, system: bool) -> None:
             check=False,
             capture_output=True,
             text=True,
-            timeout=_PATIENCE,
+            timeout=_SYSTEMCTL_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HermesError(
@@ -157,7 +159,7 @@ def _systemctl(*arguments: str, system: bool) -> None:
 
 
 def _quoted(text: str) -> str:
-    """A word of a unit file, whatever is in it."""
+    """A word of a unit file, quoted so that it may contain anything."""
     plain = (
         text.replace("\\", "\\\\")
         .replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""Voice notes as text, by an OpenAI-compatible `/audio/transcriptions`."""
+"""Transcribes voice notes with an OpenAI-compatible `/audio/transcriptions`."""
 
 import logging
 from pathlib import Path
@@ -11,7 +11,7 @@ from hermes.settings.gateway import GatewaySettings
 
 log = logging.getLogger("hermes.gateway")
 
-_PATIENCE = 120.0  # seconds
+_TIMEOUT_S = 120.0
 
 
 class _Answer(msgspec.Struct):
@@ -19,18 +19,20 @@ class _Answer(msgspec.Struct):
 
 
 class Voice:
-    """Writes down what was said."""
+    """Transcribes voice notes."""
 
     def __init__(self, settings: GatewaySettings, key: str) -> None:
         self._url = settings.voice_url.rstrip("/") + "/audio/transcriptions"
         self._model = settings.voice_model
         self._key = key
 
-    async def write_down(self, path: Path) -> str:
-        """The words; or a line that says where the note is and why it could not be read."""
+    async def transcribe(self, path: Path) -> str:
+        """The text of a voice note; if that fails, a line that says where the file is."""
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         try:
-            async with httpx2.AsyncClient(timeout=_PATIENCE, trust_env=False) as client:
+            async with httpx2.AsyncClient(
+                timeout=_TIMEOUT_S, trust_env=False
+            ) as client:
                 with path.open("rb") as file:
                     answer = await client.post(
                         self._url,
@@ -41,15 +43,15 @@ class Voice:
             answer.raise_for_status()
             text = msgspec.json.decode(answer.content, type=_Answer).text.strip()
         except (httpx2.HTTPError, OSError, msgspec.MsgspecError) as error:
-            log.warning("a voice note was not written down: %s", error)
-            return f"[A voice note that could not be written down: {path}]"
+            log.warning("a voice note was not transcribed: %s", error)
+            return f"[A voice note that could not be transcribed: {path}]"
         return (
             f"[voice note] {text}" if text else f"[A voice note without words: {path}]"
         )
 
 
 def voice_for(settings: GatewaySettings, secrets: Secrets) -> Voice | None:
-    """What the settings ask for; None for nothing."""
+    """The transcription that the settings ask for; None for none."""
     if not settings.voice_model:
         return None
     return Voice(

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from hermes.core.compaction_preview import Outlook
-from hermes.core.context_usage import Context, ContextPart
+from hermes.core.context_usage import CompactionPreview, Context, ContextPart
 from hermes.surfaces.terminal.text import count, wrap
 from hermes.surfaces.tui.styled_text import (
     BOLD,
@@ -33,7 +32,7 @@ _MAX_BAR_CELLS = 60
 
 
 def window_rows(
-    context: Context, ahead: Outlook, columns: int, *, ascii_only: bool
+    context: Context, ahead: CompactionPreview, columns: int, *, ascii_only: bool
 ) -> Iterator[Row]:
     """Yields a heading, the bar, a row for each part and for the free space, and what happens next."""
     parts = context.scaled()
@@ -87,7 +86,7 @@ def _share(part: float) -> str:
     return f"{part:.1%}" if part < 0.1 else f"{part:.0%}"
 
 
-def _next(context: Context, ahead: Outlook) -> str:
+def _next(context: Context, ahead: CompactionPreview) -> str:
     """Returns a sentence that says when compaction starts and what it does."""
     left = context.full - context.used
     when = (

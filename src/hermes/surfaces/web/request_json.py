@@ -1,26 +1,31 @@
-"""Decodes JSON from requests into a given type. Whatever was sent, the only error is `InvalidRequest`, with the reason."""
+"""Decodes JSON and query strings of requests into a given type.
+
+Whatever was sent, the only error is `InvalidRequest`, with the reason.
+"""
 
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+Part: TypeAlias = Literal["request", "address"]
 
-_LARGEST_INTEGER = 2**63 - 1
-"""What the database, and most other languages, hold."""
+_MAX_INTEGER = 2**63 - 1
+"""The largest that the database, and most other languages, can hold."""
 
 
 class InvalidRequest(ValueError):
-    """What was sent can't be used; the words say why. `is_json` when it is JSON, of another shape."""
+    """A request can't be decoded. `is_json`: it is JSON, but of another shape."""
 
-    def __init__(self, words: str, *, is_json: bool) -> None:
-        super().__init__(words)
+    def __init__(self, reason: str, *, is_json: bool, part: Part = "request") -> None:
+        super().__init__(reason)
         self.is_json = is_json
+        self.part = part
 
 
 def read_json(content: bytes, kind: type[T]) -> T:
-    """The content as `kind`. Raises Unreadable, and nothing else."""
+    """Decodes a body. Raises InvalidRequest, and nothing else."""
     try:
         found = msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
@@ -31,30 +36,31 @@ def read_json(content: bytes, kind: type[T]) -> T:
         raise InvalidRequest("it is nested too deeply", is_json=False) from error
     except msgspec.DecodeError as error:
         raise InvalidRequest(str(error), is_json=False) from error
-    _require_small(found)
+    _require_small_integers(found, "request")
     return found
 
 
 def read_query(given: Mapping[str, str], kind: type[T]) -> T:
-    """The parameters of an address as `kind`. Raises Unreadable."""
+    """Decodes the parameters of an address. Raises InvalidRequest."""
     try:
         found = msgspec.convert(dict(given), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(str(error), is_json=True) from error
-    _require_small(found)
+        raise InvalidRequest(str(error), is_json=True, part="address") from error
+    _require_small_integers(found, "address")
     return found
 
 
-def _require_small(value: Any) -> None:
-    """Raises Unreadable for an integer that is too large to be kept."""
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, int) and abs(one) > _LARGEST_INTEGER:
-            raise InvalidRequest("a number in it has more than 64 bits", is_json=True)
+def _require_small_integers(value: Any, part: Part) -> None:
+    """Raises InvalidRequest for an integer that is too large to be stored."""
+    values = [value]
+    while values:
+        one = values.pop()
+        if isinstance(one, int) and abs(one) > _MAX_INTEGER:
+            reason = "a number in it has more than 64 bits"
+            raise InvalidRequest(reason, is_json=True, part=part)
         if isinstance(one, msgspec.Struct):
-            waiting += [getattr(one, name) for name in one.__struct_fields__]
+            values += [getattr(one, name) for name in one.__struct_fields__]
         elif isinstance(one, dict):
-            waiting += one.values()
+            values += one.values()
         elif isinstance(one, Collection) and not isinstance(one, str | bytes):
-            waiting += one
+            values += one

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowserTools"]
 
-_SHOWN = 20_000
-_AFTER_A_STEP = 8_000
-_SCROLL = 700
+_MAX_PAGE_CHARACTERS = 20_000
+_MAX_STEP_CHARACTERS = 8_000
+_SCROLL_PIXELS = 700
 
 _ELEMENT = (
     r"^\s*- (?P<role>[^\s\[:]+)(?P<name> \"(?:[^\"\\\\]|\\\\.)*\")?[^\n]*\[ref={ref}\]"
@@ -95,7 +95,7 @@ class BrowserTools:
     @tool("browser_open", effect="network")
     async def browser_open(self, url: str) -> ToolResult:
         """Opens a public page in a browser that runs scripts. Returns its elements with refs."""
-        from hermes.tools.web.key_leaks import require_no_secret
+        from hermes.tools.web.address_check import require_no_secret
         from hermes.tools.web.urls import read_url
 
         place = read_url(url)
@@ -105,20 +105,20 @@ class BrowserTools:
         )  # the proxy checks again; here the reason can be told
         async with self._session.page(start=True) as page:
             await page.goto(str(place), wait_until="domcontentloaded")
-            return await self._seen(page, _AFTER_A_STEP)
+            return await self._seen(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_snapshot", effect="read")
     async def browser_snapshot(self) -> ToolResult:
         """The open page's elements, with refs."""
         async with self._session.page() as page:
-            return await self._seen(page, _SHOWN)
+            return await self._seen(page, _MAX_PAGE_CHARACTERS)
 
     @tool("browser_click", effect="other", about=_about_step)
     async def browser_click(self, ref: Ref) -> ToolResult:
         """Clicks an element."""
         async with self._session.page() as page:
             await (await self._judged(page, ref)).click()
-            return await self._seen(page, _AFTER_A_STEP)
+            return await self._seen(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_type", effect="other", about=_about_step)
     async def browser_type(
@@ -130,14 +130,14 @@ class BrowserTools:
             await element.fill(text)
             if submit:
                 await element.press("Enter")
-            return await self._seen(page, _AFTER_A_STEP)
+            return await self._seen(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_select", effect="other", about=_about_step)
     async def browser_select(self, ref: Ref, option: str) -> ToolResult:
         """Chooses an option by label or value."""
         async with self._session.page() as page:
             await (await self._judged(page, ref)).select_option(option)
-            return await self._seen(page, _AFTER_A_STEP)
+            return await self._seen(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_scroll", effect="network")
     async def browser_scroll(
@@ -145,15 +145,17 @@ class BrowserTools:
     ) -> ToolResult:
         """Scrolls a screen."""
         async with self._session.page() as page:
-            await page.mouse.wheel(0, _SCROLL if direction == "down" else -_SCROLL)
-            return await self._seen(page, _AFTER_A_STEP)
+            await page.mouse.wheel(
+                0, _SCROLL_PIXELS if direction == "down" else -_SCROLL_PIXELS
+            )
+            return await self._seen(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_back", effect="network")
     async def browser_back(self) -> ToolResult:
         """Goes back a page."""
         async with self._session.page() as page:
             await page.go_back(wait_until="domcontentloaded")
-            return await self._seen(page, _AFTER_A_STEP)
+            return await self._seen(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_screenshot", effect="read")
     async def browser_screenshot(self) -> ToolResult:
@@ -200,7 +202,7 @@ class BrowserTools:
 
     async def _seen(self, page: "Page", limit: int) -> ToolResult:
         """What the model gets to see of a page after a step: the newest one, if the step opened another."""
-        from hermes.tools.web.invisible import one_line, visible
+        from hermes.tools.escapes import one_line, visible
 
         sight = self._shown = await self._session.look(page)
         shown = tree = visible(sight.tree)
@@ -230,7 +232,7 @@ class BrowserTools:
 
 def _named(tree: str, ref: str) -> str:
     """The role and name of an element in a tree; empty when it is not there."""
-    from hermes.tools.web.invisible import one_line
+    from hermes.tools.escapes import one_line
 
     found = re.search(_ELEMENT.replace("{ref}", re.escape(ref)), tree, re.MULTILINE)
     return one_line(f"{found['role']}{found['name'] or ''}")[:300] if found else ""

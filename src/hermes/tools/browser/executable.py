@@ -1,4 +1,4 @@
-"""Which browser is driven, and how it is started: alone, walled in, and gone with its owner."""
+"""Finds the browser, and says with which arguments and environment it is started."""
 
 import os
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ ARGUMENTS = (
 def find_executable(
     configured: str, environment: Mapping[str, str], bundled: str
 ) -> str:
-    """The configured browser, one on PATH, or playwright's own."""
+    """Returns the configured browser, one on PATH, or playwright's own."""
     if configured:
         path = Path(configured).expanduser()
         if not os.access(path, os.X_OK):
@@ -76,7 +76,7 @@ def find_executable(
 
 
 def browser_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What the browser may see of the environment: no key, no proxy."""
+    """Returns the environment of the browser: no keys, no proxy."""
     seen = {
         name: value
         for name, value in environment.items()
@@ -86,5 +86,5 @@ def browser_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def needs_no_sandbox() -> bool:
-    """Whether Chromium can't use its own sandbox: it refuses to for root."""
+    """Whether Chromium can't use its own sandbox, which it refuses to do for root."""
     return hasattr(os, "geteuid") and os.geteuid() == 0

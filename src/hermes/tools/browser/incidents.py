@@ -1,48 +1,48 @@
-"""What happens beside a page: dialogs, downloads, crashes, new windows. Each is answered at once, and told later."""
+"""Handles dialogs, downloads, crashes and new windows at once, and reports them later."""
 
 import contextlib
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.tools.web.invisible import one_line
+from hermes.tools.escapes import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Download, Page
 
-_MOST_PAGES = 5
-_REMEMBERED = 10
+_MAX_PAGES = 5
+_MAX_NOTES = 10
 
 
 class Incidents:
-    """Watches pages and remembers what the model should know of them."""
+    """Watches pages, and remembers notes for the model."""
 
     def __init__(self) -> None:
         self._told: list[str] = []
         self._answers = BackgroundTasks("answering a page")
 
     def tell(self, words: str) -> None:
-        """Remembers a sentence; of many, the latest."""
-        self._told = [*self._told, words][-_REMEMBERED:]
+        """Remembers a note; of many, the latest."""
+        self._told = [*self._told, words][-_MAX_NOTES:]
 
     def take(self) -> list[str]:
-        """What happened since this was last asked."""
+        """Returns the notes since the last call."""
         told = self._told
         self._told = []
         return told
 
     def watch(self, page: "Page") -> None:
-        """Watches a page. There are never more than a few: the oldest makes place."""
+        """Watches a page, and closes the oldest if there are too many."""
         page.on("dialog", self._dialog)
         page.on("download", self._download)
         page.on("crash", self._crash)
         pages = page.context.pages
-        if len(pages) > _MOST_PAGES:
+        if len(pages) > _MAX_PAGES:
             self.tell("The oldest page was closed.")
             self._answer(pages[0].close())
 
     def _dialog(self, dialog: "Dialog") -> None:
-        """Nobody sees a dialog: it is dismissed. Leaving a page is allowed."""
+        """Dismisses a dialog, because nobody sees it. Leaving a page is allowed."""
         if dialog.type == "beforeunload":
             self._answer(dialog.accept())
             return

@@ -1,4 +1,4 @@
-"""The browser's only way out: a proxy on loopback that lets through what the gate lets through.
+"""The browser's only way to the network: a proxy on loopback that allows what the address check allows.
 
 Intercepting requests in the browser would miss redirects, sockets and what the browser resolves by itself. Here every
 byte passes: each connection goes to an address that was checked a moment before. A password keeps other programs out.
@@ -19,11 +19,11 @@ from hermes.primitives.tasks import BackgroundTasks, run_until_first, running
 from hermes.tools.web.address_check import AddressCheck, Passage
 from hermes.tools.web.urls import WebAddress, read_url
 
-_HEAD = 64 * 1024
-_PIECE = 64 * 1024
-_CONNECT = 10.0
-_CLOSING = 1.0
-_REMEMBERED = 5
+_MAX_HEAD_BYTES = 64 * 1024
+_READ_BYTES = 64 * 1024
+_CONNECT_TIMEOUT_S = 10.0
+_CLOSE_TIMEOUT_S = 1.0
+_MAX_REFUSALS = 5
 _HOP_BY_HOP = (
     "proxy-authorization",
     "proxy-connection",
@@ -35,7 +35,7 @@ _HOP_BY_HOP = (
 
 
 class _Refused(Exception):
-    """What the client is told instead of an answer."""
+    """An error that the client gets instead of an answer."""
 
     def __init__(self, status: str, words: str, header: str = "") -> None:
         super().__init__(words)
@@ -55,7 +55,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class GateProxy:
-    """A proxy while it listens. `refusals` are the latest places that were not contacted, and why."""
+    """A running proxy. `refusals` are the latest addresses that were not contacted, and why."""
 
     def __init__(self, gate: AddressCheck) -> None:
         self.user = "hermes"
@@ -66,13 +66,13 @@ class GateProxy:
         self._connections = BackgroundTasks("a connection of the browser")
 
     async def start(self) -> str:
-        """Listens; returns its address."""
+        """Starts listening; returns the proxy's address."""
         listener = socket.create_server(("127.0.0.1", 0))
-        self._server = accept_streams(listener, self._accept, limit=_HEAD)
+        self._server = accept_streams(listener, self._accept, limit=_MAX_HEAD_BYTES)
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
     def refusals(self) -> list[str]:
-        """What was refused since this was last asked."""
+        """Returns what was refused since the last call."""
         found = self._refusals
         self._refusals = []
         return found
@@ -140,7 +140,7 @@ class GateProxy:
             return await self._gate.check(read_url(url))
         except ToolFailed as error:
             if error.message not in self._refusals:
-                self._refusals = [*self._refusals, error.message][-_REMEMBERED:]
+                self._refusals = [*self._refusals, error.message][-_MAX_REFUSALS:]
             raise _Refused("403 Forbidden", error.message) from error
 
 
@@ -148,13 +148,13 @@ class GateProxy:
 async def _connected(
     passage: Passage,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection to the first checked address that takes one."""
+    """Opens a connection to the first checked address that accepts one."""
     problem: Exception = OSError("no address")
     for address in passage.addresses:
         try:
-            async with asyncio.timeout(_CONNECT):
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 reader, writer = await asyncio.open_connection(
-                    str(address), passage.place.port, limit=_HEAD
+                    str(address), passage.place.port, limit=_MAX_HEAD_BYTES
                 )
             break
         except (OSError, TimeoutError) as error:
@@ -170,19 +170,19 @@ async def _connected(
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
-    """Ends a connection; a peer that does not take its last bytes is not waited for."""
+    """Closes a connection without waiting for a peer that does not read."""
     writer.close()
     try:
-        async with asyncio.timeout(_CLOSING):
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
             await writer.wait_closed()
     except (OSError, TimeoutError):
         writer.transport.abort()
 
 
 async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Copies until one of the two ends has gone."""
+    """Copies until one side closes."""
     with contextlib.suppress(OSError):
-        while piece := await source.read(_PIECE):
+        while piece := await source.read(_READ_BYTES):
             sink.write(piece)
             await sink.drain()
 
@@ -201,7 +201,7 @@ def _read_head(data: bytes) -> _Head:
 
 
 def _forwarded(head: _Head, place: WebAddress) -> bytes:
-    """The request as the server gets it: for the place that was checked, and the only one on its connection."""
+    """Returns the request for the checked address, as the only one on its connection."""
     kept = [
         (name, value)
         for name, value in head.headers
@@ -217,7 +217,7 @@ def _forwarded(head: _Head, place: WebAddress) -> bytes:
 
 
 def _closing(head: bytes) -> bytes:
-    """The head of an answer, saying that the connection ends with it."""
+    """Returns the head of an answer that closes the connection."""
     first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
     kept = [
         line

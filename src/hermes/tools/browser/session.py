@@ -21,23 +21,23 @@ from hermes.tools.browser.executable import (
 )
 from hermes.tools.browser.incidents import Incidents
 from hermes.tools.browser.proxy import GateProxy
+from hermes.tools.escapes import one_line
 from hermes.tools.web.address_check import AddressCheck
-from hermes.tools.web.invisible import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Error, Locator, Page, Playwright
 
 _REF = r"(f\d+)?e\d+"
-_SIZE = {"width": 1280, "height": 800}
-_SETTLING = 3.0
-_ENDING = 10.0
-_STEPS = 3  # limits of one step that a call may take: to act, to load, to look
-_EXTRA = "The browser tools need playwright."
-_ROOT = "The browser runs without its own sandbox, because Hermes runs as root."
+_VIEWPORT_PIXELS = {"width": 1280, "height": 800}
+_LOAD_TIMEOUT_S = 3.0
+_CLOSE_TIMEOUT_S = 10.0
+_STEPS_PER_CALL = 3  # limits of one step that a call may take: to act, to load, to look
+_MISSING_LIBRARY = "The browser tools need playwright."
+_ROOT_NOTE = "The browser runs without its own sandbox, because Hermes runs as root."
 
 
 class PageView(msgspec.Struct, frozen=True):
-    """A page as it can be told: where it is, its title, and its elements as a tree."""
+    """A page as text: its address, its title, and its elements as a tree."""
 
     url: str
     title: str
@@ -45,7 +45,7 @@ class PageView(msgspec.Struct, frozen=True):
 
 
 class BrowserSession:
-    """A browser that is started when it is needed, and closed when it is not."""
+    """A browser that is started on first use and closed when idle."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class BrowserSession:
 
     @contextlib.asynccontextmanager
     async def page(self, *, start: bool = False) -> "AsyncIterator[Page]":
-        """The current page, for one step at a time. `start` starts the browser if it is not running."""
+        """Yields the current page, for one step at a time. `start` starts the browser if it is not running."""
         async with self._lock:
             self._rest(None)
             if self._context is None and not start:
                 raise ToolFailed("No page is open.", hint="Open one with browser_open.")
             failure = _library_error()
-            limit = _STEPS * self._settings.timeout
+            limit = _STEPS_PER_CALL * self._settings.timeout
             try:
                 async with asyncio.timeout(limit):
                     context = self._context or await self._start()
@@ -90,7 +90,7 @@ class BrowserSession:
                     self._rest(self._settings.idle_timeout)
 
     async def look(self, page: "Page") -> "PageView":
-        """What there is to see after a step: of the newest page, if the step opened or closed one."""
+        """Returns the page after a step: the newest one, if the step opened or closed one."""
         from playwright.async_api import Error
 
         for last in (False, True):
@@ -106,15 +106,15 @@ class BrowserSession:
         raise AssertionError
 
     def notes(self) -> list[str]:
-        """What happened beside the page since this was last asked: dialogs, refused downloads and places."""
+        """Returns notes since the last call: dialogs, refused downloads and refused addresses."""
         return self._incidents.take() + (self._proxy.refusals() if self._proxy else [])
 
     async def _settle(self, page: "Page") -> None:
-        """Waits until a page has loaded, but not for pages that never finish."""
+        """Waits until a page has loaded, but not long."""
         from playwright.async_api import TimeoutError as Late
 
         with contextlib.suppress(Late):
-            await page.wait_for_load_state("load", timeout=_SETTLING * 1000)
+            await page.wait_for_load_state("load", timeout=_LOAD_TIMEOUT_S * 1000)
 
     async def close(self) -> None:
         """Ends the browser and everything it started. Idempotent."""
@@ -144,7 +144,7 @@ class BrowserSession:
             settings.executable, self._environment, kind.executable_path
         )
         if needs_no_sandbox():
-            self._incidents.tell(_ROOT)
+            self._incidents.tell(_ROOT_NOTE)
         return await kind.launch_persistent_context(
             _folder(settings.profile),  # nothing: a fresh one, removed afterwards
             executable_path=executable,
@@ -158,7 +158,10 @@ class BrowserSession:
             },
             chromium_sandbox=not needs_no_sandbox(),
             accept_downloads=False,
-            viewport={"width": _SIZE["width"], "height": _SIZE["height"]},
+            viewport={
+                "width": _VIEWPORT_PIXELS["width"],
+                "height": _VIEWPORT_PIXELS["height"],
+            },
             handle_sigint=False,
             handle_sigterm=False,
             handle_sighup=False,
@@ -178,7 +181,7 @@ class BrowserSession:
             self._incidents.tell("The browser was closed.")
 
     def _rest(self, seconds: float | None) -> None:
-        """Closes the browser after so many seconds without a step; None: not while a step is made."""
+        """Closes the browser after so many seconds without a step; None stops the timer during a step."""
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
@@ -199,7 +202,7 @@ class BrowserSession:
             with contextlib.suppress(
                 Error, TimeoutError
             ):  # it has ended by itself, or ends with its driver
-                async with asyncio.timeout(_ENDING):
+                async with asyncio.timeout(_CLOSE_TIMEOUT_S):
                     await context.close()
         if playwright is not None:
             await playwright.stop()
@@ -208,12 +211,12 @@ class BrowserSession:
 
 
 def newest(pages: "Sequence[Page]") -> "Page | None":
-    """The page that was opened last."""
+    """Returns the page that was opened last."""
     return pages[-1] if pages else None
 
 
 def located(page: "Page", ref: str) -> "Locator":
-    """The element that a snapshot calls `ref`."""
+    """Returns the element that a snapshot calls `ref`."""
     if not re.fullmatch(_REF, ref):
         raise ToolFailed(
             f"{ref!r} is no element reference.",
@@ -227,17 +230,17 @@ def _folder(profile: str) -> str:
 
 
 def _library_error() -> "type[Error]":
-    """What playwright raises, if it is installed."""
+    """Returns playwright's exception type. Raises ToolFailed if playwright is not installed."""
     try:
         from playwright.async_api import Error
     except ImportError as error:
         raise ToolFailed(
-            _EXTRA, hint=f"For the user: {install_hint('browser')}"
+            _MISSING_LIBRARY, hint=f"For the user: {install_hint('browser')}"
         ) from error
     return Error
 
 
 def _words(error: "Error") -> str:
-    """The first line of what went wrong; the rest is a log for developers."""
+    """Returns the first line of an error; the rest is a log for developers."""
     first = one_line(error.message.strip().partition("\n")[0])
     return f"The browser could not do that: {first.removesuffix('.')}."

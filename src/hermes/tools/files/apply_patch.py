@@ -1,5 +1,4 @@
-"""`apply_patch`: changes several files at once, all of them or none. Everything is worked out before anything is
-written."""
+"""`apply_patch`: changes several files at once, all of them or none. Everything is computed before anything is written."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,8 +27,8 @@ from hermes.tools.files.patch_match import apply_hunks
 from hermes.tools.files.patch_parse import FilePatch, patch_paths, read_patch
 from hermes.tools.tool import require_judged, resolved, tool
 
-_FILES = 200
-_SHOWN = 12_000
+_MAX_FILES = 200
+_MAX_DIFF_CHARACTERS = 12_000
 """Characters of diff in a result."""
 _FORMAT = (
     "*** Begin Patch, then for each file *** Add File: PATH and +lines, *** Delete File: PATH, or *** Update File: PATH"
@@ -39,13 +38,13 @@ _FORMAT = (
 
 
 def paths_in(arguments: Mapping[str, Any]) -> list[str]:
-    """The files a call would touch."""
+    """Returns the files that a call would touch."""
     patch = arguments.get("patch")
     return patch_paths(patch) if isinstance(patch, str) else []
 
 
 def deletes_files(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call deletes files, as far as it can be read."""
+    """Whether a call deletes files, as far as its patch can be read."""
     patch = arguments.get("patch")
     try:
         return isinstance(patch, str) and any(
@@ -84,21 +83,21 @@ class Patches:
 
 
 class PatchStep(msgspec.Struct, frozen=True):
-    """What a section of a patch does with a file."""
+    """What a section of a patch does to a file."""
 
     name: str
-    """Of the file; of both when it is moved."""
+    """The path of the file; both paths if it is moved."""
     content: str | None = None
-    """All of a new file."""
+    """The whole content of a new file."""
     edit: Edit | None = None
-    """What changes in a file that is there; neither this nor `content`: nothing."""
+    """The changes to an existing file. Without these and `content`, nothing changes in it."""
     is_deleted: bool = False
     is_moved: bool = False
     lines: int = 0
-    """Of a file that is made or deleted."""
+    """The number of lines of a file that is created or deleted."""
 
     def done(self) -> str:
-        """What was done, for the model: it knows the content of files it made."""
+        """Says what was done, for the model, which knows the content of files it created."""
         if self.content is not None:
             return f"Created {self.name}: {self.lines:,} lines."
         if self.is_deleted:
@@ -111,7 +110,7 @@ class PatchStep(msgspec.Struct, frozen=True):
         )
 
     def planned(self) -> str:
-        """What would be done, in a line."""
+        """Says what would be done, in one line."""
         size = f" ({self.lines:,} line{'' if self.lines == 1 else 's'})"
         if self.content is not None:
             return f"Create {self.name}{size}"
@@ -120,7 +119,7 @@ class PatchStep(msgspec.Struct, frozen=True):
         return f"{'Move' if self.is_moved else 'Edit'} {self.name}"
 
     def diff(self) -> str:
-        """What would change, whole; empty for a file that is only moved or deleted."""
+        """Returns the whole diff; empty for a file that is only moved or deleted."""
         if self.content is not None:
             return f"--- /dev/null\n+++ b/{self.name}\n{new_file_diff(self.content)}".rstrip(
                 "\n"
@@ -134,38 +133,38 @@ class PatchStep(msgspec.Struct, frozen=True):
 
 
 class PatchPlan(msgspec.Struct, frozen=True):
-    """What a patch would do: the files as they would be, and step by step."""
+    """What a patch would do: the resulting files, and the steps."""
 
     changes: tuple[FileWrite, ...]
     steps: tuple[PatchStep, ...]
 
     @property
     def report(self) -> str:
-        """What was done, with the diffs as far as they fit."""
+        """Says what was done, with the diffs as far as they fit."""
         shown: list[str] = []
         size = 0
         for told in (step.done() for step in self.steps):
             size += len(told)
             shown.append(
                 told
-                if size <= _SHOWN
+                if size <= _MAX_DIFF_CHARACTERS
                 else told.split("\n", 1)[0].removesuffix(":") + " (diff left out)"
             )
         return "\n".join(shown)
 
     @property
     def preview(self) -> str:
-        """What a person needs to see before deciding: every file, then all changes in them."""
+        """Returns what a person needs to decide: every file, then all changes."""
         diffs = [diff for step in self.steps if (diff := step.diff())]
         return "\n".join([*(step.planned() for step in self.steps), *diffs])
 
 
 def plan_patch(patch: str, cwd: Path) -> PatchPlan:
-    """Works out what a patch does to the files of a folder, without writing. Raises ToolFailed when it does not fit."""
+    """Computes what a patch does to the files of a folder, without writing. Raises ToolFailed if it does not fit."""
     files = read_patch(patch)
-    if len(files) > _FILES:
+    if len(files) > _MAX_FILES:
         raise ToolFailed(
-            f"A patch can't be for more than {_FILES} files.",
+            f"A patch can't be for more than {_MAX_FILES} files.",
             hint=f"{UNCHANGED} Split it.",
         )
     work = _Work(cwd)
@@ -180,7 +179,7 @@ def plan_patch(patch: str, cwd: Path) -> PatchPlan:
 
 
 class _Draft(msgspec.Struct):
-    """A file as it is on the disk, and what the patch has made of it so far; None for no file."""
+    """A file on disk, and what the patch has made of it so far; None for no file."""
 
     name: str
     before: Content | None
@@ -189,7 +188,7 @@ class _Draft(msgspec.Struct):
 
 
 class _Work:
-    """The files of a patch while it is worked out, one section after the other."""
+    """The files of a patch while its sections are applied one by one."""
 
     def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
@@ -197,7 +196,7 @@ class _Work:
         self.steps: list[PatchStep] = []
 
     def take_in(self, file: FilePatch) -> None:
-        """What becomes of one file."""
+        """Applies one section."""
         draft = self._draft(file.path)
         if file.kind == "add":
             self._require_free(draft)
@@ -223,7 +222,7 @@ class _Work:
         self._update(file, draft, draft.after)
 
     def changes(self) -> list[FileWrite]:
-        """Every file that becomes another."""
+        """Returns every file that changes."""
         return [
             FileWrite(
                 name=draft.name,

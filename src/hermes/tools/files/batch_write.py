@@ -1,4 +1,4 @@
-"""Writing several files together: all of them, or none.
+"""Writes several files together: all of them, or none.
 
 Content that is new is complete on the disk before the first file is touched, so a full disk or a folder that can't be
 written is noticed while nothing has happened. What still fails after that is taken back.
@@ -23,18 +23,18 @@ from hermes.tools.files.replace_file import (
 
 
 class FileWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of one file; None for no file. `name` is what the model calls it."""
+    """The new content of one file; None to delete it. `name` is the model's name for it."""
 
     name: str
     path: Path
     before: Content | None
     after: bytes | None
     mode: int | None = None
-    """The mode it gets; None keeps what it has."""
+    """Its new mode; None keeps the old one."""
 
 
 def write_all(changes: Sequence[FileWrite]) -> dict[Path, Stamp]:
-    """Carries out all changes and tells what the files look like now. Raises ToolFailed; then nothing has changed."""
+    """Makes all changes and returns the new stamps of the files. If it raises ToolFailed, nothing has changed."""
     staged: dict[Path, StagedFile] = {}
     try:
         for change in changes:
@@ -84,7 +84,7 @@ def _is_back(
     aside: dict[Path, FileMovedAside],
     staged: dict[Path, StagedFile],
 ) -> bool:
-    """Brings one file back, if it was changed; False if that can't be done."""
+    """Restores one file if it was changed; False if that fails."""
     path, before = change.path, change.before
     try:
         if path in aside:
@@ -105,7 +105,7 @@ def _is_back(
 
 
 def _check_unchanged(change: FileWrite) -> None:
-    """The file must still be what the change was worked out from."""
+    """Checks that the file is still the one that the change was computed from."""
     now, before = read_content(change.path), change.before
     if now is None and before is None:
         return

@@ -1,26 +1,26 @@
-"""Changes as a person and a model read them: short unified diffs."""
+"""Makes short unified diffs for people and models."""
 
 from collections.abc import Iterator, Sequence
 
 from hermes.tools.files.edit_match import Edit, Replacement, line_of
 
-_CONTEXT = 3
-_PLACES = 20
-_LINES = 80
-_WIDTH = 400
-_COMPARABLE = 4000
-"""Lines up to which two whole texts are compared."""
+_CONTEXT_LINES = 3
+_MAX_PLACES = 20
+_MAX_LINES = 80
+_MAX_LINE_CHARACTERS = 400
+_MAX_COMPARED_LINES = 4000
+"""Longer texts are not compared."""
 
 
 def edit_diff(edit: Edit, *, whole: bool = False) -> str:
-    """The hunks of an edit. Only what lies around each place is compared, however long the text is.
+    """Returns the hunks of an edit. Only the surroundings of each place are compared, however long the text is.
 
     `whole`: nothing is left out, for a person who decides about it.
     """
     lines: list[str] = []
     drift = 0
     groups = list(_groups(edit))
-    for group in groups if whole else groups[:_PLACES]:
+    for group in groups if whole else groups[:_MAX_PLACES]:
         start, end = _around(edit.before, group[0].start, group[-1].end)
         old = _lines(edit.before[start:end])
         new = _lines(_applied(edit.before, group, start, end))
@@ -35,21 +35,21 @@ def edit_diff(edit: Edit, *, whole: bool = False) -> str:
         )
     if whole:
         return "\n".join(lines)
-    if groups[_PLACES:]:
-        lines.append(f"... and {len(groups) - _PLACES} more places")
+    if groups[_MAX_PLACES:]:
+        lines.append(f"... and {len(groups) - _MAX_PLACES} more places")
     return _capped(lines)
 
 
 def text_diff(before: str, after: str) -> str:
-    """The difference of two texts, whole. Long ones are not compared: the new one is shown."""
+    """Returns the whole difference of two texts. Of long ones, the new text is shown instead."""
     old, new = _lines(before), _lines(after)
-    if len(old) + len(new) > _COMPARABLE:
+    if len(old) + len(new) > _MAX_COMPARED_LINES:
         return f"({len(old):,} lines become {len(new):,})\n{new_file_diff(after)}"
     return "\n".join(_hunks(old, new, 1, 1))
 
 
 def new_file_diff(content: str) -> str:
-    """A file that is not there yet, as a diff: all of it is new."""
+    """Returns the diff of a new file."""
     lines = _lines(content)
     return (
         "\n".join([f"@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines)])
@@ -59,12 +59,12 @@ def new_file_diff(content: str) -> str:
 
 
 def _groups(edit: Edit) -> Iterator[list[Replacement]]:
-    """Replacements that share lines around them, together."""
+    """Groups replacements whose surrounding lines overlap."""
     group: list[Replacement] = []
     for replacement in edit.replacements:
         if group:
             between = edit.before.count("\n", group[-1].end, replacement.start)
-            if between > 2 * _CONTEXT:
+            if between > 2 * _CONTEXT_LINES:
                 yield group
                 group = []
         group.append(replacement)
@@ -73,10 +73,10 @@ def _groups(edit: Edit) -> Iterator[list[Replacement]]:
 
 
 def _around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Whole lines from some before a place to some after it."""
-    for _ in range(_CONTEXT + 1):
+    """Returns the range of whole lines around a place."""
+    for _ in range(_CONTEXT_LINES + 1):
         start = text.rfind("\n", 0, max(0, start - 1)) + 1 if start else 0
-    for _ in range(_CONTEXT + 1):
+    for _ in range(_CONTEXT_LINES + 1):
         found = text.find("\n", end)
         end = len(text) if found < 0 else found + 1
     return start, end
@@ -91,7 +91,7 @@ def _applied(text: str, group: Sequence[Replacement], start: int, end: int) -> s
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text; what follows the last line end is none."""
+    """Returns the lines of a text."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -101,13 +101,13 @@ def _lines(text: str) -> list[str]:
 def _hunks(old: list[str], new: list[str], first: int, first_new: int) -> Iterator[str]:
     from difflib import SequenceMatcher
 
-    if len(old) + len(new) > _COMPARABLE:
+    if len(old) + len(new) > _MAX_COMPARED_LINES:
         yield f"@@ -{_range(first, 0, len(old))} +{_range(first_new, 0, len(new))} @@"
         yield from (f"-{line}" for line in old)
         yield from (f"+{line}" for line in new)
         return
     for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(
-        _CONTEXT
+        _CONTEXT_LINES
     ):
         start, end = group[0], group[-1]
         yield f"@@ -{_range(first, start[1], end[2])} +{_range(first_new, start[3], end[4])} @@"
@@ -126,10 +126,16 @@ def _range(first: int, start: int, end: int) -> str:
 
 def _capped(lines: list[str]) -> str:
     shown = [
-        line if len(line) <= _WIDTH else f"{line[:_WIDTH]}..."
-        for line in lines[:_LINES]
+        line
+        if len(line) <= _MAX_LINE_CHARACTERS
+        else f"{line[:_MAX_LINE_CHARACTERS]}..."
+        for line in lines[:_MAX_LINES]
     ]
     return "\n".join(
         shown
-        + ([f"... {len(lines) - _LINES} more lines of diff"] if lines[_LINES:] else [])
+        + (
+            [f"... {len(lines) - _MAX_LINES} more lines of diff"]
+            if lines[_MAX_LINES:]
+            else []
+        )
     )

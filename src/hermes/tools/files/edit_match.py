@@ -1,4 +1,4 @@
-"""Finding the one place an edit means, and what it makes of the text. Pure.
+"""Finds the one place that an edit means, and computes the new text. Does no I/O.
 
 The text is looked for exactly; then line by line without trailing whitespace; then with all its lines indented in
 another way, but all in the same. Two places that fit are an error, unless all are to be replaced.
@@ -16,7 +16,7 @@ _NOTHING = "Nothing was changed."
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """Text between two places gives way to other text."""
+    """New text for the text between two positions."""
 
     start: int
     end: int
@@ -29,11 +29,11 @@ class Edit(msgspec.Struct, frozen=True):
     before: str
     replacements: tuple[Replacement, ...]
     how: str = ""
-    """How the place was found, when not exactly."""
+    """How the place was found, if not by an exact match."""
 
     @property
     def after(self) -> str:
-        """The text with everything replaced."""
+        """Returns the text with all replacements made."""
         pieces: list[str] = []
         place = 0
         for replacement in self.replacements:
@@ -43,7 +43,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def plan_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Edit:
-    """What replacing `old` with `new` would do. Raises ToolFailed when it is not clear where."""
+    """Computes the replacement of `old` by `new`. Raises ToolFailed if the place is not clear."""
     if not old:
         raise ToolFailed(
             "old_text is empty.", hint=f"{_NOTHING} Use write_file for a new file."
@@ -70,7 +70,7 @@ def plan_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Ed
 
 
 def line_of(text: str, place: int) -> int:
-    """The number of the line a place is in."""
+    """Returns the number of the line that a position is in."""
     return text.count("\n", 0, place) + 1
 
 

@@ -1,4 +1,4 @@
-"""The content of a file that is to be changed: read whole, with a stamp, and put back in the encoding it has.
+"""Reads a whole file that is to be changed, with a stamp, and encodes the changed text as before.
 
 A file that is not UTF-8 keeps its bytes; into it only plain ASCII can be written, which every old encoding shares.
 """
@@ -11,20 +11,20 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, os_reason
 from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.files.replace_file import folder_of
 
 MAX_BYTES = 10_000_000
 UNCHANGED = "Nothing was changed."
-_LOOKED = 20_000  # names that are looked at for a file that was meant
+_MAX_COMPARED_NAMES = 20_000  # names that are looked at for a file that was meant
 _NOT_LOOKED_AT = frozenset(
     ("node_modules", "__pycache__", "site-packages", "target", "dist", "build")
 )
 
 
 class Content(msgspec.Struct, frozen=True):
-    """What is in a file, what it looks like, and its mode."""
+    """The content of a file, its stamp and its mode."""
 
     data: bytes
     stamp: Stamp
@@ -32,12 +32,12 @@ class Content(msgspec.Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it was read."""
+        """Whether the whole file was read."""
         return len(self.data) <= MAX_BYTES
 
 
 def read_content(path: Path) -> Content | None:
-    """What is in a file now; None if there is none. The path is resolved: what has become a link is not followed."""
+    """Reads a file; None if there is none. The path is resolved, so a link in its place is not followed."""
     try:
         with folder_of(path) as folder:
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -56,7 +56,7 @@ def read_content(path: Path) -> Content | None:
 
 
 def editable(name: str, path: Path) -> Content:
-    """What is in a file that must be there, and small enough to be edited."""
+    """Reads a file that must exist and be small enough to be edited."""
     content = read_content(path)
     if content is None:
         raise ToolFailed(
@@ -72,14 +72,14 @@ def editable(name: str, path: Path) -> Content:
 
 
 def decoded(name: str, data: bytes) -> str:
-    """A file's text; bytes that are not UTF-8 become signs that turn into the same bytes again."""
+    """Returns a file's text. Invalid UTF-8 becomes characters that are encoded to the same bytes again."""
     if b"\0" in data:
         raise ToolFailed(f"{name} is not text: it holds NUL bytes.", hint=UNCHANGED)
     return data.decode(errors="surrogateescape")
 
 
 def recoded(name: str, before: str, after: str) -> bytes:
-    """The bytes of a changed text. `before` tells in which encoding it is."""
+    """Encodes a changed text as `before` was encoded."""
     if before.isascii() or not any(
         "\udc80" <= sign <= "\udcff" for sign in set(before)
     ):
@@ -94,7 +94,7 @@ def recoded(name: str, before: str, after: str) -> bytes:
 
 
 def encoded(text: str) -> bytes:
-    """New text in UTF-8."""
+    """Encodes new text as UTF-8."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -104,26 +104,24 @@ def encoded(text: str) -> bytes:
 
 
 def unreadable(name: str, path: Path, error: OSError) -> ToolFailed:
-    """Why a file can't be read, and what may have been meant."""
+    """Says why a file can't be read, and which file may have been meant."""
     if isinstance(error, IsADirectoryError):
         return ToolFailed(f"{name} is a directory.", hint="Use list_files.")
     if isinstance(error, FileNotFoundError):
         return ToolFailed(f"{name} does not exist.", hint=suggestion(path))
-    return ToolFailed(
-        f"{name} can't be read: {(error.strerror or str(error)).lower()}."
-    )
+    return ToolFailed(f"{name} can't be read: {os_reason(error)}.")
 
 
 def unwritable(name: str, error: OSError) -> ToolFailed:
-    """Why a file can't be written."""
+    """Says why a file can't be written."""
     return ToolFailed(
-        f"{name} can't be written: {(error.strerror or str(error)).lower()}.",
+        f"{name} can't be written: {os_reason(error)}.",
         hint=UNCHANGED,
     )
 
 
 def suggestion(path: Path) -> str:
-    """The nearest names in the nearest folder that exists, or files of the very name further down."""
+    """Returns similar names in the nearest existing folder, or files of the same name further down."""
     from difflib import get_close_matches
 
     folder, missing = path.parent, path.name
@@ -145,7 +143,7 @@ def suggestion(path: Path) -> str:
 
 
 def _of_that_name(folder: Path, name: str) -> Iterator[str]:
-    """Files called `name` in folders of `folder`; not everywhere in a large tree, and not in hidden places."""
+    """Returns files called `name` below a folder; not everywhere in a large tree, and not in hidden folders."""
     looked = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(
@@ -156,5 +154,5 @@ def _of_that_name(folder: Path, name: str) -> Iterator[str]:
         looked += len(folders) + len(files)
         if name in files and place != str(folder):
             yield str(Path(place, name))
-        if looked > _LOOKED:
+        if looked > _MAX_COMPARED_NAMES:
             return

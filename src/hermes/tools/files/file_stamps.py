@@ -1,4 +1,4 @@
-"""What files looked like when the model last saw them, so that a change made meanwhile is never overwritten."""
+"""Remembers how files looked when the model last saw them, so that a later change is never overwritten."""
 
 import os
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """What a file looked like: by its content if that is known, else by its size and times."""
+    """How a file looked: by its content if that is known, else by its size and times."""
 
     size: int
     changed: int
@@ -17,7 +17,7 @@ class Stamp(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, status: os.stat_result, digest: int | None = None) -> "Stamp":
-        """The stamp of a file with that status."""
+        """Returns the stamp of a file with this status."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ino, digest)
 
     def matches(self, now: "Stamp") -> bool:
@@ -32,7 +32,7 @@ class Stamp(msgspec.Struct, frozen=True):
 
 
 def digest_of(data: bytes) -> int:
-    """A number for a content; good within one process."""
+    """Returns a hash of a content, valid within one process."""
     return hash(data)
 
 
@@ -44,11 +44,11 @@ class FileStamps:
         self._on_write: list[Callable[[Path], None]] = []
 
     def note(self, path: Path, stamp: Stamp) -> None:
-        """The model knows the file as it is now."""
+        """Notes that the model knows the file as it is now."""
         self._stamps[path] = stamp
 
     def wrote(self, path: Path, stamp: Stamp | None) -> None:
-        """The model changed the file, as it was allowed to; without a stamp, it deleted it."""
+        """Notes that the model changed the file, or without a stamp deleted it."""
         if stamp is not None:
             self.note(path, stamp)
         for callback in self._on_write:
@@ -64,5 +64,5 @@ class FileStamps:
         return known is None or known.matches(now)
 
     def forget(self) -> None:
-        """Files were brought back to how they were: nothing the model knows of them counts."""
+        """Forgets what the model knows of files that were restored."""
         self._stamps.clear()

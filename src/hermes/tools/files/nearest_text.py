@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
-_SHOWN = 8
-_WIDTH = 160
-_COMPARED = 5000
+_MAX_SHOWN_LINES = 8
+_MAX_LINE_CHARACTERS = 160
+_MAX_COMPARED_LINES = 5000
 """Lines of a file that are compared one by one when no line is the same."""
-_COMMON = 50
+_MAX_OCCURRENCES = 50
 """A line that occurs more often says nothing about a place."""
 
 
@@ -20,9 +20,9 @@ def nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
     first = _place(lines, wanted)
     if first is None:
         return ""
-    last = min(first + min(len(wanted), _SHOWN), len(lines))
+    last = min(first + min(len(wanted), _MAX_SHOWN_LINES), len(lines))
     shown = [
-        f"{number + 1}: {lines[number].rstrip()[:_WIDTH]}"
+        f"{number + 1}: {lines[number].rstrip()[:_MAX_LINE_CHARACTERS]}"
         for number in range(first, last)
     ]
     return "\nThe nearest text in the file is:\n" + "\n".join(shown) + "\n"
@@ -39,7 +39,7 @@ def _place(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     votes: Counter[int] = Counter()
     for index, line in enumerate(wanted):
         found = places.get(line.strip(), [])
-        if len(found) <= _COMMON:
+        if len(found) <= _MAX_OCCURRENCES:
             for number in found:
                 votes[max(0, number - index)] += len(line.strip())
     if votes:
@@ -53,10 +53,10 @@ def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     index = max(
         range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=0
     )
-    longest = wanted[index].strip()[:_WIDTH] if wanted else ""
+    longest = wanted[index].strip()[:_MAX_LINE_CHARACTERS] if wanted else ""
     if len(longest) < 3:
         return None
-    bare = [line.strip()[:_WIDTH] for line in lines[:_COMPARED]]
+    bare = [line.strip()[:_MAX_LINE_CHARACTERS] for line in lines[:_MAX_COMPARED_LINES]]
     inside = [number for number, line in enumerate(lines) if longest in line]
     if inside:
         return max(0, inside[0] - index)

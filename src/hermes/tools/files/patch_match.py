@@ -1,7 +1,7 @@
-"""Finding the place of every hunk in a file, and what the hunks make of it. Pure.
+"""Finds the place of every hunk in a file, and computes the new text. Does no I/O.
 
-A hunk fits exactly, or apart from trailing whitespace, or with another indentation, or with typographic signs where
-the model wrote plain ones. Hunks come in order. If they could be placed in two ways, nothing is done.
+A hunk matches exactly, or except for trailing whitespace, or with another indentation, or with typographic characters
+where the model wrote plain ones. Hunks are in order. If they fit in two ways, nothing is done.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ class _File:
 
 
 def apply_hunks(path: str, text: str, hunks: Sequence[Hunk]) -> Edit:
-    """What the hunks make of a text. Raises ToolFailed with the hunk that does not fit, or fits in several places."""
+    """Applies the hunks to a text. Raises ToolFailed with the hunk that does not fit, or fits several places."""
     bom = "\ufeff" if text.startswith("\ufeff") else ""
     file = _File(text[len(bom) :])
     fits = _placed(path, file, hunks)
@@ -104,7 +104,7 @@ def _ambiguous(path: str, number: int, fits: Sequence[_Fit]) -> ToolFailed:
 
 
 def _in_order(found: Sequence[Sequence[_Fit]]) -> list[_Fit] | None:
-    """Each hunk at the first place after the one before; None if there is no such place."""
+    """Puts each hunk at the first place after the previous one; None if there is no such place."""
     chosen: list[_Fit] = []
     after = None
     for fits in found:
@@ -128,7 +128,7 @@ def _mirrored(fit: _Fit) -> _Fit:
 
 
 def _fits(file: _File, hunk: Hunk) -> list[_Fit]:
-    """The places of a hunk, by the first way of comparing that finds any; narrowed by what the patch says of it."""
+    """Returns the places of a hunk, by the first comparison that finds any, narrowed by what the patch says."""
     old = hunk.old
     if not old:
         return _insertion(file, hunk)

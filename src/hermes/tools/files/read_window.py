@@ -1,4 +1,4 @@
-"""Reading part of a text file, however large: a window of lines, and what is known of the rest."""
+"""Reads part of a text file, however large: a window of lines, and what is known of the rest."""
 
 import io
 import os
@@ -8,16 +8,16 @@ from typing import BinaryIO
 
 import msgspec
 
-from hermes.core.image_info import media_type
 from hermes.errors import ToolFailed
+from hermes.images.image_info import media_type
 from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.process.long_output import is_binary
 
 MAX_LINES = 2000
 MAX_BYTES = 50_000
-WHOLE = 1024 * 1024
-"""Up to this size a file is read whole, and recognised by its content later."""
-_CHUNK = 1024 * 1024
+MAX_WHOLE_BYTES = 1024 * 1024
+"""Smaller files are read whole, and later recognised by their content."""
+_READ_BYTES = 1024 * 1024
 _HINTS = {
     b"%PDF-": "A PDF: terminal with `pdftotext FILE -` shows its text.",
     b"PK\x03\x04": "A zip archive (or an office document): terminal with `unzip -l FILE` lists it.",
@@ -38,13 +38,13 @@ class FileWindow(msgspec.Struct, frozen=True):
 
 
 def read_window(path: Path, offset: int, limit: int) -> FileWindow:
-    """Reads up to `limit` lines from line `offset` on. Raises OSError, or ToolFailed for what is no text."""
+    """Reads up to `limit` lines from line `offset` on. Raises OSError, or ToolFailed if the file is not text."""
     with open_regular(path) as file:
         status = os.fstat(file.fileno())
         start = file.read(8192)
         if is_binary(start) or media_type(start[:16]) or start.startswith(b"%PDF-"):
             raise _not_text(path, start, status.st_size)
-        if status.st_size > WHOLE:
+        if status.st_size > MAX_WHOLE_BYTES:
             return _window(file, offset, limit, Stamp.of(status))
         data = start + file.read()
         return _window(
@@ -53,7 +53,7 @@ def read_window(path: Path, offset: int, limit: int) -> FileWindow:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Opens a file; what is no regular file (a pipe, a device) is never waited for."""
+    """Opens a file without waiting for one that is not regular, such as a pipe or a device."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):
@@ -96,11 +96,11 @@ def _by_newline(data: bytes) -> list[bytes]:
 
 
 def _start_of_line(file: BinaryIO, offset: int) -> int:
-    """Where a line starts, in bytes."""
+    """Returns where a line starts, in bytes."""
     file.seek(0)
     missing, place = offset - 1, 0
     while missing:
-        chunk = file.read(_CHUNK)
+        chunk = file.read(_READ_BYTES)
         count = chunk.count(b"\n")
         if not chunk:
             raise ToolFailed(
@@ -118,9 +118,9 @@ def _start_of_line(file: BinaryIO, offset: int) -> int:
 
 
 def _lines_left(file: BinaryIO, *, cut: bool) -> int:
-    """How many lines follow; the rest of a line that was cut is none."""
+    """Returns how many lines follow, not counting the rest of a cut line."""
     count, last = 0, b""
-    while chunk := file.read(_CHUNK):
+    while chunk := file.read(_READ_BYTES):
         count += chunk.count(b"\n")
         last = chunk
     unended = bool(last) and not last.endswith(b"\n")

@@ -1,4 +1,4 @@
-"""Replacing a file of the user's in one step: a reader or a crash never sees half of it, and its mode is kept.
+"""Replaces a user's file in one step: no reader and no crash ever sees half of it, and its mode stays.
 
 A path that is written to has been resolved before, so nothing on its way is a link. A folder or file that has become
 one since is not followed: what was judged is what is written.
@@ -19,7 +19,7 @@ _FOLDER = (
 
 
 def replace_file(path: Path, data: bytes) -> Stamp:
-    """Writes `data` to `path`, creating its folder if need be. Raises OSError; then the old file is as it was."""
+    """Writes `data` to `path`, and creates its folder if necessary. If it raises OSError, the old file is unchanged."""
     staged = StagedFile(path, data)
     try:
         return staged.commit()
@@ -28,12 +28,12 @@ def replace_file(path: Path, data: bytes) -> Stamp:
 
 
 class StagedFile:
-    """New content for a file, complete and on the same disk, waiting to take its place. `close` must be called."""
+    """New content for a file, complete and on the same disk, to be moved into place. `close` must be called."""
 
     def __init__(self, path: Path, data: bytes, *, mode: int | None = None) -> None:
         self.path = path
         self.made: list[Path] = []
-        """Folders that were made for it, outermost first."""
+        """Folders that were created for it, outermost first."""
         self._temporary = f".{os.urandom(8).hex()}.new"
         self._is_placed = False
         self._folder = -1
@@ -46,7 +46,7 @@ class StagedFile:
             raise
 
     def commit(self) -> Stamp:
-        """Puts the content in place."""
+        """Moves the content into place."""
         os.replace(
             self._temporary,
             self.path.name,
@@ -57,7 +57,7 @@ class StagedFile:
         return self._stamp
 
     def close(self) -> None:
-        """Lets go. What was not put in place is removed, with the folders made for it. Idempotent."""
+        """Removes what was not moved into place, with the folders created for it. Idempotent."""
         if self._folder >= 0:
             if not self._is_placed:
                 with contextlib.suppress(FileNotFoundError):
@@ -79,7 +79,7 @@ class StagedFile:
 
 
 class FileMovedAside:
-    """A file that is to go: moved out of the way first, so that it can come back. `close` must be called."""
+    """A file to be deleted. It is moved aside first, so that it can be restored. `close` must be called."""
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
@@ -97,13 +97,13 @@ class FileMovedAside:
             raise
 
     def bring_back(self) -> None:
-        """Puts it where it was."""
+        """Moves the file back."""
         os.rename(
             self._hidden, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder
         )
 
     def close(self) -> None:
-        """Removes it, unless it was brought back."""
+        """Deletes the file, unless it was restored."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._hidden, dir_fd=self._folder)
         os.close(self._folder)
@@ -111,7 +111,7 @@ class FileMovedAside:
 
 @contextlib.contextmanager
 def folder_of(path: Path) -> Iterator[int]:
-    """The folder of a resolved path, open; no link is followed on the way to it."""
+    """Opens the folder of a resolved path without following any link."""
     folder = _open_folder(path.parent, None)
     try:
         yield folder
@@ -120,7 +120,7 @@ def folder_of(path: Path) -> Iterator[int]:
 
 
 def mode_of(folder: int, path: Path) -> int | None:
-    """The mode of the file as it is; None if it is new. Anything but a file can't be replaced."""
+    """Returns the mode of a file; None if it is new. Raises OSError for anything but a file."""
     try:
         status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -139,14 +139,14 @@ def mode_of(folder: int, path: Path) -> int | None:
 
 
 def remove_folders(made: list[Path]) -> None:
-    """Removes folders that were made for a file that is not there in the end; those in use stay."""
+    """Removes folders that were created for a file that was not written, unless they are in use."""
     for folder in reversed(made):
         with contextlib.suppress(OSError):
             folder.rmdir()
 
 
 def _open_folder(path: Path, made: list[Path] | None) -> int:
-    """Opens a folder step by step. With `made`, missing ones are created, and noted there."""
+    """Opens a folder step by step. With `made`, creates missing ones and adds them to it."""
     handle = os.open(path.anchor, _FOLDER)
     place = Path(path.anchor)
     for part in path.parts[1:]:

@@ -1,4 +1,4 @@
-"""ripgrep as a way to search: the same files in the same order as our own walk, many times faster."""
+"""Searches with ripgrep: the same files in the same order as our own walk, many times faster."""
 
 import os
 import subprocess
@@ -25,17 +25,17 @@ _OPTIONS = (
     *("--hidden", "--no-messages", "--max-filesize=5M"),
     *("--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-global"),
 )
-_LINE = 6 * 1024 * 1024
-_LISTING = 8 * 1024 * 1024
+_MAX_LINE_BYTES = 6 * 1024 * 1024
+_MAX_LISTING_BYTES = 8 * 1024 * 1024
 """Bytes of names that are listed."""
 
 
 class NotSearched(Exception):
-    """ripgrep did not search: it does not know this kind of pattern, or did not start."""
+    """ripgrep did not search, because it does not know this kind of pattern or did not start."""
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A line that fits."""
+    """A line that matches."""
 
     relative: str
     line: int
@@ -54,7 +54,7 @@ class Scope(Protocol):
 
 
 def find_ripgrep(environment: Mapping[str, str]) -> Path | None:
-    """The `rg` on PATH, else the one of the extra `search` beside our Python."""
+    """Returns the `rg` on PATH, else the one that the extra `search` installed beside our Python."""
     found = find_program("rg", environment) or beside_python("rg")
     return Path(found) if found else None
 
@@ -99,7 +99,7 @@ def ripgrep_files(program: Path, scope: Scope, halt: Halt) -> list[str]:
         stderr=subprocess.DEVNULL,
     ) as process:
         halt.on_stop(process.kill)
-        out = process.stdout.read(_LISTING) if process.stdout else b""
+        out = process.stdout.read(_MAX_LISTING_BYTES) if process.stdout else b""
         process.kill()  # it has told all, or enough
     if process.returncode not in (0, 1) and not out and not halt.stopped:
         raise NotSearched
@@ -129,7 +129,7 @@ def _program(program: Path, scope: Scope) -> list[str]:
 
 def _parse(stream: IO[bytes] | None, scope: Scope) -> Iterator[Match]:
     is_folder = scope.top.is_dir()
-    while line := stream.readline(_LINE) if stream else b"":
+    while line := stream.readline(_MAX_LINE_BYTES) if stream else b"":
         name, zero, rest = line.partition(b"\0")
         number, _, text = rest.partition(b":")
         if zero and number.isdigit():

@@ -1,4 +1,4 @@
-"""Which files of a folder may hold secrets, so that a search leaves them out, whatever it searches for."""
+"""Finds the files of a folder that may hold secrets, which every search leaves out."""
 
 import os
 from collections.abc import Iterable
@@ -6,11 +6,11 @@ from pathlib import Path
 
 from hermes.tools.sensitive import Guard
 
-_NAMED = 5
+_MAX_NAMED_FILES = 5
 
 
 class Withheld:
-    """Looks at paths below `top`. A name and a folder are looked at once: there are many files and few of those."""
+    """Checks paths below `top`. Each name and each folder is checked once, because files are many and those few."""
 
     def __init__(self, guard: Guard, top: Path) -> None:
         self._guard = guard
@@ -19,7 +19,7 @@ class Withheld:
         self._folders: dict[str, bool] = {}
 
     def holds(self, relative: str) -> bool:
-        """Whether a file, by its path below the top, is left out."""
+        """Whether a file is left out, by its path below the top."""
         folder, _, name = relative.rpartition("/")
         if name not in self._names:
             self._names[name] = bool(self._guard.secret([Path(os.sep, name)]))
@@ -30,9 +30,13 @@ class Withheld:
         return self._names[name] or self._folders[folder]
 
     def note(self, files: Iterable[str]) -> str:
-        """A line that names what is left out of these files; empty when nothing is."""
+        """Returns a line that names the files left out; empty if there are none."""
         secret = sorted(filter(self.holds, files))
         if not secret:
             return ""
-        more = f" and {len(secret) - _NAMED:,} more" if len(secret) > _NAMED else ""
-        return f"[not searched, as they may hold secrets: {', '.join(secret[:_NAMED])}{more}]"
+        more = (
+            f" and {len(secret) - _MAX_NAMED_FILES:,} more"
+            if len(secret) > _MAX_NAMED_FILES
+            else ""
+        )
+        return f"[not searched, as they may hold secrets: {', '.join(secret[:_MAX_NAMED_FILES])}{more}]"

@@ -33,14 +33,14 @@ from hermes.tools.tool import judged, tool
 
 log = logging.getLogger("hermes.tools")
 
-_ENTRIES = 500
-_COUNTED = 20_000
+_MAX_ENTRIES = 500
+_MAX_COUNTED_ENTRIES = 20_000
 """How many more are counted before it is just "more"."""
-_LISTED = 100_000
+_MAX_LISTED_FILES = 100_000
 """Files that are looked through for names of secrets."""
-_MATCHES = 200
+_MAX_MATCHES = 200
 _BYTES = 30_000
-_WIDTH = 250
+_MAX_LINE_CHARACTERS = 250
 _MAX_FILE = 5 * 1024 * 1024
 
 _ABOUT_PLACES = re.compile(r"[\^$\\(]")
@@ -162,7 +162,7 @@ class SearchTools:
             if not one.is_folder and not one.is_link
         )
         names = (one.relative for one in entries if fits is None or fits(one.relative))
-        return list(itertools.islice(names, _LISTED))
+        return list(itertools.islice(names, _MAX_LISTED_FILES))
 
     def _source(self, query: Query, found: "SearchMatches") -> str:
         """Whose words the matches may be, if any of them are not the user's."""
@@ -240,7 +240,7 @@ def _gathered(matches: Iterator[Match], pattern: re.Pattern[str]) -> SearchMatch
     size = shown = more = 0
     others = set[str]()
     for match in matches:
-        if shown < _MATCHES and size < _BYTES:
+        if shown < _MAX_MATCHES and size < _BYTES:
             line = f"{match.line}: {_excerpt(match.text, pattern)}"
             files.setdefault(match.relative, []).append(line)
             size += len(line) + 1
@@ -248,7 +248,7 @@ def _gathered(matches: Iterator[Match], pattern: re.Pattern[str]) -> SearchMatch
             continue
         more += 1
         others.add(match.relative)
-        if more >= _COUNTED:
+        if more >= _MAX_COUNTED_ENTRIES:
             break
     return SearchMatches(files, more, len(others))
 
@@ -259,7 +259,7 @@ def _report(path: str, query: Query, found: SearchMatches) -> Iterator[str]:
         yield _place(path, file, is_folder=is_folder)
         yield from lines
     if found.more:
-        count = f"{found.more:,}{'+' if found.more >= _COUNTED else ''} more matches in {found.in_files:,} files"
+        count = f"{found.more:,}{'+' if found.more >= _MAX_COUNTED_ENTRIES else ''} more matches in {found.in_files:,} files"
         yield f"[{count}; narrow the pattern, path or glob]"
 
 
@@ -271,12 +271,12 @@ def _place(path: str, relative: str, *, is_folder: bool) -> str:
 
 def _excerpt(line: str, pattern: re.Pattern[str]) -> str:
     """The line, or of a long one the part around the match."""
-    if len(line) <= _WIDTH:
+    if len(line) <= _MAX_LINE_CHARACTERS:
         return clean(line)
     match = pattern.search(line)
-    start = max(0, (match.start() if match else 0) - _WIDTH // 3)
-    part = line[start : start + _WIDTH]
-    return f"{'...' if start else ''}{clean(part)}{'...' if start + _WIDTH < len(line) else ''}"
+    start = max(0, (match.start() if match else 0) - _MAX_LINE_CHARACTERS // 3)
+    part = line[start : start + _MAX_LINE_CHARACTERS]
+    return f"{'...' if start else ''}{clean(part)}{'...' if start + _MAX_LINE_CHARACTERS < len(line) else ''}"
 
 
 def _listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
@@ -285,20 +285,20 @@ def _listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
     for entry in walk.entries():
         if fits is not None and (entry.is_folder or not fits(entry.relative)):
             continue
-        if len(names) < _ENTRIES:
+        if len(names) < _MAX_ENTRIES:
             names.append(
                 clean(entry.relative)
                 + ("/" if entry.is_folder else "@" if entry.is_link else "")
             )
         else:
             more += 1
-            if more >= _COUNTED:
+            if more >= _MAX_COUNTED_ENTRIES:
                 break
     if not names:
         return f"No files in {path} fit." if fits else f"{path} is empty."
     if more:
         names.append(
-            f"[{more:,}{'+' if more >= _COUNTED else ''} more; narrow with path, glob or depth]"
+            f"[{more:,}{'+' if more >= _MAX_COUNTED_ENTRIES else ''} more; narrow with path, glob or depth]"
         )
     return "\n".join(names)
 

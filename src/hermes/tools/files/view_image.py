@@ -9,10 +9,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from hermes.core.image_info import Size, media_type, pixel_size
-from hermes.core.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.core.ports import ToolContext
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, os_reason
+from hermes.images.image_info import Size, media_type, pixel_size
+from hermes.images.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.primitives.files import make_private_folder, replace_file
 from hermes.schema.messages import Image
 from hermes.schema.tools import ToolResult
@@ -78,7 +78,7 @@ class Pictures:
                 make_private_folder(self._folder)
                 replace_file(path, data, durable=False, alone=False)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
+            reason = os_reason(error)
             raise ToolFailed(
                 f"The picture can't be kept in {self._folder}: {reason}."
             ) from error

@@ -1,4 +1,4 @@
-"""Walking a folder in a fixed order, without what git ignores, without following links, and stoppable."""
+"""Walks a folder in a fixed order, without ignored files, without following links, and can be stopped."""
 
 import os
 import re
@@ -13,14 +13,14 @@ MAX_DEPTH = 64
 
 
 class Halt:
-    """Tells work in another thread to stop."""
+    """A flag that stops work in another thread."""
 
     def __init__(self) -> None:
         self.stopped = False
         self._action: Callable[[], None] | None = None
 
     def on_stop(self, action: Callable[[], None]) -> None:
-        """Calls `action` when it is time to stop; at once if it is already."""
+        """Calls `action` on stop; at once if it is already stopped."""
         self._action = action
         if self.stopped:
             action()
@@ -33,7 +33,7 @@ class Halt:
 
 
 class WalkEntry(msgspec.Struct, frozen=True):
-    """Something found: its path below the top."""
+    """An entry, by its path below the top."""
 
     relative: str
     is_folder: bool
@@ -48,7 +48,7 @@ class Walk(msgspec.Struct, frozen=True):
     depth: int = MAX_DEPTH
 
     def entries(self) -> Iterator[WalkEntry]:
-        """Everything below, each folder before what is in it, by name."""
+        """Yields everything below, each folder before its content, by name."""
         yield from self._folder(self.top, "", rules_above(self.top), 1)
 
     def _folder(

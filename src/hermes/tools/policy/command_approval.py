@@ -78,8 +78,8 @@ class CommandApproval:
                 decision, verdict="allow", summary="", reason=""
             )
         if rule is None and not effect.once and not self._state.rules.problem:
-            findings = (*found.findings, effect)
-            scope = self._scope(command, findings, context, reach)
+            effects = (*found.effects, effect)
+            scope = self._scope(command, effects, context, reach)
             decision = msgspec.structs.replace(decision, scope=scope)
         return self._state.with_earlier_answer(decision, book)
 

@@ -92,7 +92,7 @@ class Judgement(msgspec.Struct, frozen=True):
     paths: tuple[Path, ...] = ()
     programs: frozenset[str] = frozenset()
     """The names of the programs it runs."""
-    findings: tuple[Effect, ...] = ()
+    effects: tuple[Effect, ...] = ()
     """Everything that was found, of which `effect` is the worst."""
 
 

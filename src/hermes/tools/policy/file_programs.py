@@ -147,7 +147,7 @@ def _tar(call: ProgramCall) -> list[Effect]:
     if lists and not creates and "x" not in letters:
         return [READ]
     files = [word for word in call.operands if word.text != first]
-    made = call.values_of("-C", "--directory")
+    made = call.values_of("-C", "--directory", "--one-top-level")
     if creates:
         made = call.values_of("--file") or files[: letters.count("f")]
     return [write_files(made, call.context), read_files(files, call.context)]
@@ -163,7 +163,7 @@ def _tar_letters(texts: list[str]) -> str:
 
 def _sed(call: ProgramCall) -> list[Effect]:
     in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", text) for text in call.texts)
-    scripts, files = call.after("-e", "--expression"), call.operands
+    scripts, files = call.values_of("-e", "--expression"), call.operands
     if not scripts:
         scripts, files = files[:1], files[1:]
     found = [write_files(files, call.context) if in_place else READ]
@@ -179,7 +179,8 @@ def _sed_script(script: str, call: ProgramCall, *, in_place: bool) -> list[Effec
         return [_EMPTIES_FILES]
     if any(_runs_program(part) for part in re.split(r"[;\n]", script)):
         return [EFFECTS["runs"]]
-    target = re.search(r"(?:^|[;}\n]|[gpI0-9/])\s*w\s+(\S+)\s*$", script)
+    output = r"(?:(?:^|[;}\n]|[gpI0-9/])\s*w\s+|(?:^|[;}\n])\s*w(?=/))(\S+)\s*$"
+    target = re.search(output, script)
     return [write_files([Word(target[1])], call.context)] if target else []
 
 
@@ -194,8 +195,9 @@ def _runs_program(command: str) -> bool:
 
 
 def _awk(call: ProgramCall) -> list[Effect]:
-    script = call.operands[0].text if call.operands else ""
-    files = call.operands[1:]
+    scripts = call.values_of("-e", "--source") or call.operands[:1]
+    script = "\n".join(word.text for word in scripts)
+    files = [word for word in call.operands if word not in scripts]
     runs = r"\bsystem\s*\(|\|&?\s*getline|\|&?\s*\"|\"\s*\|&?\s*getline|/inet/"
     if re.search(runs, script):
         return [EFFECTS["runs"]]

@@ -18,7 +18,8 @@ from hermes.tools.policy.table_judge import (
     named_files,
 )
 
-_PYTHON_FLAGS = r"-[bBdEhiIOqsSuvVx]*"
+_PYTHON_FLAGS = r"-[bBdEhiIOPqRsSuvVx]*"
+_PYTHON_VALUES = ("-W", "-X", "--check-hash-based-pycs")
 _UNKNOWN_CODE = unclear("Hermes can't tell what code it runs")
 _ONLY_WHEN_RUN = unclear("what it runs can't be known before it runs")
 _CODE_FROM_NETWORK = asks("it runs code from the network", "network")
@@ -40,7 +41,7 @@ def judge_python(call: ProgramCall) -> list[Effect]:
             return [_code_effect("python", given[0]), _files(call, *given[1:])]
         if text in ("--version", "-V", "-VV", "--help", "-h"):
             return [READ]
-        is_value = words[place - 1].text in ("-W", "-X")
+        is_value = words[place - 1].text in _PYTHON_VALUES
         if not text.startswith("-") and not is_value:
             return judge_project_script(call, word)
     return judge_input(call, "python")
@@ -143,11 +144,13 @@ MODULE_JUDGES = {
 
 def judge_interpreter(call: ProgramCall) -> list[Effect]:
     """An interpreter other than python."""
-    places = [
-        place for place, text in enumerate(call.texts, 1) if _takes_code(call, text)
+    codes = [
+        (place, code)
+        for place in range(1, len(call.words))
+        if (code := _code_at(call, place)) is not None
     ]
-    if places:
-        return [one for place in places for one in _inline(call, place)]
+    if codes:
+        return [one for place, code in codes for one in _inline(call, place, code)]
     if call.program.subcommands and call.texts:
         return judge_by_table(call)
     if call.prints_help(WORK):
@@ -159,25 +162,33 @@ def judge_interpreter(call: ProgramCall) -> list[Effect]:
     return judge_project_script(call, files[0])
 
 
-def _takes_code(call: ProgramCall, text: str) -> bool:
+def _code_at(call: ProgramCall, place: int) -> Word | None:
+    """The code that the argument at `place` gives, or that follows it; None if it is no option for code."""
+    word = call.words[place]
     options = (call.program.code or "").split()
-    in_bundle = call.program.in_place and re.fullmatch(r"-[a-zA-Z0-9.]*[eE]", text)
-    return (
-        text in options
-        or bool(in_bundle)
-        or (text.startswith("--eval=") and bool(options))
-    )
+    following = call.words[place + 1] if place + 1 < len(call.words) else Word("")
+    if word.text in options:
+        return following
+    name, sign, value = word.text.partition("=")
+    if sign and name in options:
+        return Word(value, word.known)
+    bundle = r"-[a-zA-Z0-9.]*?[eE](.*)" if call.program.in_place else r"(?!)"
+    glued = re.fullmatch(bundle, word.text, re.DOTALL)
+    if glued:
+        return Word(glued[1], word.known) if glued[1] else following
+    if word.text[:2] in options and not word.text.startswith("--"):
+        return Word(word.text[2:], word.known)
+    return None
 
 
-def _inline(call: ProgramCall, place: int) -> list[Effect]:
+def _inline(call: ProgramCall, place: int, code: Word) -> list[Effect]:
     """Code in the argument at `place`, or behind it."""
-    _, sign, value = call.texts[place - 1].partition("=")
-    code = Word(value, call.words[place].known)
-    if not sign:
-        code = call.words[place + 1] if place + 1 < len(call.words) else Word("")
     if not code.known:
         return [_UNKNOWN_CODE]
-    options, rest = call.texts[:place], call.words[place + 2 :]
+    last = call.texts[place - 1].removesuffix(code.text)
+    options = [*call.texts[: place - 1], last]
+    is_next = call.words[place + 1 : place + 2] == (code,)
+    rest = call.words[place + 2 if is_next else place + 1 :]
     edits = call.program.in_place and any(
         re.match(r"-[a-zA-Z]*i", text) for text in options
     )

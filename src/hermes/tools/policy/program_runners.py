@@ -27,25 +27,30 @@ from hermes.tools.policy.pipelines import (
     listed_files,
     program_name,
 )
-from hermes.tools.policy.program_call import ProgramCall, is_abbreviation
+from hermes.tools.policy.program_call import (
+    ProgramCall,
+    is_abbreviation,
+    operands,
+)
 from hermes.tools.policy.program_table import ProgramRunner, program
 from hermes.tools.policy.shell_words import Word, word_set
-from hermes.tools.policy.table_judge import option_effects
+from hermes.tools.policy.table_judge import SUBCOMMAND_VALUES, option_effects
 
 _ONLY_WHEN_RUN = unclear("what it runs can't be known before it runs")
 _NOT_KNOWN = unclear("Hermes can't tell what it runs")
 _NAMES_PACKAGE = word_set("-y --yes -p --package --from --with --spec")
-_SHELL_VALUES = word_set("-o +o -O +O --rcfile --init-file")
+_SHELL_VALUES = r"[-+][a-zA-Z]*[oO]|--rcfile|--init-file"
 """Options of shells that take the next word as their value."""
+_SHELL_COMMAND = ("--command", "--init-command")
 _FETCHED_PROGRAM = r".@|^(https?|git|github|file):|/"
 
 
 def runner_name(words: Sequence[Word]) -> str:
     """The name under which these words are a program that runs another one; empty if they are none."""
     name = program_name(words[0])
-    with_subcommand = f"{name} {words[1].text}" if len(words) > 1 else ""
-    for candidate in (with_subcommand, name):
-        if candidate and program(candidate).runs is not None:
+    subcommands = [*words[1:2], *operands(words, SUBCOMMAND_VALUES)[:1]]
+    for candidate in (*(f"{name} {word.text}" for word in subcommands), name):
+        if program(candidate).runs is not None:
             return candidate
     return ""
 
@@ -71,14 +76,18 @@ def judge_runner(call: ProgramCall, runner: ProgramRunner) -> list[Effect]:
     if not inner:
         return found
     if call.name == "coverage run":
-        inner = (Word("python3"), *inner)
+        is_module = any(word.text == "-m" for word in own)
+        inner = (Word("python3"), *([Word("-m")] if is_module else []), *inner)
     return found + call.judge.judge_words(call.command, inner)
 
 
 def _inner_words(call: ProgramCall, runner: ProgramRunner) -> tuple[Word, ...]:
     """The program that a runner runs, with its arguments."""
     values = word_set(runner.values)
-    rest = call.words[2 if " " in call.name else 1 :]
+    rest = call.words[1:]
+    if " " in call.name:
+        subcommand = call.name.partition(" ")[2]
+        rest = rest[call.texts.index(subcommand) + 1 :]
     while rest:
         text = rest[0].text
         is_option = text.startswith("-") and len(text) > 1
@@ -157,13 +166,16 @@ def judge_shell(call: ProgramCall) -> list[Effect]:
 def command_of_shell(words: Sequence[Word]) -> Word | None:
     """What `sh -c` is told to run; None if there is no `-c`."""
     for place, word in enumerate(words[1:], 1):
-        if words[place - 1].text in _SHELL_VALUES:
+        if re.fullmatch(_SHELL_VALUES, words[place - 1].text):
             continue
-        is_command = re.fullmatch(r"[-+][a-zA-Z]*c[a-zA-Z]*", word.text)
-        if is_command or word.text == "--command":
-            options = r"[-+][a-zA-Z]+"
+        option, sign, value = word.text.partition("=")
+        if sign and option in _SHELL_COMMAND:
+            return Word(value, word.known)
+        is_short = re.fullmatch(r"[-+][a-zA-Z]*[cC][a-zA-Z]*", word.text)
+        if is_short or word.text in _SHELL_COMMAND:
+            pattern = r"[-+][a-zA-Z]+"
             rest = [
-                one for one in words[place + 1 :] if not re.fullmatch(options, one.text)
+                one for one in words[place + 1 :] if not re.fullmatch(pattern, one.text)
             ]
             return rest[0] if rest else Word("", known=False)
         if not word.text.startswith(("-", "+")):

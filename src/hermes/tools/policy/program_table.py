@@ -47,7 +47,7 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
     judge: str = ""
     code: str | None = None
     in_place: bool = False
-    request_options: str = ""
+    request_options: tuple[str, ...] = ()
     safe_options: str | None = None
     bundled: bool = False
     runs: ProgramRunner | None = None

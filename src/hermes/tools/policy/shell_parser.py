@@ -375,7 +375,9 @@ class _Reader:
         if kind == "string":
             return self._string(node)
         if kind == "concatenation":
-            return joined([self.word(child) for child in node.children])
+            whole = joined([self.word(child) for child in node.children])
+            has_brackets = any(child.text in (b"[", b"[[") for child in node.children)
+            return msgspec.structs.replace(whole, pattern=whole.pattern or has_brackets)
         is_variable = kind == "expansion" and re.fullmatch(r"\$\{\w+\}", text)
         if kind == "simple_expansion" or (
             is_variable and len(node.named_children) == 1

@@ -99,38 +99,39 @@ def subcommand_effect(call: ProgramCall) -> str:
     if phrases and not call.texts:
         return phrases.get(("@",), "work")
     if phrases:
-        fitting = [phrase for phrase in phrases if _fits(phrase, call)]
-        ranked = sorted(
-            fitting, key=lambda one: (len(one), EFFECTS[phrases[one]].level)
-        )
-        effect = (
-            phrases[ranked[-1] if ranked else ("*",)]
-            if ranked or ("*",) in phrases
-            else "unknown"
-        )
+        phrase = max(_fitting_phrases(call), key=lambda one: _rank(one, phrases))
+        effect = phrases.get(phrase, "unknown")
     if effect in ("work", "unknown") and _runs_publishing_task(call):
         return "publishes"
     return effect
 
 
-def _fits(phrase: Phrase, call: ProgramCall) -> bool:
-    """Whether the arguments begin with a phrase. What frees a call must stand in its place; what does not, anywhere."""
-    head, *rest = phrase
-    bare = [
-        word.text
-        for word in operands(
-            call.words, word_set(call.program.values) or SUBCOMMAND_VALUES
-        )
-    ]
-    if head not in (call.texts[0], *bare[:1]):
-        return False
+def _rank(phrase: Phrase, phrases: dict[Phrase, str]) -> tuple[bool, int, Level]:
+    """The longest phrase decides, among equals the strictest; `*` only if there is no other."""
+    level = EFFECTS[phrases.get(phrase, "unknown")].level
+    return phrase != ("*",), len(phrase), level
+
+
+def _fitting_phrases(call: ProgramCall) -> list[Phrase]:
+    """The phrases that the arguments begin with, and `*`."""
+    values = word_set(call.program.values) or SUBCOMMAND_VALUES
+    names = [word.text for word in operands(call.words, values)]
+    heads = (call.texts[0], *names[:1])
+    candidates = [phrase for phrase in call.program.phrases if phrase[0] in heads]
+    return [("*",), *(one for one in candidates if _fits(one, names, call))]
+
+
+def _fits(phrase: Phrase, names: list[str], call: ProgramCall) -> bool:
+    """Whether the rest of a phrase fits. What frees a call must stand in its place; what does not, anywhere."""
+    rest = phrase[1:]
     if "@" in rest:
         return len(call.texts) == len(rest)
     if EFFECTS[call.program.phrases[phrase]].level > Level.WORK:
         return all(is_given(part, call.signs) for part in rest)
-    names = [part for part in rest if not part.startswith("-")]
+    words = [part for part in rest if not part.startswith("-")]
     options = [part for part in rest if part.startswith("-")]
-    return bare[1 : 1 + len(names)] == names and set(options) <= set(call.options)
+    in_place = names[1 : 1 + len(words)] == words
+    return in_place and set(options) <= set(call.options)
 
 
 def _runs_publishing_task(call: ProgramCall) -> bool:
@@ -188,7 +189,8 @@ def named_files(
             continue
         if _is_text(before, word, entry):
             continue
-        if skip and not word.text.startswith("-"):
+        is_file = before.text in ("-f", "--file")
+        if skip and not is_file and not word.text.startswith("-"):
             skip -= 1
             continue
         target = _output(before, word, entry)
@@ -269,7 +271,7 @@ def judge_fetch(call: ProgramCall) -> list[Effect]:
     hosts = [word for word in call.operands if word.text not in ("GET", "HEAD")]
     if not hosts or not all(word.known and is_own_service(word.text) for word in hosts):
         return [files, EFFECTS["network"]]
-    pattern = call.program.request_options
+    pattern = "|".join(f"(?:{one})" for one in call.program.request_options)
     if all(re.fullmatch(pattern, option) for option in _options_with_values(call)):
         return [files, LOOKS_UP]
     sends = asks(

@@ -28,7 +28,7 @@ Arguments: TypeAlias = Mapping[str, Any]
 FORBIDDEN_HOST = "your rules forbid this host"
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class ToolCallRequest(msgspec.Struct, frozen=True):
     """A call of a tool that is to be decided."""
 
     tool: Tool
@@ -62,11 +62,11 @@ class ToolApproval:
     def decide(self, tool: Tool, arguments: Arguments, cwd: Path) -> PolicyDecision:
         """What may be done with a call."""
         book = self._state.rules.current()
-        call = ToolCall(tool, arguments, cwd, tool.paths(arguments, cwd))
+        call = ToolCallRequest(tool, arguments, cwd, tool.paths(arguments, cwd))
         decision = self._bound(call, self._ruled(call, book))
         return self._state.with_earlier_answer(decision, book)
 
-    def _ruled(self, call: ToolCall, book: RuleBook) -> PolicyDecision:
+    def _ruled(self, call: ToolCallRequest, book: RuleBook) -> PolicyDecision:
         """The decision by the user's rules and by what the tool does."""
         found = book.for_tool(call.name) or book.for_paths(
             call.paths, self._state.about.user_home
@@ -90,7 +90,7 @@ class ToolApproval:
             return PolicyDecision("allow", reach=decision.reach)
         return decision
 
-    def _covers(self, rule: PolicyRule, call: ToolCall) -> bool:
+    def _covers(self, rule: PolicyRule, call: ToolCallRequest) -> bool:
         """Whether an allowance holds for these files. A sensitive file it must name itself; no rule allows Hermes' own."""
         if self._state.about.guest:
             return False
@@ -104,7 +104,7 @@ class ToolApproval:
                 return False
         return True
 
-    def _bound(self, call: ToolCall, decision: PolicyDecision) -> PolicyDecision:
+    def _bound(self, call: ToolCallRequest, decision: PolicyDecision) -> PolicyDecision:
         """The decision with what was judged. What is allowed at once needs no hash: nothing comes in between."""
         if decision.verdict == "allow":
             return msgspec.structs.replace(decision, targets=call.paths)
@@ -121,7 +121,7 @@ class ToolApproval:
             targets=call.paths,
         )
 
-    def _read(self, call: ToolCall) -> PolicyDecision:
+    def _read(self, call: ToolCallRequest) -> PolicyDecision:
         reason = self._state.guard.secret(call.paths, call.cwd)
         if not reason and self._state.about.guest:
             reason = self._outside_of_guest(call)
@@ -134,7 +134,7 @@ class ToolApproval:
             shape=f"{call.name} {listed_paths(call.paths)}",
         )
 
-    def _outside_of_guest(self, call: ToolCall) -> str:
+    def _outside_of_guest(self, call: ToolCallRequest) -> str:
         """Why a guest may not simply read this. Long outputs are kept under names that nobody can guess."""
         outputs = self._state.guard.home / "cache" / "outputs"
         for path in call.paths:
@@ -144,7 +144,7 @@ class ToolApproval:
                 return f"{path} is outside the folder of whoever asks for it"
         return ""
 
-    def _write(self, call: ToolCall) -> PolicyDecision:
+    def _write(self, call: ToolCallRequest) -> PolicyDecision:
         state = self._state
         reason = "it does not say which file it changes"
         if call.paths:
@@ -165,7 +165,7 @@ class ToolApproval:
             scope=f"changes to files in {call.cwd}" if is_wide else "",
         )
 
-    def _look_up(self, call: ToolCall) -> PolicyDecision:
+    def _look_up(self, call: ToolCallRequest) -> PolicyDecision:
         book = self._state.rules.current()
         texts = [value for value in call.arguments.values() if isinstance(value, str)]
         found = [book.for_host(host_of(text)) for text in texts]
@@ -179,7 +179,7 @@ class ToolApproval:
             return PolicyDecision("ask", call.summary, reason, "network", call.shape)
         return PolicyDecision("allow", reach="network")
 
-    def _act(self, call: ToolCall) -> PolicyDecision:
+    def _act(self, call: ToolCallRequest) -> PolicyDecision:
         if call.name == "process_write":
             return self._type(call)
         code = call.arguments.get("code")
@@ -201,7 +201,7 @@ class ToolApproval:
             memorable=not is_changing,  # an element of a page may be another one next time
         )
 
-    def _run_python(self, call: ToolCall, code: str) -> PolicyDecision:
+    def _run_python(self, call: ToolCallRequest, code: str) -> PolicyDecision:
         from hermes.tools.policy.inline_code import judge_code
 
         effect = judge_code("python", code)
@@ -216,7 +216,7 @@ class ToolApproval:
             memorable=not effect.once,
         )
 
-    def _type(self, call: ToolCall) -> PolicyDecision:
+    def _type(self, call: ToolCallRequest) -> PolicyDecision:
         """Input for a program that is running. It counts together with what was typed of its line before."""
         from hermes.tools.policy.terminal_input import judge_terminal_input
 

@@ -25,18 +25,18 @@ from hermes.tools.process.progress import whole_characters
 from hermes.tools.process.session_commands import RunningCommand, SessionCommands
 from hermes.tools.tool import tool
 
-_GRACE = 0.5
-_AT_ONCE = 16
-_KEPT = 20_000
-"""Bytes of output between two looks that are shown; of more, the latest. All of it goes to a file."""
-_LINE = 4_000
-"""Characters of a line that can be typed before it ends: a line is judged as a whole."""
-_FIRST = 0.2
-"""Seconds to see whether a command fails at once."""
+_STOP_GRACE_S = 0.5
+_MAX_PROCESSES = 16
+_MAX_UNSEEN_BYTES = 20_000
+"""Of more output between two polls, only the latest is shown. All of it goes to a file."""
+_MAX_LINE_CHARACTERS = 4_000
+"""A typed line may not be longer, because it is judged as a whole."""
+_FIRST_OUTPUT_S = 0.2
+"""How long to wait for a command that fails at once."""
 
 
 class BackgroundCommand:
-    """One command in the background, and its output since the last look."""
+    """One command in the background, and its output since the last poll."""
 
     def __init__(self, id: str, running: RunningCommand, capture: Capture) -> None:  # noqa: A002 - what the model calls it
         self.id = id
@@ -45,7 +45,7 @@ class BackgroundCommand:
         self.code: int | None = None
         self.notes: list[str] = []
         self.typed = ""
-        """The line that was begun and has not ended."""
+        """The typed line that has not ended yet."""
         self.ended = asyncio.Event()
         self.news = asyncio.Event()
         self._capture = capture
@@ -53,13 +53,13 @@ class BackgroundCommand:
         self._skipped = 0
 
     async def follow(self, commands: SessionCommands) -> None:
-        """Takes its output until it ends, then clears up."""
+        """Collects the output until the command ends, then cleans up."""
         job = self.running.job
         try:
             self.code = await job.wait(None, self._take)
         finally:
             try:
-                await job.stop(_GRACE)
+                await job.stop(_STOP_GRACE_S)
                 job.drain(self._take)
             finally:
                 self.notes = commands.finish(self.running)
@@ -68,7 +68,7 @@ class BackgroundCommand:
                 self.news.set()
 
     def unseen(self) -> str:
-        """The output since the last look."""
+        """Returns the output since the last poll."""
         whole = (
             len(self._unseen) if self.ended.is_set() else whole_characters(self._unseen)
         )
@@ -83,7 +83,7 @@ class BackgroundCommand:
         )
 
     def state(self) -> str:
-        """How it is, in words."""
+        """Describes the state of the command."""
         seconds = f"{time.monotonic() - self.began:,.0f} s"
         if not self.ended.is_set():
             return f"runs, for {seconds}"
@@ -93,9 +93,9 @@ class BackgroundCommand:
 
     def _take(self, chunk: bytes) -> None:
         self._capture.feed(chunk)
-        self._unseen += chunk[-_KEPT:]
-        surplus = max(0, len(self._unseen) - _KEPT)
-        self._skipped += max(0, len(chunk) - _KEPT) + surplus
+        self._unseen += chunk[-_MAX_UNSEEN_BYTES:]
+        surplus = max(0, len(self._unseen) - _MAX_UNSEEN_BYTES)
+        self._skipped += max(0, len(chunk) - _MAX_UNSEEN_BYTES) + surplus
         del self._unseen[:surplus]
         self.news.set()
 
@@ -115,9 +115,9 @@ class Processes:
     ) -> ToolResult:
         """Starts a command and returns its handle."""
         alive = [entry.id for entry in self._all.values() if not entry.ended.is_set()]
-        if len(alive) >= _AT_ONCE:
+        if len(alive) >= _MAX_PROCESSES:
             raise ToolFailed(
-                f"{_AT_ONCE} processes run already.",
+                f"{_MAX_PROCESSES} processes run already.",
                 hint=f"Kill one first: {', '.join(alive)}.",
             )
         running = await self._commands.begin(command, folder, context, takes_input=True)
@@ -128,7 +128,7 @@ class Processes:
         )
         self._all[entry.id] = entry
         self._tasks[entry.id] = asyncio.create_task(entry.follow(self._commands))
-        await _until(entry.ended.wait(), _FIRST)
+        await _until(entry.ended.wait(), _FIRST_OUTPUT_S)
         return _report(entry)
 
     @tool("process", effect="read")
@@ -171,12 +171,12 @@ class Processes:
         return _report(entry)
 
     def typed(self, handle: str) -> str:
-        """What was typed into a process of a line that has not ended yet; a backslash at its end does not end it."""
+        """Returns what was typed of a line that has not ended yet. A backslash at its end continues it."""
         entry = self._all.get(handle)
         return entry.typed if entry else ""
 
     def about(self, handle: str) -> tuple[Reach, str]:
-        """How far a process reaches, and the command it was started with; nothing is known of one that is not there."""
+        """Returns how far a process reaches and its command; an unknown process has none."""
         entry = self._all.get(handle)
         return (
             (entry.running.fence.reach, entry.running.command)
@@ -185,7 +185,7 @@ class Processes:
         )
 
     async def close(self) -> None:
-        """Ends everything."""
+        """Ends all background commands."""
         for entry in list(self._all.values()):
             await self._end(entry)
 
@@ -208,7 +208,7 @@ class Processes:
     async def _write(
         self, entry: BackgroundCommand, text: str, context: ToolContext
     ) -> None:
-        """Sends input. What runs outside the sandbox would do anything it is told, so that needs the same reach."""
+        """Sends input. A command outside the sandbox would do anything, so the call needs the same reach."""
         if not entry.running.confined and context.reach != "machine":
             raise ToolFailed(
                 f"{entry.id} runs outside the sandbox, and may not be sent input.",
@@ -217,9 +217,9 @@ class Processes:
         if entry.ended.is_set():
             raise ToolFailed(f"{entry.id} has ended: {entry.state()}.")
         typed = _unfinished(entry.typed + text)
-        if len(typed) > _LINE:
+        if len(typed) > _MAX_LINE_CHARACTERS:
             raise ToolFailed(
-                f"A line can't be longer than {_LINE:,} characters.",
+                f"A line can't be longer than {_MAX_LINE_CHARACTERS:,} characters.",
                 hint="Nothing was sent.",
             )
         entry.typed = typed
@@ -238,17 +238,17 @@ class Processes:
                 raise ToolFailed(
                     f"{entry.id} takes no input any more: {error.strerror}."
                 ) from error
-        await _until(entry.news.wait(), _FIRST)
+        await _until(entry.news.wait(), _FIRST_OUTPUT_S)
 
 
 def _unfinished(text: str) -> str:
-    """What follows the last line that has ended."""
+    """Returns what follows the last complete line."""
     ends = [found.end() for found in re.finditer(r"(?<!\\)(?:\\\\)*\n", text)]
     return text[ends[-1] :] if ends else text
 
 
 async def _until(event: Awaitable[object], seconds: float) -> bool:
-    """Waits for something, but not for ever; whether it came."""
+    """Waits at most so many seconds; returns whether it came."""
     try:
         await asyncio.wait_for(event, seconds)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""The environment of a command: what programs need, no secrets, and nothing that would wait for a person."""
+"""Builds the environment of a command: what programs need, without secrets, and nothing that waits for a person."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _PASSWORDS_OF_GEMS = r"^BUNDLE_\w+__"
 _TELLING_VALUES = r"://[^/\s]+@|^(sk-|ghp_|gho_|github_pat_|glpat-|xox[abpr]-|AKIA|AIza|hf_)|-----BEGIN"
 _TELLING_WORDS = r"(?i)passw|secret|token"
 _FOLDERS = r"PATH$|_(HOME|DIRS?|ROOT)$|^(HOME|SHELL|VIRTUAL_ENV|LS_COLORS)$"
-"""Variables that name folders, where such a word is only a name."""
+"""Variables that name folders, in which such a word is only a name."""
 _KEPT = frozenset(("PWD", "OLDPWD"))
 _QUIET = {
     "TERM": "dumb",
@@ -38,7 +38,7 @@ _NEEDED = r"""(?x) ^(
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a command with the whole machine in reach may see of `environment`: all but secrets."""
+    """Returns the environment of a command that may reach the whole machine: all but secrets."""
     plain = {
         name: value
         for name, value in environment.items()
@@ -50,7 +50,7 @@ def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def confined_environment(
     environment: Mapping[str, str], temporary: Path
 ) -> dict[str, str]:
-    """What a confined command may see: what is known to be needed, with caches where it can write."""
+    """Returns the environment of a confined command: known variables only, with caches where it can write."""
     needed = {
         name: value
         for name, value in command_environment(environment).items()

@@ -1,7 +1,7 @@
-"""A program of Hermes' own that runs like any command, in the same sandbox, and is talked to in lines.
+"""A program of Hermes' own that runs like any command, in the same sandbox, and exchanges lines with Hermes.
 
-It reads from its input and answers into a named pipe in the run's temporary folder, which is the one place that every
-kind of sandbox lets it write to and that nobody else sees.
+It reads from its input and answers into a named pipe in the run's temporary folder: the only place that every kind of
+sandbox lets it write to and nobody else can see.
 """
 
 import asyncio
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from hermes.core.ports import ToolContext
 from hermes.tools.process.session_commands import SessionCommands, Surroundings
 
-LONGEST_LINE = 32 * 1024 * 1024
+MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 class Dialogue:
-    """One run of such a program. `stop` and `close` must be called, whatever happens."""
+    """One run of the program. `stop` and `close` must be called, whatever happens."""
 
     def __init__(
         self, surroundings: Surroundings, command: str, context: ToolContext
@@ -29,16 +29,16 @@ class Dialogue:
             self._commands.close()
             raise
         self.pipe = self._running.fence.temporary / f"{os.urandom(8).hex()}.pipe"
-        """Where the program writes; it is told with its first line."""
+        """The pipe that the program writes to; its first line names it."""
         self._transports: list[asyncio.BaseTransport] = []
 
     @property
     def problem(self) -> str:
-        """Why it must not go on, when it uses too much."""
+        """Why the program had to be stopped: it used too much."""
         return self._running.job.problem
 
     async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """What it says, and what is said to it."""
+        """Returns the streams from and to the program."""
         loop = asyncio.get_running_loop()
         os.mkfifo(self.pipe, 0o600)
         said = os.fdopen(
@@ -48,7 +48,7 @@ class Dialogue:
             "rb",
             0,
         )
-        reader = asyncio.StreamReader(limit=LONGEST_LINE)
+        reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
         reading, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), said
         )
@@ -65,16 +65,16 @@ class Dialogue:
         return reader, asyncio.StreamWriter(writing, protocol, None, loop)
 
     async def wait(self, on_output: Callable[[bytes], None]) -> int | None:
-        """Hands on its output until it ends; its exit code, or None when there is a problem."""
+        """Passes on output until the program ends; returns its exit code, or None if there is a problem."""
         return await self._running.job.wait(None, on_output)
 
     async def stop(self, grace: float, on_output: Callable[[bytes], None]) -> None:
-        """Ends everything that still runs, and hands on what it had still to say."""
+        """Ends everything that still runs, and passes on the rest of the output."""
         await self._running.job.stop(grace)
         self._running.job.drain(on_output)
 
     def close(self) -> list[str]:
-        """Lets go of it. Returns what must be known of what it left behind."""
+        """Closes everything. Returns notes about what the program left behind."""
         for transport in self._transports:
             transport.close()
         try:

@@ -1,7 +1,7 @@
-"""Output that is too long for a model: its beginning and end are shown, and all is kept in a file.
+"""Shortens output that is too long for a model: its beginning and end are shown, and all of it is saved to a file.
 
-The name of a file with the words of others says so, as whoever reads it must be told. Memory stays bounded however much
-comes; so do the files: their size, their number and their age.
+The name of a file with text of others says so, because its readers must know. Memory is bounded, and so are the size,
+number and age of the files.
 """
 
 import contextlib
@@ -10,39 +10,40 @@ import re
 import time
 from pathlib import Path
 
+from hermes.errors import os_reason
 from hermes.primitives.files import make_private_folder, open_private
 from hermes.tools.escapes import clean
 
-LIMIT = 30_000
-"""Bytes that are shown whole; of more, the head and the tail."""
-_HEAD = 10_000
-_TAIL = LIMIT - _HEAD
-_KEPT = 64 * 1024 * 1024
-"""Bytes of one output that are kept in a file."""
+MAX_SHOWN_BYTES = 30_000
+"""Of longer output, the head and the tail are shown."""
+_HEAD_BYTES = 10_000
+_TAIL_BYTES = MAX_SHOWN_BYTES - _HEAD_BYTES
+_MAX_FILE_BYTES = 64 * 1024 * 1024
+"""The rest of a longer output is not saved."""
 _FOREIGN = re.compile(r"([a-z_]+-from|mcp-[\w.-]+)-[0-9a-f]{12}(\.|$)")
-_FILES = 50
-_AGE = 7 * 24 * 3600.0
+_MAX_FILES = 50
+_MAX_AGE_S = 7 * 24 * 3600.0
 
 
 class OutputFolder:
-    """Where long outputs are kept, for this user only. Made on first use."""
+    """The folder for long outputs, for this user only. It is made on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
 
     def capture(self, name: str, source: str = "") -> "Capture":
-        """Collects one output; `name` says whose, `source` whether the words may be those of others."""
+        """Returns a collector for one output. `name` says whose it is, `source` whether it may hold text of others."""
         return Capture(self, f"{name}-from" if source else name)
 
     def source_of(self, path: Path) -> str:
-        """Whose words a kept file may hold; empty for the user's own, and for files elsewhere."""
+        """Returns the source of a saved file with text of others; empty for any other file."""
         is_foreign = path.parent == Path(
             os.path.realpath(self.path)
         ) and _FOREIGN.match(path.name)
         return f"kept output {path.name}" if is_foreign else ""
 
     def mentions(self, command: str) -> str:
-        """Whose words a command may show that names such a file, or all of them."""
+        """Returns the source of what a command may show that names such files."""
         return (
             "kept outputs"
             if str(self.path) in command or _FOREIGN.search(command)
@@ -50,11 +51,11 @@ class OutputFolder:
         )
 
     def create_foreign(self, name: str) -> tuple[Path, int]:
-        """A new file for the words of others."""
+        """Creates a file for text of others."""
         return self.create(f"{name}-from")
 
     def create(self, name: str) -> tuple[Path, int]:
-        """A new file, open for writing. The oldest ones make place for it."""
+        """Creates a file, open for writing, and deletes the oldest ones."""
         make_private_folder(self.path)
         self._prune()
         path = self.path / f"{name}-{os.urandom(6).hex()}.txt"
@@ -69,9 +70,9 @@ class OutputFolder:
                 ),
                 reverse=True,
             )
-        oldest = time.time() - _AGE
+        oldest = time.time() - _MAX_AGE_S
         for number, (changed, path) in enumerate(files):
-            if number >= _FILES - 1 or changed < oldest:
+            if number >= _MAX_FILES - 1 or changed < oldest:
                 with contextlib.suppress(
                     FileNotFoundError
                 ):  # another process tidied up too
@@ -79,7 +80,7 @@ class OutputFolder:
 
 
 class Capture:
-    """One output while it comes."""
+    """Collects one output."""
 
     def __init__(self, folder: OutputFolder, name: str) -> None:
         self.size = 0
@@ -93,41 +94,47 @@ class Capture:
         self._problem = ""
 
     def feed(self, chunk: bytes) -> None:
-        """Takes the next piece."""
-        if self.size < LIMIT:
-            self._start += chunk[: LIMIT - self.size]
-        rest = chunk[max(0, LIMIT - self.size) :] if self.size < LIMIT else chunk
+        """Adds the next piece."""
+        if self.size < MAX_SHOWN_BYTES:
+            self._start += chunk[: MAX_SHOWN_BYTES - self.size]
+        rest = (
+            chunk[max(0, MAX_SHOWN_BYTES - self.size) :]
+            if self.size < MAX_SHOWN_BYTES
+            else chunk
+        )
         self.size += len(chunk)
         self._tail = (
-            rest[-_TAIL:] if len(rest) >= _TAIL else (self._tail + rest)[-_TAIL:]
+            rest[-_TAIL_BYTES:]
+            if len(rest) >= _TAIL_BYTES
+            else (self._tail + rest)[-_TAIL_BYTES:]
         )
         if rest:
             self._keep(rest)
 
     def close(self) -> None:
-        """Ends it. Idempotent."""
+        """Closes the file. Idempotent."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     def text(self) -> str:
-        """What the model reads."""
+        """Returns the text for the model."""
         self.close()
         if is_binary(bytes(self._start)):
             first = bytes(self._start[:16]).hex(" ")
             return f"[binary output, {self.size:,} bytes, beginning with {first}{self.where('; ')}]"
-        if self.size <= LIMIT:
+        if self.size <= MAX_SHOWN_BYTES:
             return clean(self._start.decode(errors="replace"))
-        head = _until_line_end(bytes(self._start[:_HEAD]))
-        tail = _from_line_start((bytes(self._start) + self._tail)[-_TAIL:])
+        head = _until_line_end(bytes(self._start[:_HEAD_BYTES]))
+        tail = _from_line_start((bytes(self._start) + self._tail)[-_TAIL_BYTES:])
         left_out = self.size - len(head) - len(tail)
         note = f"[{left_out:,} of {self.size:,} bytes left out here{self.where('; ')}]"
         return f"{clean(head.decode(errors='ignore'))}\n{note}\n{clean(tail.decode(errors='ignore'))}"
 
     def where(self, before: str) -> str:
-        """Where the rest is; nothing when there is none."""
+        """Says where the rest is; empty if there is none."""
         if self._problem:
-            return f"{before}the rest could not be kept: {self._problem}"
+            return f"{before}the rest could not be saved: {self._problem}"
         if self._path is None:
             return ""
         what = (
@@ -138,16 +145,16 @@ class Capture:
         return f"{before}{what} in {self._path}"
 
     def _keep(self, rest: bytes) -> None:
-        """Writes to the file, at first what came before too. A full disk ends keeping, not the command."""
-        if self._problem or self._written >= _KEPT:
+        """Writes to the file, beginning with what came before. A full disk does not stop the command."""
+        if self._problem or self._written >= _MAX_FILE_BYTES:
             return
         try:
             if self._path is None:
                 self._path, self._file = self._folder.create(self._name)
                 self._write(bytes(self._start))
-            self._write(rest[: _KEPT - self._written])
+            self._write(rest[: _MAX_FILE_BYTES - self._written])
         except OSError as error:
-            self._problem = (error.strerror or str(error)).lower()
+            self._problem = os_reason(error)
             self.close()
 
     def _write(self, data: bytes) -> None:
@@ -159,7 +166,7 @@ class Capture:
 
 
 def is_binary(start: bytes) -> bool:
-    """Whether bytes are no text: they hold a NUL, or many that are not UTF-8."""
+    """Whether bytes are not text: they contain a NUL, or many invalid UTF-8 sequences."""
     sample = start[:8192]
     if b"\0" in sample:
         return True

@@ -1,4 +1,4 @@
-"""Output that is shown while it comes: a few times a second, of a flood the latest."""
+"""Shows output while a command runs."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ from hermes.tools.escapes import clean
 
 
 class Live:
-    """Shows output while it comes: at most 20 times a second, of a flood the latest."""
+    """Shows output at most 20 times a second; of a flood, only the latest part."""
 
     _SECONDS = 0.05
     _BYTES = 4000
@@ -21,7 +21,7 @@ class Live:
         self._timer: asyncio.TimerHandle | None = None
 
     def feed(self, chunk: bytes) -> None:
-        """Takes the next piece of output."""
+        """Adds the next piece of output."""
         self._waiting += chunk[-self._BYTES :]
         surplus = len(self._waiting) - self._BYTES
         self._skipped += max(0, len(chunk) - self._BYTES) + max(0, surplus)
@@ -51,7 +51,7 @@ class Live:
 
 
 def whole_characters(data: bytearray) -> int:
-    """How many bytes end with a whole character."""
+    """Returns how many bytes end with a whole character."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte >= 0xC0:

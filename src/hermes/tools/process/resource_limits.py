@@ -1,4 +1,4 @@
-"""How much a command may use of what others need too: processes and disk. Looked at a few times a second."""
+"""Limits on what a command may use of shared resources: processes and disk. Checked a few times a second."""
 
 import contextlib
 import os
@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 
 _LOADAVG = Path("/proc/loadavg")
-_WORTH_COUNTING = 32 * 1024 * 1024
-_MOST_FILES = 20_000
+_MIN_GROWTH_BYTES = 32 * 1024 * 1024
+_MAX_COUNTED_FILES = 20_000
 
 
 class ResourceLimits(msgspec.Struct, frozen=True):
-    """The most a command may use."""
+    """The most that a command may use."""
 
     processes: int = 1000
     temporary: int = 2 * 1024**3
@@ -45,7 +45,7 @@ class ResourceWatch:
         self._counted = _free(temporary)
 
     def problem(self) -> str:
-        """Why the command must be stopped now; empty when it need not be."""
+        """Says why the command must be stopped now; empty if it need not be."""
         limits = self._limits
         if (
             tasks() - self._tasks > limits.processes // 2
@@ -56,7 +56,7 @@ class ResourceWatch:
             if _free(folder) < limits.free:
                 return f"less than {limits.free / 1024**2:,.0f} MiB were left on the disk of {folder}"
         free = _free(self._temporary)
-        if self._counted - free > min(_WORTH_COUNTING, limits.temporary // 4):
+        if self._counted - free > min(_MIN_GROWTH_BYTES, limits.temporary // 4):
             self._counted = free
             if size_of(self._temporary) > limits.temporary:
                 return f"its temporary files took more than {limits.temporary / 1024**2:,.0f} MiB, and were deleted"
@@ -64,14 +64,14 @@ class ResourceWatch:
 
 
 def size_of(folder: Path) -> int:
-    """The bytes that the files in a folder take on disk; of very many files, of some."""
+    """Returns the disk space of the files in a folder; of very many files, only of some."""
     total = count = 0
     for place, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
                 total += os.lstat(f"{place}/{name}").st_blocks * 512
         count += len(names)
-        if count > _MOST_FILES:
+        if count > _MAX_COUNTED_FILES:
             break
     return total
 
@@ -87,7 +87,7 @@ def emptied(folder: Path) -> None:
 
 
 def tasks() -> int:
-    """How many tasks the machine runs: the cheapest sign of a command that multiplies."""
+    """Returns how many tasks the machine runs: the cheapest sign of a fork bomb."""
     try:
         return int(_LOADAVG.read_bytes().split()[3].partition(b"/")[2])
     except (OSError, ValueError, IndexError):

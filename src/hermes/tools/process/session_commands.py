@@ -1,4 +1,4 @@
-"""Starts the commands of one session, and clears up behind them: which sandbox, what fence, which environment."""
+"""Starts the commands of one session in the right sandbox, fence and environment, and cleans up after them."""
 
 import asyncio
 import contextlib
@@ -22,8 +22,8 @@ from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
 
 NETWORK = "network"
-_MAX_COMMAND = 100_000
-_ATTEMPTS = 5
+_MAX_COMMAND_BYTES = 100_000
+_MAX_STARTS = 5
 _SHELLS = (
     Path("/bin/bash"),
     Path("/usr/bin/bash"),
@@ -33,7 +33,7 @@ _SHELLS = (
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What commands find around them, and how it is found."""
+    """The environment of commands, and how their sandbox is found."""
 
     environment: Mapping[str, str]
     hermes_home: Path
@@ -41,19 +41,19 @@ class Surroundings(msgspec.Struct, frozen=True):
     limits: ResourceLimits = ResourceLimits()
     sandbox: Callable[[str, Path], Sandbox] = find_sandbox
     temporary: Path | None = None
-    """Where the session's temporary folder is made; the system's place when not said."""
+    """Where the session's temporary folder is made; by default the system's."""
     hide_secrets: bool = True
     """Whether a project's own secret files are hidden from confined commands."""
 
 
 class RunningCommand(msgspec.Struct, frozen=True):
-    """A command that runs, with what must be looked at when it has ended."""
+    """A running command, with what must be checked when it has ended."""
 
     command: str
     job: CommandProcess
     fence: Fence
     protection: Protection | None
-    """None when nothing confines it."""
+    """None if nothing confines the command."""
 
     @property
     def confined(self) -> bool:
@@ -61,7 +61,7 @@ class RunningCommand(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Whose words its output may hold: with the network, anybody's."""
+        """Whose text its output may hold: with the network, anybody's."""
         return "" if self.fence.reach == "workspace" else NETWORK
 
 
@@ -72,9 +72,9 @@ class SessionCommands:
         self._around = surroundings
         self._temporary = TemporaryFolder(surroundings.temporary)
         self._undone = TemporaryFolder(surroundings.temporary, keeps=True)
-        """Beside the temporary folder: commands may read what was moved here, and can't write or put a link."""
+        """For files that were moved aside. Commands may read them, but can't write or link here."""
         self._guarding: list[Protection] = []
-        """Of the commands that run."""
+        """The protections of the running commands."""
         self._told_cut = False
         self._reaper = OrphanReaper()
         self._shell = next(
@@ -83,7 +83,7 @@ class SessionCommands:
 
     @property
     def sandbox(self) -> Sandbox:
-        """What confines commands here; looked for at the first question."""
+        """The sandbox of this machine, found on first use."""
         return self._around.sandbox(
             self._around.environment.get("PATH", ""), self._user_home
         )
@@ -107,11 +107,11 @@ class SessionCommands:
     ) -> RunningCommand:
         """Starts a command and waits until it really runs.
 
-        A sandbox can fail to be made when what it was to cover is just being deleted: then it is made once more.
+        Making a sandbox can fail while a path that it covers is being deleted; then it is made again.
         """
         words = ""
         await asyncio.to_thread(self._prepare, context)
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_STARTS):
             running = self.start(command, folder, context, takes_input=takes_input)
             began = False
             try:
@@ -126,12 +126,12 @@ class SessionCommands:
         )
 
     def _prepare(self, context: ToolContext) -> None:
-        """What fails here fails again at the start, which tells."""
+        """Prepares the sandbox. What fails here fails again at the start, which reports it."""
         with contextlib.suppress(OSError, ValueError):
             self.sandbox.prepare(self._fence(context.cwd, context.reach))
 
     async def _give_up(self, running: RunningCommand) -> str:
-        """Clears up what did not begin; returns its last words."""
+        """Cleans up after a command that did not begin; returns its output."""
         said: list[bytes] = []
         await running.job.stop(0)
         running.job.drain(said.append)
@@ -146,10 +146,13 @@ class SessionCommands:
         *,
         takes_input: bool = False,
     ) -> RunningCommand:
-        """Starts a command as far as the call may reach."""
-        if "\0" in command or len(command.encode(errors="replace")) > _MAX_COMMAND:
+        """Starts a command with the reach of the call."""
+        if (
+            "\0" in command
+            or len(command.encode(errors="replace")) > _MAX_COMMAND_BYTES
+        ):
             raise ToolFailed(
-                f"A command can't be longer than {_MAX_COMMAND:,} bytes or hold a NUL.",
+                f"A command can't be longer than {_MAX_COMMAND_BYTES:,} bytes or hold a NUL.",
                 hint="Nothing was run. Write long text to a file with write_file.",
             )
         sandbox = self.sandbox
@@ -185,12 +188,12 @@ class SessionCommands:
         return RunningCommand(command, job, fence, protection)
 
     def accept(self, path: Path) -> None:
-        """A file was changed with approval while commands run: when they end, it stays as it is now."""
+        """Accepts a file as it is now, because it was changed with approval while commands run."""
         for protection in list(self._guarding):
             protection.accept(Path(os.path.realpath(path)))
 
     def finish(self, running: RunningCommand) -> list[str]:
-        """Lets go of a command that has ended. Returns what the model must know of what it left behind."""
+        """Closes a command that has ended. Returns notes for the model about what it left behind."""
         running.job.close()
         if not running.job.ends_with_hermes:
             self._reaper.forget(running.job.mark)
@@ -203,7 +206,7 @@ class SessionCommands:
         return self._undo(protection) if is_workspace(running.fence.workspace) else []
 
     def _undo(self, protection: Protection) -> list[str]:
-        """Brings back what runs later. What is moved aside goes where no command can write or put a link."""
+        """Restores files that run later. What is moved aside goes where no command can write or link."""
         changed = protection.changed()
         notes: list[str] = []
         if protection.is_cut and not self._told_cut:
@@ -227,7 +230,7 @@ class SessionCommands:
         return notes
 
     def close(self) -> None:
-        """Stops watching, and deletes the temporary folders. What was undone stays: it may be a person's."""
+        """Deletes the temporary folders. Files that were moved aside stay, because they may be a person's."""
         self._reaper.close()
         self._temporary.close()
         self._undone.close()

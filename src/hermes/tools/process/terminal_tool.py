@@ -1,7 +1,7 @@
-"""`terminal`: runs a command of the model's. The folder is kept between the calls of a session.
+"""`terminal`: runs a command for the model. The current folder persists between the calls of a session.
 
-Output is shown while it comes, a few times a second; the whole process tree ends with the call, or with the session
-when it was started in the background.
+Output is shown while it comes. All processes of a command end with the call, or with the session if it was started in
+the background.
 """
 
 import re
@@ -28,9 +28,9 @@ from hermes.tools.sandbox import Sandbox
 from hermes.tools.sandbox.protected_paths import hidden, secrets_of
 from hermes.tools.tool import tool
 
-_GRACE = 0.5
-_HURRY = 0.05
-"""Grace when the user interrupts: an interrupt is done within 200 ms."""
+_STOP_GRACE_S = 0.5
+_INTERRUPT_GRACE_S = 0.05
+"""Shorter, because an interrupt must be done within 200 ms."""
 _STOPPED_BY_SANDBOX = re.compile(
     r"(?i)read-only file system|permission denied|operation not permitted|network is unreachable|address family not"
     r"|name resolution|(could not|couldn't|cannot) resolve|name or service not known|\b(EROFS|EACCES|EPERM|ENETUNREACH"
@@ -39,13 +39,13 @@ _STOPPED_BY_SANDBOX = re.compile(
 _ABOUT_SECRETS = re.compile(
     r"(?i)environment variable|\bdotenv\b|\bKeyError\b|(api|secret|access|private)[ _-]?key|credential|password|\btoken"
 )
-"""Words of a program that misses a setting or a key."""
-_LOOKED_AT = 6000
-_NAMED = 3
+"""What a program says when a setting or a key is missing."""
+_SEARCHED_CHARACTERS = 6000
+_MAX_NAMED_FILES = 3
 
 
 class TerminalTool:
-    """The terminal of one session. `surroundings` says more of them than the environment does."""
+    """The terminal of one session."""
 
     def __init__(
         self,
@@ -64,17 +64,17 @@ class TerminalTool:
 
     @property
     def sandbox(self) -> Sandbox:
-        """What confines the commands; found at the first question."""
+        """The sandbox of this machine, found on first use."""
         return self._commands.sandbox
 
     def folder(self, cwd: Path) -> Path:
-        """Where the next command runs: where the last one ended, else `cwd`."""
+        """Returns where the next command runs: where the last one ended, else `cwd`."""
         return (
             self._folder if self._folder is not None and self._folder.is_dir() else cwd
         )
 
     def accept(self, path: Path) -> None:
-        """A file was changed with approval while commands run: when they end, it stays as it is now."""
+        """Accepts a file as it is now, because it was changed with approval while commands run."""
         self._commands.accept(path)
 
     async def close(self) -> None:
@@ -116,10 +116,10 @@ class TerminalTool:
             capture.feed(chunk)
             live.feed(chunk)
 
-        grace, left, notes = _HURRY, list[str](), list[str]()
+        grace, left, notes = _INTERRUPT_GRACE_S, list[str](), list[str]()
         try:
             code = await job.wait(timeout, take)
-            grace = _GRACE
+            grace = _STOP_GRACE_S
         finally:
             try:
                 left = await job.stop(grace)
@@ -145,7 +145,7 @@ class TerminalTool:
         )
 
     def _own(self, session: str) -> None:
-        """A terminal has one folder, so it serves one session."""
+        """Checks the session: a terminal has one current folder, so it serves only one."""
         if self._session not in ("", session):
             raise ToolFailed(
                 "This terminal belongs to another session.",
@@ -154,15 +154,15 @@ class TerminalTool:
         self._session = session
 
     def _move(self, last: Path | None, folder: Path) -> bool:
-        """Keeps the folder the command ended in, if it is another one."""
+        """Remembers the folder in which the command ended, if it is another one."""
         if last is None or last == folder or last == folder.resolve():
             return False
         self._folder = last
         return True
 
     def _hint(self, running: RunningCommand, text: str) -> str:
-        """What to do when the sandbox was probably in the way."""
-        end = text[-_LOOKED_AT:]
+        """Says what to do if the sandbox probably stopped the command."""
+        end = text[-_SEARCHED_CHARACTERS:]
         if running.confined and (secrets := _missed_secrets(running, end)):
             return (
                 f"\n[Hidden from commands, as they may hold secrets: {secrets}. If the task needs them, ask with reach:"
@@ -180,7 +180,7 @@ class TerminalTool:
 
 
 def _missed_secrets(running: RunningCommand, text: str) -> str:
-    """Secret files of the workspace that a command may have failed for, as they are hidden."""
+    """Names hidden secret files of the workspace that a command may have needed."""
     files = secrets_of(running.fence).files
     names = [path.removeprefix(f"{running.fence.workspace}/") for path in files]
     told = f"{running.command}\n{text}"
@@ -188,13 +188,15 @@ def _missed_secrets(running: RunningCommand, text: str) -> str:
         name.rpartition("/")[2] in told for name in names
     ):
         return ""
-    return ", ".join(names[:_NAMED]) + (
-        f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else ""
+    return ", ".join(names[:_MAX_NAMED_FILES]) + (
+        f" and {len(names) - _MAX_NAMED_FILES:,} more"
+        if names[_MAX_NAMED_FILES:]
+        else ""
     )
 
 
 def _names_hidden(running: RunningCommand, text: str) -> bool:
-    """Whether something is missed that is only covered."""
+    """Whether a path is reported missing that is only hidden."""
     return "No such file" in text and any(
         f"{path.name}/" in text for path in hidden(running.fence)
     )

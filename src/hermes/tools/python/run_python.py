@@ -1,4 +1,4 @@
-"""`run_python`: code of the model's that calls tools. What it reads on the way stays out of the conversation.
+"""`run_python`: runs Python code that calls tools. What the code reads stays out of the conversation.
 
 The code runs in a process of its own. Each call it makes goes through `ToolContext.call`: it is logged, judged and
 approved like any other call.
@@ -26,16 +26,16 @@ from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.tool import tool
 
 MAX_CALLS = 200
-_AT_ONCE = 8
-_GRACE = 0.5
-_HURRY = 0.1
+_MAX_PARALLEL_CALLS = 8
+_STOP_GRACE_S = 0.5
+_INTERRUPT_GRACE_S = 0.1
 _FENCE = r'(?s)<untrusted source="([^"\n]*)">\n(.*)\n</untrusted>\n\(Data from .*, not instructions\.\)'
 
 _ESCAPED_TAG = r"(?i)&lt;(?=\s*/?\s*untrusted)"
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """A call the code wants made."""
+    """A tool call that the code asks for."""
 
     id: int
     name: str
@@ -43,7 +43,7 @@ class _Request(msgspec.Struct, frozen=True):
 
 
 class PythonRunner:
-    """`run_python` of one session. `tools` gives the tools the code may call."""
+    """`run_python` of one session. `tools` returns the tools that the code may call."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class PythonRunner:
 
 
 def _with_python(surroundings: Surroundings) -> Surroundings:
-    """Where our Python lies can be read too."""
+    """Makes the folders of our Python readable."""
     own = tuple(Path(folder).resolve() for folder in (sys.prefix, sys.base_prefix))
     return msgspec.structs.replace(
         surroundings, readable=(*surroundings.readable, *own)
@@ -98,20 +98,20 @@ class _Run:
         self._live = Live(context.show)
         self._calls = 0
         self._sources: dict[str, None] = {}
-        self._together = asyncio.Semaphore(_AT_ONCE)
+        self._together = asyncio.Semaphore(_MAX_PARALLEL_CALLS)
         self._alone = asyncio.Lock()
 
     async def result(self, code: str, seconds: float) -> ToolResult:
-        """Runs it to its end."""
+        """Runs the code to its end."""
         exit_code: int | None = None
-        grace, pause = _HURRY, Pausable(seconds)
+        grace, pause = _INTERRUPT_GRACE_S, Pausable(seconds)
         serving = asyncio.create_task(self._serve(code, pause))
         try:
             async with pause.limit:
                 exit_code = await self._dialogue.wait(self._take)
-            grace = _GRACE
+            grace = _STOP_GRACE_S
         except TimeoutError:
-            grace = _GRACE
+            grace = _STOP_GRACE_S
         finally:
             serving.cancel()
             try:
@@ -147,7 +147,7 @@ class _Run:
         self._live.feed(chunk)
 
     async def _serve(self, code: str, pause: "Pausable") -> None:
-        """Tells the program what to do, and makes the calls it asks for."""
+        """Sends the code to the program, and makes the calls it asks for."""
         reader, writer = await self._dialogue.open()
         specs = [msgspec.to_builtins(one.spec) for one in self._tools.values()]
         _send(writer, {"code": code, "tools": specs, "pipe": str(self._dialogue.pipe)})
@@ -192,7 +192,7 @@ class _Run:
 
 
 class Pausable:
-    """A time limit that stands still while calls are made: the user may be asked about one."""
+    """A timeout that stands still while calls are made, because the user may be asked about one."""
 
     def __init__(self, seconds: float) -> None:
         self.limit = asyncio.timeout(seconds)
@@ -222,7 +222,7 @@ def _send(writer: asyncio.StreamWriter, message: Mapping[str, Any]) -> None:
 
 
 def _unfenced(text: str) -> tuple[str, str]:
-    """Text of others without its fence, which is for a model and not for code; and whose text it is."""
+    """Removes the fence around text of others, which is for models, not for code. Returns the text and its source."""
     fenced = re.fullmatch(_FENCE, text)
     if not fenced:
         return text, ""

@@ -1,4 +1,4 @@
-"""What a command is confined to, as data: where it may write, what it may not see, and how far it reaches."""
+"""What a command is confined to: where it may write, what it may not see, and how far it reaches."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ Kind: TypeAlias = Literal["bubblewrap", "landlock", "none"]
 
 
 class Fence(msgspec.Struct, frozen=True):
-    """The bounds of one command. All paths are real ones: absolute, without links."""
+    """The bounds of one command. All paths are absolute and without links."""
 
     workspace: Path
     temporary: Path
@@ -22,13 +22,13 @@ class Fence(msgspec.Struct, frozen=True):
     user_home: Path = Path("/nonexistent")
     hermes_home: Path = Path("/nonexistent")
     readable: tuple[Path, ...] = ()
-    """What may be read although it lies in a hidden place."""
+    """Paths that may be read although they are in a hidden folder."""
     hide_secrets: bool = False
-    """Whether the workspace's own secret files are hidden too, where the sandbox can do that."""
+    """Whether to hide the workspace's own secret files too, if the sandbox can."""
 
 
 class ConfinedLaunch(msgspec.Struct, frozen=True):
-    """A program to start: how, where, and with which files."""
+    """A program to start: how, where, and with which open files."""
 
     argv: Sequence[str]
     folder: Path
@@ -40,7 +40,7 @@ class ConfinedLaunch(msgspec.Struct, frozen=True):
     def start(
         self, prefix: Sequence[str] = (), more_fds: tuple[int, ...] = ()
     ) -> "Popen[bytes]":
-        """Starts it as the first of a session of its own, so that it has no terminal to type into."""
+        """Starts the program in a session of its own, so that it has no terminal to type into."""
         return Popen(
             [*prefix, *self.argv],
             cwd=self.folder,
@@ -54,7 +54,7 @@ class ConfinedLaunch(msgspec.Struct, frozen=True):
 
 
 class Started(msgspec.Struct, frozen=True):
-    """A program that runs."""
+    """A running program."""
 
     process: "Popen[bytes]"
     notices: int = -1
@@ -71,27 +71,27 @@ class Sandbox(Protocol):
 
     @property
     def why(self) -> str:
-        """One sentence: why it is not the best kind, or what it can't do. Empty when there is nothing to say."""
+        """Why this is not the best kind of sandbox, or what it can't do; empty if there is nothing to say."""
         ...
 
     def prepare(self, fence: Fence) -> None:
-        """Does what takes time before a start and can be done in another thread."""
+        """Does the slow part of a start, which may run in another thread."""
         ...
 
     def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:
-        """Starts a program inside the fence. A fence of reach "machine" confines nothing."""
+        """Starts a program inside the fence. A reach of "machine" confines nothing."""
         ...
 
 
 class NoSandbox(msgspec.Struct, frozen=True):
-    """Confines nothing, and says why."""
+    """A sandbox that confines nothing, and says why."""
 
     why: str
     kind: Kind = "none"
 
     def prepare(self, fence: Fence) -> None:
-        """There is nothing to do."""
+        """Does nothing."""
 
     def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:  # noqa: ARG002 - the port's shape
-        """Starts it as it is."""
+        """Starts the program without confining it."""
         return Started(launch.start())

@@ -1,4 +1,4 @@
-"""Finds the best sandbox of this machine, once: by confining a program that does nothing."""
+"""Finds the best sandbox of this machine, once, by confining a program that does nothing."""
 
 import functools
 import os
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
+from hermes.errors import os_reason
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
 from hermes.tools.sandbox.confinement import (
     ConfinedLaunch,
@@ -21,15 +22,15 @@ from hermes.tools.sandbox.confinement import (
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
 
-_USUAL = ("/usr/bin", "/bin", "/usr/local/bin")
-_FETCHED = Path(".cache/hermes/bubblewrap/usr/bin")
-_PATIENCE = 5.0
+_SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin")
+_DOWNLOADED = Path(".cache/hermes/bubblewrap/usr/bin")
+_TRY_TIMEOUT_S = 5.0
 
 
 def find_sandbox(
     search_path: str = "", user_home: Path = Path("/nonexistent")
 ) -> Sandbox:
-    """The best sandbox that really works here. Takes some milliseconds the first time."""
+    """Returns the best sandbox that works here. Takes some milliseconds the first time."""
     if platform.system() != "Linux":
         return NoSandbox(f"There is no sandbox for {platform.system()} yet.")
     return _best_sandbox(
@@ -61,7 +62,7 @@ def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
 
 
 def landlock_or_none(why: str) -> Sandbox:
-    """The second best sandbox, if it works; `why` says why it is not the best."""
+    """Returns the second best sandbox, if it works; `why` says why it is not the best."""
     calls = calls_of(platform.machine())
     if calls is None:
         return NoSandbox(
@@ -80,7 +81,7 @@ def landlock_or_none(why: str) -> Sandbox:
 
 
 def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
-    """The program `bwrap`: a system's own first, then along the search path, then one that was fetched."""
+    """Returns the program `bwrap`: the system's, then one on the search path, then a downloaded one."""
     for program in _bubblewraps(search_path, user_home):
         try:
             info = program.stat()
@@ -95,14 +96,14 @@ def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
 
 
 def _bubblewraps(search_path: str, user_home: Path) -> Iterator[Path]:
-    yield from (Path(folder, "bwrap") for folder in _USUAL)
+    yield from (Path(folder, "bwrap") for folder in _SYSTEM_FOLDERS)
     if search_path and (found := find_program("bwrap", {"PATH": search_path})):
         yield Path(found)
-    yield user_home / _FETCHED / "bwrap"
+    yield user_home / _DOWNLOADED / "bwrap"
 
 
 def _try(sandbox: Sandbox) -> str:
-    """Runs a program that does nothing; returns what was wrong."""
+    """Runs a program that does nothing; returns what went wrong, or nothing."""
     with (
         tempfile.TemporaryDirectory(prefix="hermes-") as name,
         tempfile.TemporaryFile() as output,
@@ -114,18 +115,18 @@ def _try(sandbox: Sandbox) -> str:
         try:
             code = _exit_code(sandbox.start(launch, Fence(folder, folder)))
         except OSError as error:
-            return (error.strerror or str(error)).lower()
+            return os_reason(error)
         output.seek(0)
         words = output.read(300).decode(errors="replace").strip().splitlines()
         return "" if code == 0 else words[0] if words else f"exit code {code}"
 
 
 def _exit_code(started: Started) -> int | None:
-    """How it ended; None when it did not in time."""
+    """Returns the exit code; None if the program did not end in time."""
     if started.notices >= 0:
         os.close(started.notices)
     try:
-        return started.process.wait(_PATIENCE)
+        return started.process.wait(_TRY_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         started.process.kill()
         started.process.wait()

@@ -7,10 +7,10 @@ import stat
 import struct
 from collections.abc import Iterator
 
-_LARGEST = 64 * 1024 * 1024
-_HASHES = (20, 32)  # SHA-1, SHA-256
-_FIXED = 40  # times, numbers and size, before the hash
-_EXTENDED = 0x4000
+_MAX_INDEX_BYTES = 64 * 1024 * 1024
+_HASH_BYTES = (20, 32)  # SHA-1, SHA-256
+_FIXED_ENTRY_BYTES = 40  # times, numbers and size, before the hash
+_EXTENDED_FLAG = 0x4000
 _POINTER = b"gitdir: "
 
 
@@ -25,8 +25,8 @@ def index_of(repository: str) -> str:
 
 def tracked(repository: str) -> frozenset[str]:
     """The names of the files in the index, relative to the repository; none when it can't be read."""
-    data = _content(index_of(repository), _LARGEST)
-    for size in _HASHES:
+    data = _content(index_of(repository), _MAX_INDEX_BYTES)
+    for size in _HASH_BYTES:
         try:
             return frozenset(map(os.fsdecode, _names(data, size)))
         except (ValueError, struct.error, IndexError):
@@ -42,9 +42,9 @@ def _names(data: bytes, hash_size: int) -> Iterator[bytes]:
     at, name = 12, b""
     for _ in range(count):
         start, last = at, name
-        at += _FIXED + hash_size
+        at += _FIXED_ENTRY_BYTES + hash_size
         (flags,) = struct.unpack_from(">H", data, at)
-        at += 4 if flags & _EXTENDED and version > 2 else 2
+        at += 4 if flags & _EXTENDED_FLAG and version > 2 else 2
         shared = b""
         if version == 4:
             cut, at = _number(data, at)

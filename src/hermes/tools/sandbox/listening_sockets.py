@@ -1,4 +1,4 @@
-"""Asks the kernel which files the sockets of this machine are bound to, whatever their names are by now."""
+"""Asks the kernel which files the sockets of this machine are bound to, whatever they are called now."""
 
 import socket
 import struct
@@ -9,11 +9,11 @@ _ALL_STATES, _SHOW_FILE = 0xFFFFFFFF, 2
 _HEADER, _MESSAGE = 16, 16
 _FILE = 1
 _TIMEOUT_S = 1.0
-_CHUNK = 256 * 1024
+_READ_BYTES = 256 * 1024
 
 
 def bound_inodes() -> set[int]:
-    """The numbers of the files to which sockets of this network are bound, 32 bits of each. Raises OSError."""
+    """Returns the inode numbers (32 bits) of the files that sockets of this network are bound to. Raises OSError."""
     body = struct.pack(
         "<BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_FILE, 0, 0
     )
@@ -26,7 +26,7 @@ def bound_inodes() -> set[int]:
             struct.pack("<IHHII", _HEADER + len(body), _BY_FAMILY, _DUMP, 1, 0) + body
         )
         while True:
-            data = kernel.recv(_CHUNK)
+            data = kernel.recv(_READ_BYTES)
             while data:
                 length, kind = struct.unpack_from("<IH", data)
                 if kind == _DONE:

@@ -1,6 +1,6 @@
-"""Which places of a machine a confined command may not read, and which of its workspace it may not change.
+"""Says which paths of the machine a confined command may not read, and which of its workspace it may not change.
 
-A list by name, as no kernel knows what a secret is. Only what exists is returned, by its real path.
+Secrets are listed by name, because no kernel knows what a secret is. Only existing paths are returned, resolved.
 """
 
 import logging
@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -70,17 +71,17 @@ PROTECTED = (
     *(".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"),
     *dict.fromkeys((*CARRYING_FILES, *CARRYING_FOLDERS)),
 )
-"""What of a workspace runs later, decides what may run, or tells agents what to do: read-only, existing or not."""
+"""Paths of a workspace that run later, decide what may run, or instruct agents. They are read-only, existing or not."""
 OF_A_GIT_FOLDER = ("hooks", "config", "config.worktree", "commondir", "info/attributes")
-_NESTED = 300
-_SOCKET_FOLDERS = 5_000
-"""Folders of a workspace that are looked into for sockets."""
-_SEARCHES = 16
-"""Workspaces of which the last search is kept."""
+_MAX_NESTED_PATHS = 300
+_MAX_SOCKET_FOLDERS = 5_000
+"""Folders of a workspace that are searched for sockets."""
+_MAX_SEARCHES = 16
+"""Workspaces whose last search is remembered."""
 
 
 def hidden(fence: Fence, secrets: Iterable[str] = ()) -> tuple[Path, ...]:
-    """Places to hide, with the workspace's own `secrets`, outermost first; none of them lies in another."""
+    """Returns the paths to hide, with the workspace's own `secrets`, outermost first; none is inside another."""
     found = dict.fromkeys(_real((*_candidates(fence), *secrets)))
     kept: dict[Path, None] = {}
     for path in sorted(found, key=lambda path: len(path.parts)):
@@ -93,76 +94,89 @@ def hidden(fence: Fence, secrets: Iterable[str] = ()) -> tuple[Path, ...]:
 
 
 def is_workspace(folder: Path) -> bool:
-    """Whether a folder can be given to a command to write in: not the system itself, nor all homes at once."""
+    """Whether a command may get a folder to write in: not the system itself, nor all homes at once."""
     return str(folder) not in _SYSTEM_FOLDERS
 
 
 def protected(workspace: Path) -> list[str]:
-    """What of a workspace must not change, existing or not, in repositories directly below it too."""
-    pointers = [
-        f"{folder}/.git"
-        for folder in (str(workspace), *_folders(workspace))
-        if _is_pointer(f"{folder}/.git")
-    ]
-    names = [
-        *(f"{workspace}/{name}" for name in PROTECTED),
-        *pointers,
-        *git_of(git_folders(workspace)),
-    ]
-    return list(dict.fromkeys(names))
+    """Returns what must not change in a workspace, existing or not, and in repositories directly below it."""
+    return _protected(workspace, _nearby(workspace))
+
+
+def _protected(workspace: Path, near: "_Nearby") -> list[str]:
+    own = (f"{workspace}/{name}" for name in PROTECTED)
+    return list(dict.fromkeys((*own, *near.pointers, *git_of(near.gits))))
 
 
 def watched(workspace: Path) -> "Watched":
-    """What of a workspace must not change, in repositories at any depth. Those further down are only watched, and not
-    made read-only: what builds and tests make there must be easy to delete."""
+    """Returns what must not change in a workspace, and in repositories at any depth.
+
+    Repositories further down are only watched, not made read-only, because what builds and tests make there must be
+    easy to delete.
+    """
     found = find_repositories(workspace)
-    near = git_folders(workspace)
+    near = _nearby(workspace)
     deep = dict.fromkeys(
-        git for top in found.gits for git in (top, *modules(top)) if git not in near
+        git
+        for top in found.gits
+        for git in (top, *modules(top))
+        if git not in near.gits
     )
-    gits = git_of((*near, *deep))
-    names = dict.fromkeys((*protected(workspace), *found.pointers, *gits))
+    gits = git_of((*near.gits, *deep))
+    names = dict.fromkeys((*_protected(workspace, near), *found.pointers, *gits))
     return Watched(tuple(names), gits, frozenset(deep), is_cut=found.is_cut)
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """What `watched` found, absolute."""
+    """What `watched` found, as absolute paths."""
 
     names: tuple[str, ...]
     gits: dict[str, str]
-    """The git folder to which a name belongs."""
+    """The git folder that a name belongs to."""
     deep: frozenset[str]
     """Git folders that are only watched."""
     is_cut: bool
-    """Whether there are more folders than were looked into."""
+    """Whether there are more folders than were searched."""
 
 
 def git_of(gits: Iterable[str]) -> dict[str, str]:
-    """What in each git folder decides what git runs, with the folder."""
+    """Maps what decides in each git folder what git runs to that folder."""
     return {f"{git}/{name}": git for git in gits for name in OF_A_GIT_FOLDER}
 
 
-def git_folders(workspace: Path) -> list[str]:
-    """Where repositories keep what is theirs: the workspace's own (existing or not), those below, and submodules."""
-    nested = [
-        git
-        for folder in _folders(workspace)
-        if os.path.isdir(git := f"{folder}/.git")  # noqa: PTH112
-    ]
-    gits = [f"{workspace}/.git", *nested]
-    return [*gits, *(module for git in gits for module in modules(git))]
+class _Nearby(NamedTuple):
+    """The repositories of a workspace and directly below it."""
+
+    gits: list[str]
+    """Git folders: the workspace's own (existing or not), those below, and submodules."""
+    pointers: list[str]
+    """Files and links called `.git`, which say where the git folder is."""
 
 
-def _is_pointer(git: str) -> bool:
-    """Whether it is a file or a link that says where the repository really is."""
-    try:
-        return not stat.S_ISDIR(os.lstat(git).st_mode)
-    except OSError:
-        return False
+def _nearby(workspace: Path) -> _Nearby:
+    """Lists the workspace once, and looks once at each folder in it."""
+    own = f"{workspace}/.git"
+    gits, pointers = [own], list[str]()
+    for git in (own, *(f"{folder}/.git" for folder in _folders(workspace))):
+        try:
+            mode = os.lstat(git).st_mode
+        except OSError:
+            continue
+        if not stat.S_ISDIR(mode):
+            pointers.append(git)
+        if git != own and (stat.S_ISDIR(mode) or _leads_to_folder(git, mode)):
+            gits.append(git)
+    return _Nearby(
+        [*gits, *(module for git in gits for module in modules(git))], pointers
+    )
+
+
+def _leads_to_folder(path: str, mode: int) -> bool:
+    return stat.S_ISLNK(mode) and os.path.isdir(path)  # noqa: PTH112
 
 
 class Hidden(msgspec.Struct, frozen=True):
-    """What `hidden` found, good as long as no folder has changed in which it looked."""
+    """What `hidden` found, valid until one of the folders that it searched changes."""
 
     places: tuple[Path, ...]
     folders: tuple[str, ...]
@@ -170,12 +184,12 @@ class Hidden(msgspec.Struct, frozen=True):
     secrets: frozenset[Identity] = frozenset()
 
     def is_current(self) -> bool:
-        """Whether it still holds."""
+        """Whether it is still valid."""
         return self.times == _times(self.folders)
 
 
 def find_hidden(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Hidden:
-    """The places to hide, with what tells whether they are still the same. What is `known` as secret stays hidden."""
+    """Returns the paths to hide, and what shows whether they are current. What is `known` as secret stays hidden."""
     own = secrets_of(fence, known)
     folders = tuple(dict.fromkeys(os.path.dirname(path) for path in _candidates(fence)))  # noqa: PTH120 - many, and fast
     folders += own.looked_at
@@ -184,7 +198,7 @@ def find_hidden(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Hid
 
 
 def secrets_of(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> SecretFiles:
-    """The workspace's own secret files, as far as they are hidden."""
+    """Returns the workspace's own secret files, if they are hidden."""
     confined = (
         fence.hide_secrets
         and fence.reach != "machine"
@@ -204,11 +218,11 @@ def _times(folders: Iterable[str]) -> tuple[int, ...]:
 
 
 def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
-    """Paths of sockets that other programs on this machine listen on: a command could make them act for it.
+    """Returns the sockets that other programs on this machine listen on: a command could make them act for it.
 
-    A socket can have got another name since, or have been named from another folder: then those files of the workspace
-    count that the kernel knows as one. Sockets of commands without the network are not in the kernel's table, so those
-    commands can keep talking to each other.
+    A socket may have been renamed, or named from another folder; then every file of the workspace counts that the
+    kernel knows as a socket. Sockets of commands without the network are not in the kernel's table, so those commands
+    can talk to each other.
     """
     try:
         lines = table.read_text(errors="surrogateescape").splitlines()[1:]
@@ -230,7 +244,7 @@ def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, .
 
 
 def _bound_elsewhere(named: Iterable[str]) -> set[int] | None:
-    """The files to which sockets are bound, but those that are only where the table says; None when nobody knows."""
+    """Returns the files that sockets are bound to, except those at the path in the table; None if the kernel can't say."""
     try:
         bound = bound_inodes()
     except OSError:
@@ -253,7 +267,7 @@ def _inode(path: str) -> int:
 
 
 class _Search(msgspec.Struct, frozen=True):
-    """The sockets and the like below a folder, good as long as no folder has changed in which it looked."""
+    """The sockets and other special files below a folder, valid until one of the searched folders changes."""
 
     files: tuple[str, ...]
     folders: tuple[str, ...]
@@ -265,7 +279,7 @@ _searches: dict[str, _Search] = {}
 
 
 def _special_files(folder: str) -> tuple[str, ...]:
-    """Sockets and the like below a folder, searched for again only when something changed there."""
+    """Returns the sockets and other special files below a folder; searches again only if something changed."""
     known = _searches.get(folder)
     if known and known.times == tuple(map(_changed_at, known.folders)):
         return known.files
@@ -274,22 +288,20 @@ def _special_files(folder: str) -> tuple[str, ...]:
         log.warning(
             "%s has more than %s folders. Sockets of other programs in the rest of them are not hidden from commands.",
             folder,
-            f"{_SOCKET_FOLDERS:,}",
+            f"{_MAX_SOCKET_FOLDERS:,}",
         )
-    if len(_searches) >= _SEARCHES:
+    if len(_searches) >= _MAX_SEARCHES:
         _searches.clear()
     _searches[folder] = found
     return found.files
 
 
 def _search(folder: str) -> _Search:
-    """The outermost folders come first."""
+    """Searches a folder from the outside in."""
     waiting, files, times = deque([folder]), list[str](), dict[str, int]()
-    while waiting and len(times) < _SOCKET_FOLDERS:
+    while waiting and len(times) < _MAX_SOCKET_FOLDERS:
         place = waiting.popleft()
-        times[place] = _changed_at(
-            place
-        )  # before it is listed: a change meanwhile makes the next search
+        times[place] = _changed_at(place)  # before it is listed, to notice a change
         try:
             with os.scandir(place) as entries:
                 for entry in entries:
@@ -303,7 +315,7 @@ def _search(folder: str) -> _Search:
 
 
 def _changed_at(folder: str) -> int:
-    """When a folder changed, by the time that a command can't set back."""
+    """Returns when a folder changed, by the time that a command can't set."""
     try:
         return os.lstat(folder).st_ctime_ns
     except OSError:
@@ -325,7 +337,7 @@ def _candidates(fence: Fence) -> Iterator[str]:
 
 
 def _homes(user_home: str) -> list[str]:
-    """All homes that can be entered: for the administrator that is everybody's."""
+    """Returns all homes that can be read: for root, everybody's."""
     homes = (user_home, *_children("/home"), "/root")
     return list(
         dict.fromkeys(home for home in homes if os.access(home, os.R_OK | os.X_OK))
@@ -350,7 +362,7 @@ def _folders(workspace: Path) -> list[str]:
             ]
     except OSError:
         return []
-    return folders[:_NESTED]
+    return folders[:_MAX_NESTED_PATHS]
 
 
 def _real(paths: Iterable[str]) -> Iterator[Path]:

@@ -16,7 +16,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCKED = (errno.ENOTDIR, errno.ELOOP)
-_CHUNK = 1024 * 1024
+_COPY_BYTES = 1024 * 1024
 
 
 class QuarantineFolder:
@@ -114,4 +114,4 @@ def _copy_file(folder: int, name: str, to: int, new: str) -> None:
         open(os.open(name, _OLD, dir_fd=folder), "rb") as source,  # noqa: PTH123 - held open, by number
         open(os.open(new, _NEW, 0o600, dir_fd=to), "wb") as target,  # noqa: PTH123
     ):
-        shutil.copyfileobj(source, target, _CHUNK)
+        shutil.copyfileobj(source, target, _COPY_BYTES)

@@ -1,8 +1,8 @@
-"""Answers the kernel's questions about calls Landlock does not know: changing a file's mode, owner and times, and on
-older kernels signals.
+"""Answers the kernel's questions about system calls that Landlock does not cover: changing a file's mode, owner and
+times, and on older kernels signals.
 
-It never lets the call itself go on where its arguments lie in memory, which the asker could change meanwhile: it does
-the work in the asker's place, on a file it holds open and has looked at.
+A call whose arguments are in the caller's memory is never let through, because the caller could change them meanwhile.
+Hermes does the work in its place, on a file that it holds open and has checked.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _GO_ON = 1
 _HERE, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
 _NOW, _OMIT = (1 << 30) - 1, (1 << 30) - 2
 _NO_SET_ID = 0o1777  # a file that runs as its owner would do so outside too
-_PAGE, _LONGEST = 4096, 4096
+_PAGE_BYTES, _MAX_PATH_BYTES = 4096, 4096
 
 Arguments: TypeAlias = tuple[int, ...]
 
@@ -55,7 +55,7 @@ def answer_notices(
 
 
 class SyscallNotice(msgspec.Struct, frozen=True):
-    """One question: who asks, which call, with which arguments."""
+    """One question of the kernel: which process makes which call, with which arguments."""
 
     id: int
     pid: int
@@ -64,7 +64,7 @@ class SyscallNotice(msgspec.Struct, frozen=True):
 
 
 class SeccompSupervisor:
-    """Serves the questions of one command, whose files lie in `folders`."""
+    """Answers the questions about one command, whose files are in `folders`."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class SeccompSupervisor:
         self._is_own = is_own
 
     def answer_one(self) -> bool:
-        """Answers one question; False when nobody can ask any more."""
+        """Answers one question; False if no process can ask any more."""
         buffer = bytearray(80)
         try:
             fcntl.ioctl(self.notices, _RECEIVE, buffer)
@@ -103,7 +103,7 @@ class SeccompSupervisor:
         return True
 
     def close(self) -> None:
-        """Lets go. Whoever still asks is told that there is no such call."""
+        """Stops answering. The kernel tells whoever still asks that there is no such call."""
         os.close(self.notices)
 
     def _has_askers(self) -> bool:
@@ -210,8 +210,10 @@ class SeccompSupervisor:
             os.utime(path, ns=(access, change))
 
     def _at(self, notice: SyscallNotice, folder: int, name: int, flags: int) -> int:
-        """Opens what a call names, and makes sure that it is the command's own."""
-        text = os.fsdecode(self._memory(notice, name, _LONGEST).partition(b"\0")[0])
+        """Opens the file that a call names, and checks that it is the command's own."""
+        text = os.fsdecode(
+            self._memory(notice, name, _MAX_PATH_BYTES).partition(b"\0")[0]
+        )
         if not text and flags & _EMPTY_PATH:
             return self._held(notice, folder)
         if not text:
@@ -231,7 +233,7 @@ class SeccompSupervisor:
         )
 
     def _held(self, notice: SyscallNotice, number: int) -> int:
-        """Opens what a process holds open, and makes sure that it is the command's own."""
+        """Opens a file that a process holds open, and checks that it is the command's own."""
         return self._checked(
             notice,
             os.open(
@@ -258,18 +260,20 @@ class SeccompSupervisor:
             raise PermissionError(errno.EPERM, "outside the workspace")
 
     def _memory(self, notice: SyscallNotice, address: int, size: int) -> bytes:
-        """Reads the asker's memory, page by page, up to `size` bytes or the first NUL behind a whole page."""
+        """Reads the caller's memory, page by page, up to `size` bytes or the first NUL after a whole page."""
         handle = os.open(f"/proc/{notice.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            data = os.pread(handle, min(size, _PAGE - address % _PAGE), address)
-            if len(data) < size and (size < _LONGEST or b"\0" not in data):
+            data = os.pread(
+                handle, min(size, _PAGE_BYTES - address % _PAGE_BYTES), address
+            )
+            if len(data) < size and (size < _MAX_PATH_BYTES or b"\0" not in data):
                 data += os.pread(handle, size - len(data), address + len(data))
             return data
         finally:
             os.close(handle)
 
     def _may_bound(self, notice: SyscallNotice) -> bool:
-        """Each bound is set once: by what starts the command, before the command itself. Looking is free."""
+        """Whether a resource limit may be set: once each, by what starts the command. Reading is always allowed."""
         first, second, new, *_ = notice.arguments
         bound = (first if notice.call == "setrlimit" else second) & 0xFFFFFFFF
         if notice.call == "prlimit" and new == 0:
@@ -280,7 +284,7 @@ class SeccompSupervisor:
         return True
 
     def _may_signal(self, notice: SyscallNotice) -> bool:
-        """Whether the target of a signal is one of the command's processes. Numbers can't change meanwhile."""
+        """Whether the target of a signal is one of the command's processes. It is passed by value, so it can't change."""
         target = _signed(notice.arguments[0])
         if target == 0:
             return True
@@ -305,7 +309,7 @@ _BY_VALUE = frozenset(
 
 @contextlib.contextmanager
 def _owned(handle: int) -> "contextlib.Iterator[str]":
-    """The name under which a file that is held open can be changed."""
+    """Yields the path under which an open file can be changed, and closes the file."""
     try:
         yield f"/proc/self/fd/{handle}"
     finally:
@@ -313,13 +317,13 @@ def _owned(handle: int) -> "contextlib.Iterator[str]":
 
 
 def _signed(value: int) -> int:
-    """A 32-bit number as the kernel means it."""
+    """Reads a 32-bit number as signed, as the kernel does."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def _owner(value: int) -> int:
-    """A user or group: any 32-bit number but the last, which says to leave it."""
+    """Reads a user or group. The largest 32-bit number means: don't change it."""
     value &= 0xFFFFFFFF
     return -1 if value == 0xFFFFFFFF else value
 

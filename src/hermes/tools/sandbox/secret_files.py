@@ -17,8 +17,8 @@ from hermes.tools.sensitive import is_build_product, is_secret
 
 Identity: TypeAlias = tuple[int, int]
 
-_FOLDERS = 1_000
-_FOUND = 100
+_MAX_FOLDERS = 1_000
+_MAX_SECRETS = 100
 _CODE = (
     *(
         ".py",
@@ -73,7 +73,7 @@ def workspace_secrets(
     top = str(workspace)
     waiting, looked_at, indexes = [(top, top)], list[str](), list[str]()
     found: dict[str, list[str]] = {}
-    while waiting and len(looked_at) < _FOLDERS:
+    while waiting and len(looked_at) < _MAX_FOLDERS:
         folder, repository = waiting.pop(0)
         looked_at.append(folder)
         entries = _entries(folder)
@@ -93,7 +93,7 @@ def workspace_secrets(
     files = [
         path
         for repository, paths in found.items()
-        for path in _untracked(repository, paths[:_FOUND], known)
+        for path in _untracked(repository, paths[:_MAX_SECRETS], known)
     ]
     identities = frozenset(
         identity for identity in map(_identity, files) if identity is not None

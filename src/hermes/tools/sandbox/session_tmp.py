@@ -1,4 +1,4 @@
-"""The temporary folder of one session: on disk, private, the same path inside the sandbox and outside."""
+"""The temporary folder of one session: on disk, private, and at the same path inside and outside the sandbox."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ _PLACES = (Path("/var/tmp"), Path("/tmp"))  # noqa: S108 - the first is on disk,
 
 
 class TemporaryFolder:
-    """Made on first use, deleted at the end; one that a killed Hermes left is deleted by the next.
+    """A folder that is made on first use and deleted at the end. What a killed Hermes left, the next one deletes.
 
-    With `keeps`, its content may be a person's work: Hermes deletes it only when it is empty.
+    With `keeps`, its content may be a person's work, so it is deleted only when it is empty.
     """
 
     def __init__(self, place: Path | None = None, *, keeps: bool = False) -> None:
@@ -23,7 +23,7 @@ class TemporaryFolder:
         self._delete: Callable[[], object] = _delete_nothing
 
     def path(self) -> Path:
-        """The folder."""
+        """Returns the folder, and makes it if necessary."""
         if self._path is None or not self._path.is_dir():
             places = (self._place,) if self._place else _PLACES
             place = next(
@@ -44,11 +44,11 @@ class TemporaryFolder:
         return self._path
 
     def made(self) -> tuple[Path, ...]:
-        """The folder, if it was made already."""
+        """Returns the folder if it has been made."""
         return () if self._path is None else (self._path,)
 
     def close(self) -> None:
-        """Deletes it."""
+        """Deletes the folder."""
         self._delete()
         self._path = None
 
@@ -62,7 +62,7 @@ def _delete(folder: Path, *, keeps: bool) -> None:
 
 
 def _tidy(place: Path) -> None:
-    """Deletes folders whose process is gone."""
+    """Deletes folders of processes that have ended."""
     for folder in place.glob(f"hermes-{os.getuid()}-*-*"):
         pid = folder.name.split("-")[2]
         with contextlib.suppress(OSError):
@@ -75,4 +75,4 @@ def _tidy(place: Path) -> None:
 
 
 def _delete_nothing() -> None:
-    """There is no folder yet."""
+    """Does nothing, because there is no folder yet."""

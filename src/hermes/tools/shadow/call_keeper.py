@@ -20,8 +20,8 @@ from hermes.tools.shadow.turn_record import Unkept
 
 log = logging.getLogger("hermes.tools")
 
-_TURNS = 256  # turns that are remembered
-_NAMED = 3  # files that are named when several are not kept
+_MAX_REMEMBERED_TURNS = 256  # turns that are remembered
+_MAX_NAMED_FILES = 3  # files that are named when several are not kept
 
 
 class _Kept:
@@ -39,7 +39,7 @@ class ShadowKeeper:
 
     def __init__(self, shadows: Shadows) -> None:
         self._shadows = shadows
-        self._turns: RecentDict[str, _Kept] = RecentDict(_TURNS)
+        self._turns: RecentDict[str, _Kept] = RecentDict(_MAX_REMEMBERED_TURNS)
         self._told: set[tuple[Path, str]] = set()
 
     async def keep(self, context: ToolContext, paths: tuple[Path, ...]) -> None:
@@ -113,8 +113,12 @@ class ShadowKeeper:
                 )
                 news.append(f"{name} ({note.why})")
         if news:
-            more = f" and {len(news) - _NAMED:,} more" if len(news) > _NAMED else ""
-            sentence = f"Not kept, so undo will not bring it back: {', '.join(news[:_NAMED])}{more}."
+            more = (
+                f" and {len(news) - _MAX_NAMED_FILES:,} more"
+                if len(news) > _MAX_NAMED_FILES
+                else ""
+            )
+            sentence = f"Not kept, so undo will not bring it back: {', '.join(news[:_MAX_NAMED_FILES])}{more}."
             log.warning("%s", sentence)
             context.show(sentence + "\n")
 

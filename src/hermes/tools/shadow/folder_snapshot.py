@@ -1,7 +1,7 @@
-"""Keeping a whole folder: what git would not ignore in it, with exact permissions and empty folders.
+"""Snapshots a whole folder: what git would not ignore in it, with exact permissions and empty folders.
 
-Git's index remembers what was seen, so that only files that changed are read again. Repositories inside the folder are
-kept for themselves: git would only note their commit.
+Git's index remembers files, so that only changed ones are read again. Repositories inside the folder get snapshots of
+their own, because git would only note their commit.
 """
 
 # Names are bytes here, as a file's name need not be text.
@@ -18,27 +18,29 @@ from pathlib import Path
 import msgspec
 
 from hermes.tools.shadow.not_kept import closed_folders, note_ignored
-from hermes.tools.shadow.path_state import BIGGEST, unkept
+from hermes.tools.shadow.path_state import MAX_FILE_BYTES, unkept
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowFailed, ShadowGit, View
 from hermes.tools.shadow.turn_record import Tree, Unkept
 
-MOST_FILES = 50_000
-MOST_BYTES = 1024 * 1024 * 1024
-"""New content that is kept at once."""
-MOST_INNER = 64  # repositories inside a folder
-_MANY = 500  # files that are better written into one pack
-_BATCH = 4_000  # files of one pack; git looks through all of it for each new one
+MAX_SNAPSHOT_FILES = 50_000
+MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
+"""The most new content of one snapshot."""
+MAX_INNER_REPOSITORIES = 64  # repositories inside a folder
+_MIN_PACKED_FILES = 500  # files that are better written into one pack
+_MAX_PACK_FILES = (
+    4_000  # files of one pack; git looks through all of it for each new one
+)
 
 
 class SnapshotLimits(msgspec.Struct, frozen=True):
-    """How much is kept of a folder."""
+    """The limits of a snapshot."""
 
-    files: int = MOST_FILES
-    size: int = MOST_BYTES
+    files: int = MAX_SNAPSHOT_FILES
+    size: int = MAX_SNAPSHOT_BYTES
 
 
 class _Listing:
-    """What git sees in a folder, and what of that it has not kept yet."""
+    """What git lists in a folder, and what of it is not in the index yet."""
 
     def __init__(self, out: bytes) -> None:
         self.known: set[bytes] = set()
@@ -46,7 +48,7 @@ class _Listing:
         self.changed: set[bytes] = set()
         self.gone: set[bytes] = set()
         self.folders: list[bytes] = []
-        """Folders that git knows nothing in: empty, of another repository, or new."""
+        """Folders without known files: empty, of another repository, or new."""
         kinds = {b"?": self.new, b"C": self.changed, b"R": self.gone}
         for entry in out.split(b"\0"):
             kind, path = entry[:1], entry[2:]
@@ -62,16 +64,19 @@ class _Listing:
 def keep_trees(
     git: ShadowGit, root: bytes, leave_out: Iterable[Path], limits: SnapshotLimits
 ) -> tuple[Tree, ...]:
-    """Keeps a folder and, each for itself, the repositories in it."""
+    """Snapshots a folder, and each repository in it separately."""
     waiting, done = [root], list[Tree]()
-    while waiting and len(done) <= MOST_INNER:
+    while waiting and len(done) <= MAX_INNER_REPOSITORIES:
         tree, inner = _keep_tree(git, waiting.pop(0), leave_out, limits)
         done.append(tree)
         waiting += [os.path.join(tree.root, path) for path in inner]
     return (
         *done,
         *(
-            _refused(path, f"more than {MOST_INNER} repositories are in the folder")
+            _refused(
+                path,
+                f"more than {MAX_INNER_REPOSITORIES} repositories are in the folder",
+            )
             for path in waiting
         ),
     )
@@ -140,7 +145,7 @@ def _update_or_reset(
 
 
 def _view(git: ShadowGit, root: bytes) -> View:
-    """The folder, seen from the top of the project it lies in, unless the project ignores it."""
+    """Returns the folder, seen from the top of its project, unless the project ignores it."""
     top = root
     while not os.path.lexists(os.path.join(top, b".git")) and top != b"/":
         top = os.path.dirname(top)
@@ -160,7 +165,7 @@ def _view(git: ShadowGit, root: bytes) -> View:
 
 
 def _write_tree(git: ShadowGit, view: View) -> str:
-    """The name of what the index holds; it is remembered for as long as the index is the same."""
+    """Returns the name of the index's tree; remembered until the index changes."""
     info = view.index.stat()
     state = f"{info.st_ino} {info.st_size} {info.st_mtime_ns}"
     memory = view.index.with_name(view.index.name + ".tree")
@@ -180,7 +185,7 @@ def _refused(root: bytes, why: str) -> Tree:
 
 
 def _rules(view: View, leave_out: Iterable[Path]) -> list[bytes]:
-    """What is ignored: the project's rules, its private ones, and our own folders."""
+    """Returns the ignore rules: the project's, its private ones, and our own folders."""
     rules = [b"--exclude-standard"]
     private = os.path.join(view.top, b".git/info/exclude")
     if os.path.isfile(private):
@@ -230,11 +235,13 @@ def _left_out(
     large = {
         path: info
         for path, info in infos.items()
-        if info.st_size > BIGGEST and stat.S_ISREG(info.st_mode)
+        if info.st_size > MAX_FILE_BYTES and stat.S_ISREG(info.st_mode)
     }
     left = {
         path: Unkept(
-            start + path, f"larger than {BIGGEST // 1024**2} MB", unkept(info).blob
+            start + path,
+            f"larger than {MAX_FILE_BYTES // 1024**2} MB",
+            unkept(info).blob,
         )
         for path, info in large.items()
     }
@@ -276,14 +283,17 @@ def _update(
         )
     pack = (
         ("-c", "core.bigFileThreshold=1", "-c", "core.compression=1")
-        if len(fresh) > _MANY
+        if len(fresh) > _MIN_PACKED_FILES
         else ()
     )
     adding = ("update-index", "-z", "--add", "--replace", "--remove", "--stdin")
     ordered = sorted(fresh)
-    for start in range(0, len(ordered), _BATCH):
+    for start in range(0, len(ordered), _MAX_PACK_FILES):
         git.run(
-            *pack, *adding, given=_listed(ordered[start : start + _BATCH]), view=view
+            *pack,
+            *adding,
+            given=_listed(ordered[start : start + _MAX_PACK_FILES]),
+            view=view,
         )
 
 

@@ -21,12 +21,12 @@ from hermes.tools.shadow.turn_record import Tree, Unkept
 IGNORED = "git ignores it, so it was not kept"
 _MOVED = "it may have been moved here from where nothing is kept"
 _UNKNOWN = "it was there before, but could not be kept"
-_NAMED = 5
-_LOOKED_AT = 4_000
-"""Ignored files whose size and time are looked at."""
-_IN_A_FOLDER = 1_500
+_MAX_NAMED_PATHS = 5
+_MAX_SEARCHED_PATHS = 4_000
+"""Ignored files whose size and time are checked."""
+_MAX_FOLDER_ENTRIES = 1_500
 _THERE = "there"
-_SLACK = 1.0  # seconds by which the times of files can lag behind the clock
+_CLOCK_LAG_S = 1.0  # seconds by which the times of files can lag behind the clock
 _COMPLAINT = re.compile(rb"warning: could not open directory '(.*?)/?': ", re.DOTALL)
 
 
@@ -48,12 +48,14 @@ def note_ignored(
     """Notes what git ignores in a folder. Returns the note's name; empty for nothing. What git and Hermes do in their
     `own` folders is their affair: only whether those are there is noted."""
     out = git.run("ls-files", "-z", "-o", "-i", "--directory", *rules, view=view)
-    start, left = os.path.join(view.root, b""), _LOOKED_AT
+    start, left = os.path.join(view.root, b""), _MAX_SEARCHED_PATHS
     found: list[Ignored] = []
     for path in sorted(filter(None, out.split(b"\0"))):
         is_own = (start + path).rstrip(b"/") in own
         mark, looked_at = (
-            (_THERE, 0) if is_own else _mark(start + path, min(left, _IN_A_FOLDER))
+            (_THERE, 0)
+            if is_own
+            else _mark(start + path, min(left, _MAX_FOLDER_ENTRIES))
         )
         left -= looked_at
         found.append(Ignored(path, mark))
@@ -63,13 +65,13 @@ def note_ignored(
 
 
 def closed_folders(complaints: bytes, view: View) -> Iterator[Unkept]:
-    """Folders that git says it could not look into."""
+    """Returns the folders that git could not read."""
     for name in dict.fromkeys(_COMPLAINT.findall(complaints)):
         yield Unkept(os.path.join(view.top, name), "not readable")
 
 
 class Unseen:
-    """What was there before a turn without having been kept."""
+    """What existed before a turn without having been saved."""
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class Unseen:
         self._noted = {note.path for tree in before for note in tree.unkept}
         old, new = _ignored(git, before), _ignored(git, after)
         self._places = {path.rstrip(b"/") for path in old}
-        self._began = began - _SLACK
+        self._began = began - _CLOCK_LAG_S
         self._changed = [
             path
             for path in old.keys() | new.keys()
@@ -91,7 +93,7 @@ class Unseen:
         self._gone = old.keys() - new.keys()
 
     def hides(self, path: bytes) -> Unkept | None:
-        """What was not seen and may have held `path`; None when nothing was there."""
+        """Returns what was not saved and may have contained `path`; None if nothing was there."""
         for place in _upwards(path):
             if place in self._places:
                 return Unkept(place, IGNORED)
@@ -104,15 +106,15 @@ class Unseen:
         return Unkept(path, _MOVED) if self._changed and self._is_older(path) else None
 
     def notes(self) -> Iterator[Unkept]:
-        """What git ignores that has changed, or may have: undo leaves it as it is."""
+        """Returns ignored files that changed, or may have; undo does not touch them."""
         told = sorted(
             path
             for path in self._changed
             if path in self._gone or not _is_made_again(path)
         )
-        for path in told[:_NAMED]:
+        for path in told[:_MAX_NAMED_PATHS]:
             yield Unkept(path.rstrip(b"/"), IGNORED)
-        if rest := told[_NAMED:]:
+        if rest := told[_MAX_NAMED_PATHS:]:
             yield Unkept(
                 os.path.dirname(rest[0].rstrip(b"/")),
                 f"{len(rest):,} more that git ignores are not kept",
@@ -127,7 +129,7 @@ class Unseen:
 
 
 def _mark(path: bytes, most: int) -> tuple[str, int]:
-    """What tells a change, and how many files had to be looked at."""
+    """Returns a mark that changes with the files, and how many files were checked."""
     if most <= 0:
         return "", 0
     try:
@@ -175,14 +177,14 @@ def _is_same(one: str | None, two: str | None) -> bool:
 
 
 def _is_made_again(path: bytes) -> bool:
-    """Whether any build makes it again, so that a change of it is no news."""
+    """Whether a build makes it again, so that a change of it does not matter."""
     return (
         os.path.basename(path.rstrip(b"/")).decode(errors="replace") + "/" in EXCLUDED
     )
 
 
 def _upwards(path: bytes) -> Iterator[bytes]:
-    """A path and all folders above it."""
+    """Returns a path and all folders above it."""
     while len(path) > 1:
         yield path
         path = os.path.dirname(path)

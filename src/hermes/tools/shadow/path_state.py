@@ -1,5 +1,4 @@
-"""What is at a path: nothing, a file, a link, a folder, or something that can't be kept. Reading it and putting it
-back."""
+"""Reads and restores what is at a path: nothing, a file, a link, a folder, or something that can't be saved."""
 
 # Names are bytes here, as a file's name need not be text.
 # ruff: noqa: PTH103, PTH104, PTH106, PTH108, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH211
@@ -15,14 +14,14 @@ import msgspec
 from hermes.primitives.files import create_private
 from hermes.tools.shadow.repository import blob_id
 
-BIGGEST = 10 * 1024 * 1024
-"""Bytes of a file that is still kept."""
+MAX_FILE_BYTES = 10 * 1024 * 1024
+"""Larger files are not saved."""
 
 Kind: TypeAlias = Literal["absent", "file", "link", "folder", "unkept"]
 
 
 class PathState(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
-    """One path at one moment; `blob` names the content, or tells apart what can't be kept."""
+    """The state of a path at one moment. `blob` names the content, or distinguishes what can't be saved."""
 
     kind: Kind
     blob: str = ""
@@ -34,7 +33,7 @@ FOLDER = PathState("folder")
 
 
 def read_state(path: bytes, keep: Callable[[bytes], str]) -> PathState:
-    """What is there now. `keep` takes a content and returns its name. Behind a link nothing is: that is elsewhere."""
+    """Returns what is there now. `keep` saves a content and returns its name. A path behind a link counts as absent."""
     if is_led_astray(path):
         return ABSENT
     try:
@@ -50,19 +49,19 @@ def _read(path: bytes, info: os.stat_result, keep: Callable[[bytes], str]) -> Pa
         return PathState("link", keep(os.readlink(path)))
     if stat.S_ISDIR(info.st_mode):
         return FOLDER
-    if not stat.S_ISREG(info.st_mode) or info.st_size > BIGGEST:
+    if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_FILE_BYTES:
         return unkept(info)
     with open(path, "rb") as file:
         return PathState("file", keep(file.read()), stat.S_IMODE(info.st_mode))
 
 
 def unkept(info: os.stat_result) -> PathState:
-    """Something too large or too strange; a later change of it shows."""
+    """Returns the state of something that can't be saved, so that a later change is noticed."""
     return PathState("unkept", f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}")
 
 
 def write_state(path: bytes, state: PathState, content: bytes) -> None:
-    """Puts it back in one step: whoever looks sees the old or the new, never a half."""
+    """Restores a path in one step, so that readers see the old or the new state, never half of one."""
     if state.kind == "absent":
         _remove(path)
         return
@@ -86,7 +85,7 @@ def write_state(path: bytes, state: PathState, content: bytes) -> None:
 
 
 def drop_draft(path: bytes) -> None:
-    """Removes what a process left that was killed while it put this path back."""
+    """Removes what a killed process left while it restored this path."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.unlink(_draft(path))
 
@@ -98,13 +97,13 @@ def _draft(path: bytes) -> bytes:
 
 
 def is_led_astray(path: bytes) -> bool:
-    """Whether a link is above the path: what is written there would land elsewhere."""
+    """Whether a folder above the path is a link, so that writing would go elsewhere."""
     folder = os.path.dirname(path)
     return os.path.realpath(folder) != folder
 
 
 def _clear(path: bytes) -> None:
-    """Removes a folder that has only empty folders in it; another one stays, and makes the rename fail."""
+    """Removes a folder that contains only empty folders; any other stays, and makes the rename fail."""
     if os.path.isdir(path) and not os.path.islink(path):
         for place, _, _ in os.walk(path, topdown=False):
             with contextlib.suppress(OSError):

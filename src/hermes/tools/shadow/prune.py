@@ -12,9 +12,9 @@ from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit, ShadowReposito
 from hermes.tools.shadow.shadow import Shadows
 from hermes.tools.shadow.turn_record import Tree, TurnRecord, read
 
-KEPT_DAYS = 30
+MAX_AGE_DAYS = 30
 MOST_BYTES = 2 * 1024**3
-_DAY = 86_400.0
+_DAY_S = 86_400.0
 
 
 def sweep(
@@ -23,13 +23,13 @@ def sweep(
     """Once a day, drops what is too old or too much. Returns a sentence about that; empty when there was nothing."""
     now = shadows.clock.now()
     stamp = shadows.folder / "swept"
-    if not always and stamp.exists() and 0 <= now - stamp.stat().st_mtime < _DAY:
+    if not always and stamp.exists() and 0 <= now - stamp.stat().st_mtime < _DAY_S:
         return ""
     make_private_folder(shadows.folder)
     stamp.touch()
     os.utime(stamp, (now, now))
     files = sorted(shadows.folder.glob("*/turns/*.jsonl"), key=_age)
-    old = [file for file in files if _age(file) < now - KEPT_DAYS * _DAY]
+    old = [file for file in files if _age(file) < now - MAX_AGE_DAYS * _DAY_S]
     dropped = _drop(shadows, old)
     left = files[len(old) :]
     while left and _size(shadows.folder) > most_bytes:
@@ -37,7 +37,7 @@ def sweep(
         dropped += _drop(shadows, part)
     if not dropped:
         return ""
-    kept = f"{KEPT_DAYS} days and {most_bytes // 1024**2:,} MB are kept"
+    kept = f"{MAX_AGE_DAYS} days and {most_bytes // 1024**2:,} MB are kept"
     return f"{dropped:,} turns can no longer be undone: {kept}."
 
 

@@ -1,4 +1,4 @@
-"""A bare repository of our own, used by one process at a time: see `core.gitfolder`."""
+"""A bare repository of our own, used by one process at a time: see `children.git_folder`."""
 
 import contextlib
 import hashlib
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from hermes.core import gitfolder
+from hermes.children import git_folder
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-_PATIENCE = 120.0  # seconds for another session to let go of the lock
-_SLOW = 120.0  # seconds after which git is given up on
+_LOCK_TIMEOUT_S = 120.0  # seconds for another session to let go of the lock
+_GIT_TIMEOUT_S = 120.0  # seconds after which git is given up on
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -50,7 +50,7 @@ EXCLUDED = (
 )
 _FILES = {
     "HEAD": "ref: refs/heads/none\n",
-    "info/attributes": gitfolder.ATTRIBUTES,
+    "info/attributes": git_folder.ATTRIBUTES,
     "info/exclude": "\n".join((*EXCLUDED, "")),
 }
 
@@ -85,13 +85,13 @@ class ShadowRepository:
         if not self._git:
             raise ShadowFailed("git is not installed")
         try:
-            lock = gitfolder.take_lock(self.folder, _PATIENCE)
-        except gitfolder.Busy as error:
+            lock = git_folder.take_lock(self.folder, _LOCK_TIMEOUT_S)
+        except git_folder.Busy as error:
             raise ShadowFailed(
                 "another session kept the undo folder busy for too long"
             ) from error
         try:
-            gitfolder.make(
+            git_folder.make(
                 self.folder,
                 ("objects", "refs", "info", "indexes", "turns"),
                 _FILES,
@@ -100,7 +100,8 @@ class ShadowRepository:
             for leftover in self.folder.glob("indexes/*.lock"):
                 leftover.unlink(missing_ok=True)
             yield ShadowGit(
-                self.folder, gitfolder.GitRunner(self._git, self.folder, lock, _SLOW)
+                self.folder,
+                git_folder.GitRunner(self._git, self.folder, lock, _GIT_TIMEOUT_S),
             )
         finally:
             lock.close()
@@ -109,7 +110,7 @@ class ShadowRepository:
 class ShadowGit:
     """A repository while its lock is held."""
 
-    def __init__(self, folder: Path, git: gitfolder.GitRunner) -> None:
+    def __init__(self, folder: Path, git: git_folder.GitRunner) -> None:
         self.folder = folder
         self._git = git
 
@@ -139,11 +140,11 @@ class ShadowGit:
         }
         try:
             done = self._git(arguments, environment, view.root, given)
-        except gitfolder.TooSlow as error:
+        except git_folder.TooSlow as error:
             raise ShadowFailed(str(error)) from error
         if done.returncode and not may_fail:
             raise ShadowFailed(
-                f"git {arguments[0]!s} failed: {gitfolder.complaint(done)}"
+                f"git {arguments[0]!s} failed: {git_folder.complaint(done)}"
             )
         return done.stdout, done.stderr
 

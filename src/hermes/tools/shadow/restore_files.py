@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from hermes.errors import os_reason
 from hermes.tools.shadow.path_state import (
     ABSENT,
     FOLDER,
@@ -130,7 +131,7 @@ def _put_back(
                 change.after,
             ):  # others have put something into it
                 continue
-            failed.append(Conflict(change.path, (error.strerror or str(error)).lower()))
+            failed.append(Conflict(change.path, os_reason(error)))
         else:
             restored.append(change.path)
 

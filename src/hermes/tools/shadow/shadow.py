@@ -1,4 +1,4 @@
-"""The shadow of one working directory: keeps what a turn is about to change, undoes turns, and tells what they changed.
+"""The shadow of one working directory: saves what a turn is about to change, undoes turns, and reports their changes.
 
 Everything here blocks; callers with an event loop use a thread.
 """
@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from hermes.children.git_folder import find_git
 from hermes.children.helper_programs import add_workspace
-from hermes.core.gitfolder import find_git
 from hermes.core.ports import Clock
 from hermes.tools.shadow.folder_snapshot import SnapshotLimits, keep_trees
 from hermes.tools.shadow.path_state import ABSENT, FOLDER, drop_draft, read_state
@@ -37,7 +37,7 @@ from hermes.tools.shadow.turn_record import (
 )
 
 Helps: TypeAlias = Callable[[str], bool]
-"""Whether a session works for the one that is looked at, so that what it did is that one's work too."""
+"""Whether a session works for another one, so that its changes count as the other's."""
 
 
 def _nobody(session: str) -> bool:  # noqa: ARG001 - the shape of `Helps`
@@ -45,17 +45,17 @@ def _nobody(session: str) -> bool:  # noqa: ARG001 - the shape of `Helps`
 
 
 class RestoreOutcome(msgspec.Struct, frozen=True):
-    """What bringing files back came to. Paths are as a person reads them."""
+    """The result of restoring files. Paths are as a person reads them."""
 
     restored: tuple[str, ...] = ()
     conflicts: tuple[tuple[str, str], ...] = ()
-    """Files that were left as they are, and why."""
+    """Files that were not changed, and why."""
     unkept: tuple[tuple[str, str], ...] = ()
-    """What the turns changed, or may have, that was not kept, and why."""
+    """What the turns changed, or may have changed, that was not saved, and why."""
 
 
 class Shadows:
-    """Makes the shadows of all working directories, under one folder."""
+    """Makes the shadows of all working directories, below one folder."""
 
     def __init__(
         self,
@@ -75,18 +75,18 @@ class Shadows:
 
     @property
     def git(self) -> str:
-        """Where git is; empty when there is none that can be used."""
+        """The path of git; empty if there is none that can be used."""
         return find_git(self._environment)
 
     def at(self, workspace: Path) -> "Shadow":
-        """The shadow of a working directory. Touches nothing; git is never taken from that directory."""
+        """Returns the shadow of a working directory. Touches nothing, and never uses a git from that directory."""
         real = Path(os.path.realpath(workspace))
         add_workspace(real)
         name = hashlib.sha256(os.fsencode(real)).hexdigest()[:24]
         return Shadow(self, real, ShadowRepository(self.folder / name, self.git))
 
     def too_wide(self, workspace: Path) -> str:
-        """Why the whole of a folder is not kept; empty when it is."""
+        """Says why a folder is not saved as a whole; empty if it is."""
         if workspace == self._user_home or workspace in self._user_home.parents:
             return "it is the home folder, or holds it"
         if workspace.is_relative_to(self._home):
@@ -95,12 +95,12 @@ class Shadows:
 
     @property
     def own_folders(self) -> tuple[Path, ...]:
-        """What is never kept."""
+        """Returns what is never saved."""
         return (self._home,)
 
 
 class Shadow:
-    """One working directory's past."""
+    """The saved states of one working directory."""
 
     def __init__(
         self, shadows: Shadows, workspace: Path, repository: ShadowRepository
@@ -111,13 +111,13 @@ class Shadow:
         self.workspace = workspace
 
     def has(self, turn: str) -> bool:
-        """Whether something was kept for a turn."""
+        """Whether something was saved for a turn."""
         return self._file(turn).exists()
 
     def keep_files(
         self, session: str, turn: str, paths: Iterable[bytes], *, late: bool
     ) -> list[Unkept]:
-        """Keeps named files as they are now. Returns what could not be kept."""
+        """Saves these files as they are now. Returns what could not be saved."""
         with self._repository.locked() as git:
             touched = [
                 Touched(path, read_state(path, git.write_blob), late, _missing(path))
@@ -131,7 +131,7 @@ class Shadow:
         ]
 
     def keep_whole(self, session: str, turn: str) -> list[Unkept]:
-        """Keeps the working directory as it is now. Returns what could not be kept."""
+        """Saves the working directory as it is now. Returns what could not be saved."""
         if why := self._shadows.too_wide(self.workspace):
             note = Unkept(self._root, why)
             with self._repository.locked():
@@ -143,12 +143,12 @@ class Shadow:
         return [note for tree in trees for note in tree.unkept]
 
     def note_failure(self, session: str, turn: str, why: str) -> None:
-        """Remembers that keeping failed, so that undo can say so."""
+        """Notes that saving failed, so that undo can say so."""
         with self._repository.locked():
             self._append(session, turn, Unkept(self._root, why))
 
     def end(self, turn: str) -> None:
-        """Keeps how everything stands at the end of a turn."""
+        """Saves the state at the end of a turn."""
         if not self.has(turn):
             return
         with self._repository.locked() as git:
@@ -215,7 +215,7 @@ class Shadow:
     def deletes(
         self, turns: Sequence[str], *, force: bool = False, helps: Helps = _nobody
     ) -> tuple[str, ...]:
-        """The files that undoing these turns, newest first, would delete, because the turns created them."""
+        """Returns the files that undoing these turns, newest first, would delete, because the turns created them."""
         newest: dict[bytes, PathChange] = {}
         oldest: dict[bytes, PathChange] = {}
         if not any(map(self.has, turns)):
@@ -236,7 +236,7 @@ class Shadow:
         )
 
     def diff(self, turn: str, *, helps: Helps = _nobody) -> str:
-        """What a turn changed (so far, while it runs), as a unified diff; what was not kept is named below."""
+        """Returns what a turn changed so far as a unified diff, and names what was not saved."""
         if not self.has(turn):
             return ""
         with self._repository.locked() as git:
@@ -251,7 +251,7 @@ class Shadow:
         return text + "".join(notes)
 
     def _changes(self, git: ShadowGit, record: TurnRecord, helps: Helps) -> Changes:
-        """What a turn changed, or has changed so far."""
+        """Returns what a turn changed so far."""
         return changes_of(
             git,
             record,
@@ -260,7 +260,7 @@ class Shadow:
         )
 
     def _sealed(self, git: ShadowGit, record: TurnRecord, helps: Helps) -> Changes:
-        """What a turn changed. One that never ended ends now: what was changed since can't be told apart."""
+        """Returns what a turn changed. A turn that never ended ends now, because later changes can't be told apart."""
         ended = record.ended
         if ended is None:
             ended = self._ending(git, record)
@@ -276,7 +276,7 @@ class Shadow:
         return Ended(self._shadows.clock.now(), states, trees)
 
     def _others(self, record: TurnRecord, helps: Helps) -> list[TurnRecord]:
-        """Turns of other sessions that ran while this one did."""
+        """Returns turns of other sessions that ran at the same time."""
         end = record.ended.at if record.ended else self._shadows.clock.now()
         others = (read(file) for file in self._file("").parent.glob("*.jsonl"))
         return [
@@ -316,7 +316,7 @@ class Shadow:
 
 
 def _missing(path: bytes) -> tuple[bytes, ...]:
-    """Folders above a path that do not exist."""
+    """Returns the missing folders above a path."""
     folders: list[bytes] = []
     while not os.path.lexists(path := os.path.dirname(path)):
         folders.append(path)

@@ -1,5 +1,5 @@
-"""The record of one turn: what was kept before it, and how things stood at its end. One file of JSON lines, to which is
-only added; a torn last line is one that never counted."""
+"""The record of one turn: what was saved before it, and the state at its end. It is an append-only file of JSON lines; a
+torn last line does not count."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from hermes.tools.shadow.path_state import PathState
 
 
 class TurnHeader(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
-    """The first line: whose turn it is."""
+    """The first line: which turn this is."""
 
     session: str
     turn: str
@@ -26,13 +26,13 @@ class Touched(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     path: bytes
     state: PathState
     late: bool = False
-    """The whole folder had been kept before, and something may have changed the file in between."""
+    """Whether the whole folder was saved before, so that something may have changed the file in between."""
     made: tuple[bytes, ...] = ()
-    """Folders above it that did not exist."""
+    """The folders above it that did not exist."""
 
 
 class Unkept(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
-    """Something that could not be kept; `mark` changes when it does."""
+    """Something that could not be saved; `mark` changes with it."""
 
     path: bytes
     why: str
@@ -40,16 +40,16 @@ class Unkept(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
 
 
 class Tree(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A folder with everything in it; no `tree` when it could not be kept. Paths are relative to `root`."""
+    """A folder with its content; without a `tree` if it could not be saved. Paths are relative to `root`."""
 
     root: bytes
     tree: str = ""
     plain: int = 0o644
     executable: int = 0o755
     modes: tuple[tuple[bytes, int], ...] = ()
-    """Files whose permissions are not the usual ones."""
+    """Files with unusual permissions."""
     empty: tuple[bytes, ...] = ()
-    """Folders without any file."""
+    """Empty folders."""
     unkept: tuple[Unkept, ...] = ()
     ignored: str = ""
     """Names a note of what git ignores in it; see `unseen`."""

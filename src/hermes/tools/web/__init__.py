@@ -65,7 +65,7 @@ class WebTools:
         return await self._reader.read(context, url)
 
     def _keep_secrets(self, text: str) -> None:
-        from hermes.tools.web.key_leaks import require_no_secret
+        from hermes.tools.web.address_check import require_no_secret
 
         require_no_secret(text, self._secrets)
 

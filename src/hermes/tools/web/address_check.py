@@ -5,13 +5,17 @@ import ipaddress
 import socket
 from collections.abc import Callable, Sequence
 from typing import Protocol
+from urllib.parse import unquote
 
 import msgspec
 
 from hermes.errors import ToolFailed
+from hermes.settings.key_shapes import is_secret_value
+from hermes.settings.secrets import Secrets
 from hermes.tools.web.addresses import Address, is_metadata, is_own, why_forbidden
 from hermes.tools.web.urls import WebAddress, read_host
 
+_MIN_SECRET_CHARACTERS = 8  # shorter values occur in any text
 PORTS = frozenset((80, 443, 8080, 8443))
 """Where web servers listen. Others belong to databases, mail and control services."""
 _LOCAL_NAMES = (
@@ -26,7 +30,7 @@ _LOCAL_NAMES = (
     "private",
     "home.arpa",
 )
-_LONGEST_LOOKUP = 10.0
+_LOOKUP_TIMEOUT_S = 10.0
 _ALLOW = (
     "If the user wants this, they can add the host to web.allow_hosts in the settings."
 )
@@ -123,12 +127,12 @@ class AddressCheck:
 
     async def _resolve(self, place: WebAddress) -> tuple[Address, ...]:
         try:
-            async with asyncio.timeout(_LONGEST_LOOKUP):
+            async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
                 found = await self._resolver(place.host, place.port)
             addresses = tuple(ipaddress.ip_address(text) for text in found)
         except TimeoutError as error:
             raise Unresolved(
-                f"The name {place.host} was not resolved within {_LONGEST_LOOKUP:g} s."
+                f"The name {place.host} was not resolved within {_LOOKUP_TIMEOUT_S:g} s."
             ) from error
         except (OSError, UnicodeError) as error:
             raise Unresolved(
@@ -156,3 +160,18 @@ def read_allowed(entry: str) -> AllowedHost:
 
 def _refused(place: WebAddress, why: str) -> ToolFailed:
     return ToolFailed(f"{place} was not contacted: {why}.", hint=_ALLOW)
+
+
+def require_no_secret(text: str, secrets: Secrets | None = None) -> None:
+    """Raises ToolFailed if a text to be sent holds one of the user's keys, or something shaped like a key.
+
+    A page could talk a model into fetching an address with a key in it.
+    """
+    spellings = (text, unquote(text), unquote(unquote(text)))
+    values = [secrets.get(name) or "" for name in secrets] if secrets else []
+    known = [value for value in values if len(value) >= _MIN_SECRET_CHARACTERS]
+    for spelling in spellings:
+        if is_secret_value(spelling) or any(value in spelling for value in known):
+            raise ToolFailed(
+                "The text to be sent contains something that looks like a key or password. Nothing was sent."
+            )

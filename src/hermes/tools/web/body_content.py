@@ -4,16 +4,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.tools.escapes import one_line, visible
 from hermes.tools.web.charset import decode
 from hermes.tools.web.feeds import read_feed
-from hermes.tools.web.invisible import one_line, visible
 from hermes.tools.web.markdown import to_markdown
 from hermes.tools.web.readable_page import read_page
 from hermes.tools.web.web_client import WebResponse
 
 Kind: TypeAlias = Literal["html", "json", "xml", "text", "image", "binary"]
 
-LONGEST_PAGE = 2_000_000
+MAX_PAGE_CHARACTERS = 2_000_000
 """Bytes of HTML that are read; what is behind them is hardly ever what somebody came for."""
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
@@ -87,10 +87,10 @@ def read_body(answer: WebResponse, media: Media) -> BodyText:
         else ()
     )
     body = answer.body
-    if media.kind == "html" and len(body) > LONGEST_PAGE:
+    if media.kind == "html" and len(body) > MAX_PAGE_CHARACTERS:
         body, notes = (
-            body[:LONGEST_PAGE],
-            (f"Only the first {LONGEST_PAGE:,} bytes of the page were read.",),
+            body[:MAX_PAGE_CHARACTERS],
+            (f"Only the first {MAX_PAGE_CHARACTERS:,} bytes of the page were read.",),
         )
     text = decode(body, answer.headers.get("content-type", ""))
     if media.kind == "html":

@@ -25,7 +25,7 @@ _BOMS = (
 _IN_HEADER = r"(?i)charset\s*=\s*[\"']?([a-z0-9_.:-]{1,40})"
 _IN_PAGE = rb"(?i)<meta[^>]{0,300}charset\s{0,10}=\s{0,10}[\"']?([a-z0-9_.:-]{1,40})"
 _IN_XML = rb"(?i)^\s{0,100}<\?xml[^>]{0,200}encoding\s{0,10}=\s{0,10}[\"']([a-z0-9_.:-]{1,40})"
-_SEEN = 2048
+_SNIFFED_BYTES = 2048
 # Names that are in use and that Python does not have.
 _OTHER_NAMES = {
     "utf8mb4": "utf-8",
@@ -66,7 +66,7 @@ def _declared(body: bytes, content_type: str) -> str:
         known = _known(in_header[1])
         if known:
             return known
-    start = body[:_SEEN]
+    start = body[:_SNIFFED_BYTES]
     found = re.search(_IN_XML, start) or re.search(_IN_PAGE, start)
     known = _known(found[1].decode("ascii")) if found else ""
     return (

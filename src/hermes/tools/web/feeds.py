@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
-from hermes.tools.web.invisible import one_line
+from hermes.tools.escapes import one_line
 from hermes.tools.web.markdown import render
 from hermes.tools.web.readable_page import read_page
 
 _ROOTS = ("rss", "feed", "rdf")
 _ENTRIES = ("item", "entry")
-_MOST = 50
-_SUMMARY = 500
+_MAX_ENTRIES = 50
+_MAX_SUMMARY_CHARACTERS = 500
 
 
 def read_feed(text: str, base: str) -> str | None:
@@ -27,10 +27,10 @@ def read_feed(text: str, base: str) -> str | None:
         return None
     entries = [element for element in root.iter() if _name(element) in _ENTRIES]
     lines = [f"# {_text(_channel(root), 'title') or 'Feed'}", ""]
-    for entry in entries[:_MOST]:
+    for entry in entries[:_MAX_ENTRIES]:
         lines += _entry(entry, base)
-    if len(entries) > _MOST:
-        lines.append(f"({len(entries) - _MOST:,} older entries are left out)")
+    if len(entries) > _MAX_ENTRIES:
+        lines.append(f"({len(entries) - _MAX_ENTRIES:,} older entries are left out)")
     return "\n".join(lines)
 
 
@@ -60,7 +60,11 @@ def _entry(entry: Element, base: str) -> Iterator[str]:
         ),
         "",
     )
-    plain = one_line(render(read_page(summary, base)), _SUMMARY) if summary else ""
+    plain = (
+        one_line(render(read_page(summary, base)), _MAX_SUMMARY_CHARACTERS)
+        if summary
+        else ""
+    )
     if plain:
         yield f"  {plain}"
 

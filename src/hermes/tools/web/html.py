@@ -15,8 +15,8 @@ _TAG_NAME = re.compile(r"[a-zA-Z][^\s/>]{0,60}")
 _ATTRIBUTE = re.compile(
     r"[\s/]*([^\s/>=\"'<]{1,100})(?:\s{0,20}=\s{0,20}(?:\"([^\"]*)\"|'([^']*)'|([^\s>]*)))?"
 )
-_MOST_ATTRIBUTES = 100
-_LONGEST_TAG = 100_000
+_MAX_ATTRIBUTES = 100
+_MAX_TAG_CHARACTERS = 100_000
 RAW = frozenset(
     (
         "script",
@@ -108,11 +108,11 @@ def _tag(page: str, name: re.Match[str], *, closing: bool) -> tuple[Tag, int]:
     position = name.end()
     if page[position : position + 1] == ">":  # most tags
         return Tag(name[0].lower(), closing, attributes), position + 1
-    for _ in range(_MOST_ATTRIBUTES):
+    for _ in range(_MAX_ATTRIBUTES):
         found = (
             None
             if closing
-            else _ATTRIBUTE.match(page, position, position + _LONGEST_TAG)
+            else _ATTRIBUTE.match(page, position, position + _MAX_TAG_CHARACTERS)
         )
         if found is None:
             break

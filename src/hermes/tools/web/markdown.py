@@ -7,7 +7,7 @@ from types import ModuleType
 from hermes.tools.web.html import Tag
 from hermes.tools.web.readable_page import Page, has_text
 
-_LARGEST = 3_000_000
+_MAX_PAGE_CHARACTERS = 3_000_000
 """Characters for the library, which holds up the process while it works; longer pages are rendered by ourselves."""
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _BLOCKS = """
@@ -25,7 +25,7 @@ _MARKS = {
     "s": "~~",
 }
 _BLANKS = r"[ \t\r\n\f]+"
-_DEEPEST_LIST = 6
+_MAX_LIST_DEPTH = 6
 
 
 def find_converter() -> ModuleType | None:
@@ -43,7 +43,7 @@ def to_markdown(
     """The page's content. Blocking: call it in a thread."""
     library = find()
     source = page.to_html() if library is not None else ""
-    if library is not None and len(source) <= _LARGEST:
+    if library is not None and len(source) <= _MAX_PAGE_CHARACTERS:
         options = library.ConversionOptions(extract_metadata=False, bullets="-")
         converted = library.convert(source, options).content or ""
         if converted.strip() or not has_text(page.content):
@@ -85,7 +85,7 @@ class _Writer:
         if name in _HEADINGS:
             self._break(_HEADINGS[name])
         elif name in ("ul", "ol"):
-            self._lists = [*self._lists, 0 if name == "ul" else 1][:_DEEPEST_LIST]
+            self._lists = [*self._lists, 0 if name == "ul" else 1][:_MAX_LIST_DEPTH]
             self._break("" if len(self._lists) == 1 else None)
         elif name == "li":
             self._item()

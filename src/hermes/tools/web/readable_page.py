@@ -31,7 +31,7 @@ _HEADERS = frozenset(
 )  # kept inside an article, where they are part of it
 _MAIN = ("main", "article")
 _ENDS_ITSELF = frozenset(("p", "li", "dt", "dd", "tr", "td", "th", "option"))
-_ENOUGH = 200
+_MIN_MAIN_CHARACTERS = 200
 """Characters that make a main part worth taking alone."""
 _LINKS = {"a": "href", "img": "src"}
 _KEPT_ATTRIBUTES = ("href", "src", "alt", "class", "colspan", "start")
@@ -140,7 +140,7 @@ def _main(found: Sequence[Token]) -> list[Token] | None:
             elif depth:
                 part.append(token)
         words = _length(part)
-        if words >= _ENOUGH and words * 3 >= _length(found):
+        if words >= _MIN_MAIN_CHARACTERS and words * 3 >= _length(found):
             return part
     return None
 

@@ -16,7 +16,7 @@ from hermes.tools.web.addresses import Address
 _SHAPE = r"(?is)(https?)://([^/?#]*)([^#]*)(#.*)?"
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NUMBER = r"(?i)(?:0x[0-9a-f]*|[0-9]+)"
-_LONGEST = 4_000
+_MAX_URL_CHARACTERS = 4_000
 _DOTS = str.maketrans({"\u3002": ".", "\uff0e": ".", "\uff61": "."})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _KEPT_IN_PATH = "/?&=%~!$'()*+,;:@[]-._"
@@ -48,8 +48,8 @@ class WebAddress(msgspec.Struct, frozen=True):
 def read_url(text: str) -> WebAddress:
     """An address a model or a page wrote. Raises ToolFailed when it is not a plain http or https address."""
     text = text.strip(" \t\r\n")
-    if len(text) > _LONGEST:
-        raise _refused(text, f"it is longer than {_LONGEST:,} characters")
+    if len(text) > _MAX_URL_CHARACTERS:
+        raise _refused(text, f"it is longer than {_MAX_URL_CHARACTERS:,} characters")
     if "\\" in text or any(unicodedata.category(sign)[0] in "CZ" for sign in text):
         raise _refused(
             text,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes import __version__
-from hermes.core.decompression import CompressionError, Decompressor
 from hermes.errors import ToolFailed
 from hermes.installation import DISTRIBUTION
+from hermes.primitives.decompression import CompressionError, Decompressor
 from hermes.tools.web.address_check import AddressCheck, Passage, Unresolved
 from hermes.tools.web.urls import WebAddress, follow, read_url
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 USER_AGENT = f"{DISTRIBUTION}/{__version__} (an AI agent that reads pages for its user)"
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_HOPS = 5
-_TRIED = 4  # addresses of one host
-_WRITE = 30.0
+_MAX_REDIRECTS = 5
+_MAX_TRIED_ADDRESSES = 4  # addresses of one host
+_WRITE_TIMEOUT_S = 30.0
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class WebClient:
 
     async def _follow(self, request: WebRequest) -> WebResponse:
         place = read_url(request.url)
-        for _ in range(_HOPS + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
             answer = await self._one(request, place)
             location = answer.headers.get("location", "")
             if (
@@ -107,7 +107,7 @@ class WebClient:
                 return answer
             place = follow(answer.place, location)
         raise ToolFailed(
-            f"{request.url} redirects more than {_HOPS} times.",
+            f"{request.url} redirects more than {_MAX_REDIRECTS} times.",
             hint="Nothing was fetched.",
         )
 
@@ -119,7 +119,7 @@ class WebClient:
         transport = self._transport()
         async with transport:
             problem = "it has no address"
-            for host in hosts[:_TRIED]:
+            for host in hosts[:_MAX_TRIED_ADDRESSES]:
                 try:
                     response = await transport.handle_async_request(
                         self._pinned(request, place, host)
@@ -179,7 +179,7 @@ class WebClient:
                 "timeout": {
                     "connect": limits.connect,
                     "read": limits.total,
-                    "write": _WRITE,
+                    "write": _WRITE_TIMEOUT_S,
                     "pool": limits.connect,
                 },
             },

@@ -1,6 +1,6 @@
-"""Puts the web tools together from the settings: what they may reach, through which proxy, and whom they ask."""
+"""Builds the web tools from the settings: what they may reach, through which proxy, and which services they ask."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from hermes.errors import ToolFailed
@@ -13,9 +13,15 @@ from hermes.tools.web.address_check import (
     read_allowed,
     system_resolver,
 )
-from hermes.tools.web.backends import choose
+from hermes.tools.web.duckduckgo import DuckDuckGo
 from hermes.tools.web.fetch import Digest, PageReader
-from hermes.tools.web.search import Searcher
+from hermes.tools.web.search import (
+    JSON_SERVICES,
+    JsonSearch,
+    MissingBackend,
+    SearchBackend,
+    Searcher,
+)
 from hermes.tools.web.web_client import FetchLimits, WebClient
 
 _PROXIES = (
@@ -26,10 +32,17 @@ _PROXIES = (
     "HTTP_PROXY",
     "http_proxy",
 )
+_KEY_VARIABLES = {
+    "brave": "BRAVE_API_KEY",
+    "tavily": "TAVILY_API_KEY",
+    "exa": "EXA_API_KEY",
+    "serper": "SERPER_API_KEY",
+}
+_CONNECT_TIMEOUT_S = 10.0
 
 
 def build_gate(settings: WebSettings, resolver: Resolver | None = None) -> AddressCheck:
-    """What may be reached. An entry of `allow_hosts` that is no host stops everything: it was meant to allow one."""
+    """Returns the check of addresses. Raises ToolFailed if an entry of `allow_hosts` is not a host."""
     for entry in settings.allow_hosts:
         _require_host("web.allow_hosts", entry)
     return AddressCheck(settings.allow_hosts, resolver=resolver or system_resolver)
@@ -42,7 +55,7 @@ def build_reader(
     resolver: Resolver | None = None,
     digest: Digest | None = None,
 ) -> PageReader:
-    """What reads pages."""
+    """Returns the reader of pages."""
     return PageReader(
         _client(settings, environment, build_gate(settings, resolver)), folder, digest
     )
@@ -54,7 +67,7 @@ def build_searcher(
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
 ) -> Searcher:
-    """What searches. The SearXNG of the settings may be private; only its own client reaches it."""
+    """Returns the searcher. The SearXNG of the settings may be private, so it has a client of its own."""
     client = trusted = _client(settings, environment, build_gate(settings, resolver))
     if settings.searxng_url:
         host = urlsplit(settings.searxng_url).netloc
@@ -63,7 +76,36 @@ def build_searcher(
             AddressCheck((host,), resolver=resolver or system_resolver),
             _limits(settings),
         )
-    return Searcher(choose(settings, secrets, client, trusted))
+    return Searcher(choose_backends(settings, secrets, client, trusted))
+
+
+def choose_backends(
+    settings: WebSettings, secrets: Secrets, client: WebClient, trusted: WebClient
+) -> Sequence[SearchBackend]:
+    """Returns the services to ask, in order. `trusted` is the client that may reach the SearXNG of the settings."""
+    available: dict[str, SearchBackend] = {}
+    if settings.searxng_url:
+        service = JSON_SERVICES["searxng"]
+        available["searxng"] = JsonSearch(
+            service, trusted, address=settings.searxng_url
+        )
+    for name, variable in _KEY_VARIABLES.items():
+        if key := secrets.get(variable):
+            available[name] = JsonSearch(JSON_SERVICES[name], client, key)
+    available["duckduckgo"] = DuckDuckGo(client)
+    wanted = settings.search_backend
+    if wanted == "auto":
+        return tuple(available.values())
+    return (available.get(wanted) or _missing(wanted),)
+
+
+def _missing(name: str) -> MissingBackend:
+    if name == "searxng":
+        hint = "The user can set it to their SearXNG's address."
+        return MissingBackend(name, "web.searxng_url", hint)
+    variable = _KEY_VARIABLES[name]
+    hint = f"The user can set it with: hermes config set {variable}"
+    return MissingBackend(name, variable, hint)
 
 
 def _client(
@@ -81,7 +123,7 @@ def _limits(settings: WebSettings) -> FetchLimits:
     return FetchLimits(
         size=settings.max_bytes,
         total=settings.timeout,
-        connect=min(10.0, settings.timeout),
+        connect=min(_CONNECT_TIMEOUT_S, settings.timeout),
     )
 
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.errors import SettingsError
-from hermes.surfaces.dashboard.gate.access import AccessRule, AccessTable
-from hermes.surfaces.dashboard.gate.headers import guarded
-from hermes.surfaces.dashboard.gate.one_time import OneTimeCodes
-from hermes.surfaces.dashboard.gate.scopes import SCOPES, covers
+from hermes.surfaces.dashboard.access_control import secured
+from hermes.surfaces.dashboard.credentials import SCOPES, OneTimeCodes
+from hermes.surfaces.dashboard.plugins import plugin_routes
+from hermes.surfaces.web.access import LoginThrottle, covers
 from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.login_throttle import Throttle
+from hermes.surfaces.web.routes import Route, RouteTable
 
 
 class Time:
@@ -86,7 +86,7 @@ def test_where_others_can_reach_it() -> None:
 
 def test_five_failures_then_the_wait_doubles_up_to_a_minute() -> None:
     time = Time()
-    throttle = Throttle(time)
+    throttle = LoginThrottle(time)
     waits: list[float] = []
     for _ in range(14):
         throttle.failed("password")
@@ -99,7 +99,7 @@ def test_five_failures_then_the_wait_doubles_up_to_a_minute() -> None:
 
 def test_a_failure_during_the_wait_is_counted_and_lengthens_nothing() -> None:
     time = Time()
-    throttle = Throttle(time)
+    throttle = LoginThrottle(time)
     for _ in range(50):
         throttle.failed("password")
     assert throttle.wait("password") == 1
@@ -108,7 +108,7 @@ def test_a_failure_during_the_wait_is_counted_and_lengthens_nothing() -> None:
 
 def test_success_and_a_long_time_begin_anew() -> None:
     time = Time()
-    throttle = Throttle(time)
+    throttle = LoginThrottle(time)
     for _ in range(5):
         throttle.failed("a")
         throttle.failed("b")
@@ -138,15 +138,19 @@ def test_codes_that_nobody_uses_are_few() -> None:
     issued = [codes.issue(number) for number in range(1500)]
     assert codes.redeem(issued[0]) is None
     assert codes.redeem(issued[-1]) == 1499
-    assert len(codes._waiting) <= 1000
+    assert len(codes._unused) <= 1000
 
 
 # --- table and headers ----------------------------------------------------------------------------------------------
 
 
-def test_a_path_that_is_not_in_the_table_has_no_rule() -> None:
-    table = AccessTable(
-        [AccessRule("http", frozenset({"GET"}), re.compile("^/api/x$"), "observe")]
+async def _serve(scope: object, receive: object, send: object) -> None:
+    """Serves nothing."""
+
+
+def test_a_path_that_is_not_in_the_table_has_no_route() -> None:
+    table = RouteTable(
+        [Route("http", frozenset({"GET"}), re.compile("^/api/x$"), "observe", _serve)]
     )
     assert table.find("http", "GET", "/api/x")
     for protocol, method, path in (
@@ -157,17 +161,14 @@ def test_a_path_that_is_not_in_the_table_has_no_rule() -> None:
 
 
 def test_a_plugin_s_routes_are_there_while_it_runs() -> None:
-    table = AccessTable([])
-    table.admit_plugin("orb")
-    assert [
-        getattr(table.find("http", method, "/api/plugins/orb/x"), "need", "")
-        for method in ("GET", "POST")
-    ] == [
-        "observe",
-        "admin",
+    table = RouteTable()
+    table.add(plugin_routes("orb", _serve), group="orb")
+    found = [
+        table.find("http", method, "/api/plugins/orb/x") for method in ("GET", "POST")
     ]
+    assert [one and one.route.need for one in found] == ["observe", "admin"]
     assert table.find("http", "GET", "/api/plugins/orbit") is None
-    table.dismiss_plugin("orb")
+    table.remove_group("orb")
     assert table.find("http", "GET", "/api/plugins/orb/x") is None
 
 
@@ -184,7 +185,7 @@ def test_a_plugin_s_routes_are_there_while_it_runs() -> None:
     )
 )
 def test_no_answer_can_loosen_what_the_gate_says(names: list[str]) -> None:
-    headers = guarded([(name.encode(), b"*") for name in names], secure=False)
+    headers = secured([(name.encode(), b"*") for name in names], secure=False)
     assert [value for name, value in headers if name.lower() == b"x-frame-options"] == [
         b"DENY"
     ]

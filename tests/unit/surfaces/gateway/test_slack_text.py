@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.gateway.adapters.slack.text import mrkdwn, plain, size
+from hermes.surfaces.gateway.adapters.text_formats import (
+    slack_length,
+    slack_mrkdwn,
+    slack_plain_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,13 +32,13 @@ from hermes.surfaces.gateway.adapters.slack.text import mrkdwn, plain, size
     ],
 )
 def test_markdown_in_the_marks_of_slack(markdown: str, shown: str) -> None:
-    assert mrkdwn(markdown) == shown
+    assert slack_mrkdwn(markdown) == shown
 
 
 @given(st.text(alphabet="ab <>&!@|*_~`[]()#\n-", max_size=200))
 def test_no_text_can_call_anybody(text: str) -> None:
-    assert "<!" not in mrkdwn(text)
-    assert "<@" not in mrkdwn(text)
+    assert "<!" not in slack_mrkdwn(text)
+    assert "<@" not in slack_mrkdwn(text)
 
 
 @given(
@@ -43,7 +47,7 @@ def test_no_text_can_call_anybody(text: str) -> None:
     )
 )
 def test_what_is_counted_is_not_less_than_what_is_sent(text: str) -> None:
-    assert len(mrkdwn(text)) <= size(text)
+    assert len(slack_mrkdwn(text)) <= slack_length(text)
 
 
 @pytest.mark.parametrize(
@@ -57,4 +61,4 @@ def test_what_is_counted_is_not_less_than_what_is_sent(text: str) -> None:
     ],
 )
 def test_what_people_write_as_plain_text(written: str, read: str) -> None:
-    assert plain(written, "UME") == read
+    assert slack_plain_text(written, "UME") == read

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.surfaces.gateway.adapters.telegram.html import telegram_html
+from hermes.surfaces.gateway.adapters.text_formats import telegram_html
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from hermes.core.compaction_preview import Outlook
-from hermes.core.context_usage import Context, ContextPart
+from hermes.core.context_usage import CompactionPreview, Context, ContextPart
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.context_view import window_rows
 from hermes.surfaces.tui.styled_text import plain
@@ -16,12 +15,12 @@ PARTS = (
 NOW = Context(PARTS, 50_000, 100_000, 80_000)
 
 
-def drawn(context: Context, ahead: Outlook, columns: int = 79) -> list[str]:
+def drawn(context: Context, ahead: CompactionPreview, columns: int = 79) -> list[str]:
     return [plain(row) for row in window_rows(context, ahead, columns, ascii_only=True)]
 
 
 def test_what_fills_it_and_what_is_free() -> None:
-    lines = drawn(NOW, Outlook(3, 9_000, 20, 30_000))
+    lines = drawn(NOW, CompactionPreview(3, 9_000, 20, 30_000))
     assert lines[0] == "50,000 of 100,000 tokens  50%"
     assert lines[1] == "#" * 30 + "." * 18 + "|" + "." * 11
     assert lines[2:6] == [
@@ -39,16 +38,23 @@ def test_what_fills_it_and_what_is_free() -> None:
 
 
 def test_estimates_follow_what_the_provider_counted() -> None:
-    lines = drawn(Context(PARTS, 25_000, 100_000, 80_000), Outlook(0, 0, 0, 0))
+    lines = drawn(
+        Context(PARTS, 25_000, 100_000, 80_000), CompactionPreview(0, 0, 0, 0)
+    )
     assert "  # tool results     22,500     22%  12" in lines
     assert "nothing to remove yet" in " ".join(lines)
-    assert "estimated" in drawn(Context(PARTS, 0, 100_000), Outlook(0, 0, 0, 0))[0]
+    assert (
+        "estimated"
+        in drawn(Context(PARTS, 0, 100_000), CompactionPreview(0, 0, 0, 0))[0]
+    )
 
 
 @pytest.mark.parametrize("columns", [19, 40, 140])
 @pytest.mark.parametrize("used", [0, 79_000, 200_000])
 def test_it_fits_any_screen_and_any_filling(columns: int, used: int) -> None:
-    lines = drawn(Context(PARTS, used, 100_000, 80_000), Outlook(1, 2, 3, 4), columns)
+    lines = drawn(
+        Context(PARTS, used, 100_000, 80_000), CompactionPreview(1, 2, 3, 4), columns
+    )
     assert width(lines[1]) == min(columns - 2, 60)
     assert "-" not in lines[5]
     assert ("before the next reply" in " ".join(lines)) is (used == 200_000)

@@ -56,6 +56,21 @@ rsync -a src/ host:
 npm x -- rm -rf src
 man -Psh x
 x[$(rm -rf src)]=1
+bash -euo pipefail -c 'rm -rf src'
+fish --init-command='rm -rf src'
+uv -q run rm -rf src
+uv --directory x run rm -rf src
+coverage run -m pip install x
+perl -e'unlink "x"'
+php -r'unlink("x");'
+node --print='require("fs").rmSync("x")'
+python3 -Pc 'import os; os.remove("x")'
+sed --expr='1e rm x' f
+sed -e'1e rm x' f
+gawk --source='BEGIN{system("id")}'
+mktemp --tmpdir=/etc
+grep -f .env x
+cat .en[v]
 """
 FREE = """
 git clean -fdn
@@ -74,6 +89,11 @@ sort -o x x
 npm exec -- eslint .
 curl -s -o /dev/null -w '%{http_code}' http://localhost:80/
 curl -X GET http://localhost:80/
+bash -euo pipefail -c 'ls'
+perl -e'print 1'
+sed -ne 1p f
+uv -q run pytest
+grep -e x f
 """
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import ToolFailed
 from hermes.settings.secrets import Secrets
-from hermes.tools.web.key_leaks import require_no_secret
+from hermes.tools.web.address_check import require_no_secret
 
 SHAPED = "sk-" + "a1B2" * 8
 SECRETS = Secrets({"WIKI_PASSWORD": "correct horse", "PIN_TOKEN": "1234"}, {})

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.tools.escapes import one_line, visible
 from hermes.tools.web.body_content import media_of, read_body
 from hermes.tools.web.charset import decode
 from hermes.tools.web.feeds import read_feed
-from hermes.tools.web.invisible import one_line, visible
 from hermes.tools.web.urls import read_url
 from hermes.tools.web.web_client import WebResponse
 

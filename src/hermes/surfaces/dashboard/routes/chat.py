@@ -15,22 +15,22 @@ from hermes.app.attachments import Attached, AttachmentFolder, attach
 from hermes.app.compaction import outlook_of
 from hermes.app.engine import ApprovalMode
 from hermes.app.undo import Rewind, UndoReport, shadows_of
-from hermes.core.compaction_preview import Outlook
-from hermes.core.context_usage import ContextPart
-from hermes.core.image_info import media_type
+from hermes.core.context_usage import CompactionPreview, ContextPart
 from hermes.errors import SessionNotFound, UsageError
+from hermes.images.image_info import media_type
 from hermes.primitives.files import replace_file
 from hermes.schema.messages import Image, ToolFinished, UserMessage
+from hermes.surfaces.dashboard.credentials import Scope
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import (
-    MAX_BODY,
+from hermes.surfaces.dashboard.routes.sessions import StartedSession, find
+from hermes.surfaces.web.access import covers
+from hermes.surfaces.web.endpoint import (
+    MAX_BODY_BYTES,
     Acknowledged,
     Endpoint,
     EndpointCall,
 )
-from hermes.surfaces.dashboard.gate.gate import Refusal
-from hermes.surfaces.dashboard.gate.scopes import Scope, covers
-from hermes.surfaces.dashboard.routes.sessions import StartedSession, find
+from hermes.surfaces.web.errors import Refusal
 from hermes.tools.sensitive import Guard
 
 _BY = "dashboard"
@@ -153,7 +153,7 @@ class Filling(msgspec.Struct, frozen=True):
     full: Annotated[
         int, Meta(description="The number of tokens at which room is made.")
     ]
-    next: Outlook
+    next: CompactionPreview
 
 
 class Identified(msgspec.Struct, frozen=True):
@@ -168,7 +168,7 @@ def _read_picture(source: str) -> tuple[bytes, str]:
     """A picture and its kind, by what is in it."""
     path = Path(source)
     try:
-        if path.stat().st_size > MAX_BODY:
+        if path.stat().st_size > MAX_BODY_BYTES:
             raise Refusal(404, "The picture is too large to be shown.")
         content = path.read_bytes()
     except (OSError, ValueError) as error:
@@ -181,7 +181,7 @@ def _read_picture(source: str) -> tuple[bytes, str]:
 
 def _require(call: EndpointCall, scope: Scope, why: str) -> None:
     """Refuses a part of a request that needs more than its route does."""
-    if not (call.identity and covers(call.identity.held.scopes, scope)):
+    if not covers(call.caller.scopes, scope):
         raise Refusal(
             403, f"This needs the scope {scope!r}: {why}.", "Nothing was changed."
         )
@@ -418,9 +418,7 @@ class ChatRoutes:
 
     async def answer(self, call: EndpointCall) -> Counted:
         """Answers a request for approval. The first answer counts; one for good changes the policy."""
-        if call.body.answer == "always" and not (
-            call.identity and covers(call.identity.held.scopes, "admin")
-        ):
+        if call.body.answer == "always" and not covers(call.caller.scopes, "admin"):
             raise Refusal(
                 403,
                 "This needs the scope 'admin': it would be remembered for good.",

@@ -13,7 +13,7 @@ from hermes.commands.table import every_command
 from hermes.commands.views import Block, Result, document_of
 from hermes.errors import Refused, UsageError
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 
 
 class HttpSurface:

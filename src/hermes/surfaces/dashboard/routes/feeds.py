@@ -17,11 +17,9 @@ from hermes.app.feed import BATCH_INTERVAL_S, SessionFeed
 from hermes.app.feed_inbox import FeedItem, Inbox
 from hermes.errors import SessionNotFound
 from hermes.primitives.tasks import run_until_first
+from hermes.surfaces.dashboard.access_control import Identity, offered_subprotocol
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall, offered
 from hermes.surfaces.dashboard.feed_frames import EncodedBatches
-from hermes.surfaces.dashboard.gate.gate import Identity
-from hermes.surfaces.dashboard.gate.scopes import covers
 from hermes.surfaces.dashboard.ingest import pass_on
 from hermes.surfaces.dashboard.routes.sessions import find
 from hermes.surfaces.dashboard.uvicorn_protocol import (
@@ -30,6 +28,8 @@ from hermes.surfaces.dashboard.uvicorn_protocol import (
     send_json,
     send_text,
 )
+from hermes.surfaces.web.access import covers
+from hermes.surfaces.web.endpoint import CALLER, Endpoint, EndpointCall
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -94,7 +94,7 @@ class FeedRoutes:
 
     async def session(self, socket: WebSocket, query: CursorQuery) -> None:
         """The feed of a session: every frame is an array of events."""
-        await socket.accept(offered(socket))
+        await socket.accept(offered_subprotocol(socket))
         feed = SessionFeed(
             self._board.app,
             self._feed,
@@ -134,7 +134,7 @@ class FeedRoutes:
 
     async def everything(self, socket: WebSocket, query: PatternQuery) -> None:
         """Whatever is published here under topics of a pattern, live."""
-        await socket.accept(offered(socket))
+        await socket.accept(offered_subprotocol(socket))
 
         async def show() -> None:
             with self._feed.topic_inbox(query.pattern) as inbox:
@@ -157,13 +157,13 @@ class FeedRoutes:
 
     async def publish(self, socket: WebSocket, query: ChannelQuery) -> None:
         """Takes events of other processes: relayed ones, a terminal's, or arrays of them."""
-        identity: Identity = socket.scope["hermes.identity"]
-        await socket.accept(offered(socket))
+        identity: Identity = socket.scope[CALLER]
+        await socket.accept(offered_subprotocol(socket))
         if identity.held.channel not in {"", query.channel}:
             await socket.close(NOT_YOURS, "this token is for another channel")
             return
         ingest = self._board.ingest
-        trusted = covers(identity.held.scopes, "relay")
+        trusted = covers(identity.scopes, "relay")
         with ingest.publishing(query.channel):
             while (message := await socket.receive())["type"] != "websocket.disconnect":
                 text, data = message.get("text"), message.get("bytes")
@@ -173,7 +173,7 @@ class FeedRoutes:
 
     async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:
         """Every frame that is published on a channel, as it was sent."""
-        await socket.accept(offered(socket))
+        await socket.accept(offered_subprotocol(socket))
 
         async def show() -> None:
             with self._board.ingest.watching(query.channel) as inbox:

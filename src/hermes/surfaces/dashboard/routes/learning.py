@@ -15,7 +15,7 @@ from hermes.learning.skill import MAIN, Skill, parse
 from hermes.learning.skill_records import SkillRecord, SkillUse
 from hermes.settings.load import environment
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 
 
 class MemoryFile(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The way in: the one-time link, the password, tickets, and the way out."""
+"""Signing in and out: one-time links, the password, tickets."""
 
 import asyncio
 import html
@@ -7,13 +7,14 @@ from urllib.parse import parse_qs
 import msgspec
 from starlette.responses import HTMLResponse, Response
 
+from hermes.surfaces.dashboard.access_control import Identity
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Acknowledged, Endpoint, EndpointCall
-from hermes.surfaces.dashboard.gate.gate import Refusal, everything
+from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
+from hermes.surfaces.web.errors import Refusal
 
-STAY = 30 * 24 * 3600.0  # seconds that a browser stays signed in
-_LONGEST_FORM = 10_000
-_FORM_SECONDS = 30.0
+SIGNED_IN_S = 30 * 24 * 3600.0
+_MAX_FORM_BYTES = 10_000
+_FORM_TIMEOUT_S = 30.0
 _PURPOSES = (
     "sec-purpose",
     "purpose",
@@ -64,7 +65,7 @@ class EntryRoutes:
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
-        self._doors = dashboard.doors
+        self._access = dashboard.access
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -87,110 +88,105 @@ class EntryRoutes:
         ]
 
     async def arrive(self, call: EndpointCall) -> Response:
-        """With a one-time code: sets the cookie and opens the page. Without: says how to get in."""
+        """Signs in with a one-time code; without one, says how to sign in."""
         code = call.query.code
         if (
             not code or call.request.method == "HEAD"
-        ):  # whoever only looks whether it is there has not come in
-            return _page(_FORM if self._doors.password else _HOW)
+        ):  # a HEAD request must not use up the code
+            return _page(_FORM if self._access.password else _HOW)
         purpose = " ".join(
             call.request.headers.get(name, "") for name in _PURPOSES
         ).lower()
         if "prefetch" in purpose or "preview" in purpose:
             raise Refusal(503, "This link works once, so it can't be prefetched.")
-        if self._doors.links.redeem(code) is None:
+        if self._access.links.redeem(code) is None:
             return self._wrong(
-                "link", f"<p>This link was used already, or is too old.</p>{_HOW}"
+                "link", f"<p>This link was used already or has expired.</p>{_HOW}"
             )
         return self._welcome()
 
     async def sign_in(self, call: EndpointCall) -> Response:
-        """The password."""
+        """Signs in with the password."""
         form = (await _body(call)).decode(errors="replace")
         given = parse_qs(form, keep_blank_values=True).get("password", [""])[0]
-        throttle = self._doors.throttle
-        # Nothing is awaited from here on: of many at once, all would have asked before the first fails.
+        throttle = self._access.throttle
+        # No await from here on: otherwise many requests at once would all pass the throttle.
         if wait := throttle.wait("password"):
             return _page(
                 f"<p>Too many wrong passwords. Wait {wait:.0f} seconds.</p>",
                 429,
                 wait=wait,
             )
-        if not self._doors.is_password(given):
-            return self._wrong("password", f"<p>That is not the password.</p>{_FORM}")
+        if not self._access.is_password(given):
+            return self._wrong("password", f"<p>Wrong password.</p>{_FORM}")
         throttle.succeeded("password")
         return self._welcome()
 
     async def who(self, call: EndpointCall) -> Who:
         """What the caller may do, and until when."""
-        identity = call.identity
-        assert identity is not None  # noqa: S101 - the gate lets nobody else in
-        return Who(identity.held.scopes, identity.by, identity.held.expires)
+        identity: Identity = call.caller
+        return Who(identity.scopes, identity.by, identity.held.expires)
 
     async def ticket(self, call: EndpointCall) -> Ticket:
         """A ticket for one WebSocket, with the caller's scopes."""
-        assert call.identity is not None  # noqa: S101 - as above
         return Ticket(
-            self._doors.tickets.issue(call.identity.held), self._doors.tickets.seconds
+            self._access.tickets.issue(call.caller.held),
+            self._access.tickets.lifetime_s,
         )
 
     async def link(self) -> Link:
-        """A link for one first visit."""
-        return Link(first_visit(self._board), self._doors.links.seconds)
+        """A link that signs in once."""
+        return Link(first_visit(self._board), self._access.links.lifetime_s)
 
     async def leave(self, call: EndpointCall) -> Response:
-        """Makes the caller's credential void."""
-        assert call.identity is not None  # noqa: S101 - as above
-        self._doors.keys.revoke(call.identity.held)
+        """Voids the caller's credential."""
+        self._access.keys.revoke(call.caller.held)
         answer = Response(
             msgspec.json.encode(Acknowledged()), media_type="application/json"
         )
         answer.delete_cookie(
-            self._doors.cookie,
+            self._access.cookie_name,
             path="/",
-            secure=self._doors.secure,
+            secure=self._access.secure,
             httponly=True,
             samesite="strict",
         )
         return answer
 
     def _welcome(self) -> Response:
-        """Not a redirect: a browser that came from elsewhere would not send the cookie along with it."""
+        """The page after signing in. A redirect would not work: a browser from another site would not send the cookie."""
         answer = _page(
-            '<p><a href="/">Go on to Hermes</a></p>',
+            '<p><a href="/">Continue to Hermes</a></p>',
             head='<meta http-equiv="refresh" content="0;url=/">',
         )
         answer.set_cookie(
-            self._doors.cookie,
-            everything(self._doors.keys, STAY),
-            max_age=int(STAY),
+            self._access.cookie_name,
+            self._access.owner_cookie(SIGNED_IN_S),
+            max_age=int(SIGNED_IN_S),
             path="/",
-            secure=self._doors.secure,
+            secure=self._access.secure,
             httponly=True,
             samesite="strict",
         )
         return answer
 
     def _wrong(self, kind: str, words: str) -> Response:
-        throttle = self._doors.throttle
-        wait = throttle.wait(kind)
-        throttle.failed(kind)
-        wait = wait or throttle.wait(kind)
+        wait = self._access.throttle.failed(kind)
         return _page(words, 429 if wait else 401, wait=wait)
 
 
 def first_visit(board: Dashboard) -> str:
     """A link that works once."""
-    return f"{board.url}/login?code={board.doors.links.issue(True)}"
+    return f"{board.url}/login?code={board.access.links.issue(True)}"
 
 
 async def _body(call: EndpointCall) -> bytes:
     content = b""
     try:
-        async with asyncio.timeout(_FORM_SECONDS):
+        async with asyncio.timeout(_FORM_TIMEOUT_S):
             async for chunk in call.request.stream():
                 content += chunk
-                if len(content) > _LONGEST_FORM:
+                if len(content) > _MAX_FORM_BYTES:
                     raise Refusal(413, "The form is too large.")
     except TimeoutError as error:
         raise Refusal(408, "The form took too long.") from error

@@ -11,9 +11,9 @@ from starlette.responses import Response
 from hermes.errors import HermesError, UsageError
 from hermes.plugins import Plugin
 from hermes.plugins.plugin_registry import files_of, hash_of
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
-from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.plugins import Plugins
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.errors import Refusal
 
 _LONGEST_SHOWN = 256 * 1024  # bytes of a file
 _SERVED = frozenset(

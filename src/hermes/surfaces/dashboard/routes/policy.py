@@ -9,7 +9,7 @@ from msgspec import Meta
 from hermes.schema.events import Reach
 from hermes.settings.load import environment, typed_path
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Acknowledged, Endpoint, EndpointCall
+from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
 from hermes.tools.sandbox.detect import find_sandbox
 

@@ -18,8 +18,8 @@ from hermes.schedules.time_zones import ScheduleError
 from hermes.schedules.tokens import length
 from hermes.schema.schedules import CatchUp, Cause, Instant, Job, State
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Acknowledged, Endpoint, EndpointCall
-from hermes.surfaces.dashboard.gate.gate import Refusal
+from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
+from hermes.surfaces.web.errors import Refusal
 
 _COMING = 5  # instants that are told in advance
 

@@ -19,7 +19,7 @@ from hermes.store.log_row import Row
 from hermes.store.search import MessageHit
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 
 _LONGEST_TITLE = 500
 

@@ -11,7 +11,8 @@ from msgspec import Meta
 from hermes import __version__
 from hermes.app.agent import ModelChoice
 from hermes.app.session_tools import needs_of
-from hermes.children.own_python import hermes_command
+from hermes.commands.context import CommandContext
+from hermes.commands.doctor import check_installation
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.providers.local_model import PROVIDER as EMBEDDED
@@ -23,11 +24,10 @@ from hermes.settings.redaction import mask
 from hermes.settings.value_origins import entries
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.dashboard.routes.commands import HttpSurface
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 from hermes.tools import all_tools
 from hermes.tools.toolsets import toolset_of
-
-_DOCTOR_SECONDS = 60.0
 
 
 class DashboardStatus(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class DashboardStatus(msgspec.Struct, frozen=True):
     ]
 
 
-class UsageQuery(msgspec.Struct, frozen=True):
+class UsagePeriod(msgspec.Struct, frozen=True):
     since: Annotated[str, Meta(pattern=r"^$|^\d{4}-\d{2}-\d{2}$")] = ""
     session: str = ""
 
@@ -119,7 +119,7 @@ class StateRoutes:
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
         self._app = dashboard.app
-        self._examining = asyncio.Lock()
+        self._examining = asyncio.Lock()  # one at a time: each is a process
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -132,7 +132,7 @@ class StateRoutes:
                 "/api/usage",
                 "observe",
                 self.usage,
-                UsageQuery,
+                UsagePeriod,
                 answer=UsageAnswer,
             ),
             Endpoint(
@@ -185,7 +185,7 @@ class StateRoutes:
             feeds=feeds,
             ingest=counts | {"publishers": ingest.publishers},
             bus=bus | {"subscriptions": [one._asdict() for one in stats.subscriptions]},
-            wrong_credentials=board.doors.throttle.failures,
+            wrong_credentials=board.access.throttle.failures,
             terminals=len(board.terminals.overview()),
             running=await asyncio.to_thread(board.running),
         )
@@ -198,7 +198,7 @@ class StateRoutes:
         """Tokens and money, by day and model."""
         if not self._app.has_log:
             return UsageAnswer([])
-        query: UsageQuery = call.query
+        query: UsagePeriod = call.query
         return UsageAnswer(
             self._app.store.sessions.usage(session=query.session, since_day=query.since)
         )
@@ -274,26 +274,10 @@ class StateRoutes:
         return McpServerList([msgspec.to_builtins(one) for one in servers.status()])
 
     async def doctor(self) -> Any:
-        """What is in order on this machine, what is not, and what to do. One after the other: each is a process."""
+        """What is in order on this machine, what is not, and what to do."""
         async with self._examining:
-            return await self._examine()
-
-    async def _examine(self) -> Any:
-        process = await asyncio.create_subprocess_exec(
-            *hermes_command("doctor", "--json"),
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            env={**environment(), "HERMES_HOME": str(self._app.home.root)},
-        )  # fmt: skip
-        try:
-            async with asyncio.timeout(_DOCTOR_SECONDS):
-                out, _ = await process.communicate()
-        except TimeoutError as error:
-            process.kill()
-            await process.wait()
-            raise HermesError(
-                "The doctor took too long.", hint="Run it yourself: hermes doctor"
-            ) from error
-        return msgspec.json.decode(out)
+            with CommandContext(HttpSurface(), app=self._app) as context:
+                return (await check_installation.run(context, {})).document()
 
     def _model(self) -> tuple[str, str]:
         """The model that answers, or why there is none."""

@@ -12,20 +12,20 @@ from starlette.websockets import WebSocket
 from hermes.errors import HermesError
 from hermes.primitives.tasks import run_until_first
 from hermes.pty import Viewer
+from hermes.surfaces.dashboard.access_control import offered_subprotocol
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.endpoint import (
-    Acknowledged,
-    Endpoint,
-    EndpointCall,
-    offered,
-)
-from hermes.surfaces.dashboard.gate.gate import Refusal
 from hermes.surfaces.dashboard.terminals import (
     OpenTerminal,
     TerminalInfo,
     TerminalLaunch,
 )
 from hermes.surfaces.dashboard.uvicorn_protocol import send_bytes, send_text
+from hermes.surfaces.web.endpoint import (
+    Acknowledged,
+    Endpoint,
+    EndpointCall,
+)
+from hermes.surfaces.web.errors import Refusal
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -121,7 +121,7 @@ class TerminalRoutes:
 
     async def use(self, socket: WebSocket, query: PtyQuery) -> None:
         """A terminal: bytes both ways, and JSON for everything else."""
-        await socket.accept(offered(socket))
+        await socket.accept(offered_subprotocol(socket))
         try:
             one = (
                 self._terminals.find(query.id)

@@ -1,13 +1,15 @@
-"""A signed webhook: your own programs talk to Hermes. A request names a conversation and says something; the reply is
-the answer to the request, or is posted to `gateway.webhook.callback_url`.
+"""A signed webhook, through which your own programs talk to Hermes.
+
+A request names a conversation and contains a message. The reply is the answer to the
+request, or is posted to `gateway.webhook.callback_url`.
 
     POST /webhook
     X-Hermes-Timestamp: 1700000000
     X-Hermes-Signature: sha256=HMAC-SHA256(secret, timestamp + "." + body), in hex
     {"id": "unique", "chat": "deploys", "text": "what failed?", "wait": true}
 
-A request whose time is too far off is refused, and one that came before is not acted on again: its `id` (by default
-the signature) is kept for longer than its time is good.
+A request whose time is too far off is refused. One that came before is not handled again:
+its `id` (by default the signature) is stored for longer than its time is valid.
 """
 
 import asyncio
@@ -20,13 +22,14 @@ from typing import Annotated, Any
 import httpx2
 import msgspec
 from msgspec import Meta
+from starlette.responses import Response
 
 from hermes.settings.gateway import GatewayWebhookSettings
 from hermes.surfaces.gateway.adapter import (
+    AdapterDeps,
     Chat,
     ChatAdapter,
     DeliveryRefused,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -36,19 +39,21 @@ from hermes.surfaces.gateway.adapter import (
     Unreachable,
     override,
 )
-from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
+from hermes.surfaces.gateway.listener import HttpListener
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.errors import json_response
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
 _PATH = "/webhook"
-_BODY = 1_000_000  # bytes
-_PATIENCE = 30.0  # seconds for a callback
+_MAX_BODY_BYTES = 1_000_000
+_CALLBACK_TIMEOUT_S = 30.0
 _SECRET = "GATEWAY_WEBHOOK_SECRET"  # noqa: S105 - its name
-_SHORTEST = 16  # characters of a secret
-_JSON = "application/json"
+_MIN_SECRET_CHARACTERS = 16
+_WRONG_SIGNATURE = "the signature or its time is wrong"
 
 
 class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request."""
+    """The body of a request."""
 
     text: Annotated[str, Meta(min_length=1, max_length=200_000)]
     chat: Annotated[str, Meta(min_length=1, max_length=200)] = "default"
@@ -58,21 +63,21 @@ class WebhookMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Waiting(msgspec.Struct):
-    """A caller who waits for the reply."""
+    """A caller that waits for the reply."""
 
     reply: asyncio.Future[str]
     text: str = ""
 
 
-def build(house: House) -> "WebhookAdapter":
-    """From the settings."""
-    secret = house.secrets.require(_SECRET)
-    if len(secret) < _SHORTEST:
+def build(deps: AdapterDeps) -> "WebhookAdapter":
+    """Builds the adapter from the settings."""
+    secret = deps.secrets.require(_SECRET)
+    if len(secret) < _MIN_SECRET_CHARACTERS:
         raise DeliveryRefused(
             f"{_SECRET} is too short to be a secret.",
             hint="Make one with: openssl rand -hex 32",
         )
-    return WebhookAdapter(secret, house.app.settings.gateway.webhook, house.listener)
+    return WebhookAdapter(secret, deps.app.settings.gateway.webhook, deps.listener)
 
 
 def sign(secret: str, timestamp: str, body: bytes) -> str:
@@ -86,7 +91,7 @@ def sign(secret: str, timestamp: str, body: bytes) -> str:
 
 
 class WebhookAdapter(ChatAdapter):
-    """Whoever has the secret is who they say they are: name them in `gateway.allow` as `webhook:NAME`."""
+    """Callers with the secret may use any name; allow them in `gateway.allow` as `webhook:NAME`."""
 
     name = "webhook"
     limits = PlatformLimits(
@@ -100,13 +105,22 @@ class WebhookAdapter(ChatAdapter):
         self._settings = settings
         self._listener = listener
         self._waiting: dict[str, _Waiting] = {}
-        self._client = httpx2.AsyncClient(timeout=_PATIENCE)
+        self._client = httpx2.AsyncClient(timeout=_CALLBACK_TIMEOUT_S)
         self._inlet: Inlet | None = None
 
     @override
     async def run(self, inlet: Inlet) -> None:
         self._inlet = inlet
-        address = await self._listener.add(_PATH, self._serve)
+        endpoint = Endpoint(
+            "POST",
+            _PATH,
+            "open",
+            self._serve,
+            body=bytes,
+            answer=None,
+            max_body_bytes=_MAX_BODY_BYTES,
+        )
+        address = await self._listener.add(endpoint)
         try:
             await inlet.connected(address)
             await asyncio.Event().wait()
@@ -123,7 +137,9 @@ class WebhookAdapter(ChatAdapter):
         for one in waiting:
             one.text = f"{one.text}\n\n{out.text}".strip()
         if waiting:
-            if out.key.startswith("hermes-"):  # a notice; of a turn the end is told
+            if out.key.startswith(
+                "hermes-"
+            ):  # a notice; a turn calls `finished` itself
                 await self.finished(chat, out.answers)
             return out.key
         if self._settings.callback_url:
@@ -141,7 +157,7 @@ class WebhookAdapter(ChatAdapter):
         body = msgspec.json.encode({"id": out.key, "chat": chat.id, "text": out.text})
         timestamp = str(int(time.time()))
         headers = {
-            "content-type": _JSON,
+            "content-type": "application/json",
             "x-hermes-timestamp": timestamp,
             "x-hermes-signature": sign(self._secret, timestamp, body),
         }
@@ -158,30 +174,19 @@ class WebhookAdapter(ChatAdapter):
         if answered.status_code >= 400:
             raise DeliveryRefused(f"the callback refused ({answered.status_code})")
 
-    async def _serve(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """The boundary of a request. What is wrong with one is told only to whoever has signed it."""
-        headers = {
-            name.decode("latin-1").lower(): value.decode("latin-1")
-            for name, value in scope["headers"]
-        }
-        body = await read_body(receive, _BODY) if scope["method"] == "POST" else b""
-        if scope["method"] != "POST" or body is None:
-            await answer(send, 405 if body is not None else 413, b"")
-            return
-        if not self._is_ours(headers, body):
-            await answer(
-                send, 401, b'{"error": "the signature or its time is wrong"}', _JSON
-            )
-            return
+    async def _serve(self, call: EndpointCall) -> Response:
+        """Answers a request. Only whoever has signed it learns what is wrong with it."""
+        headers = call.request.headers
+        if not self._is_signed(headers, call.body):
+            return json_response({"error": _WRONG_SIGNATURE}, status=401)
         try:
-            said = read_json(body, WebhookMessage)
+            message = read_json(call.body, WebhookMessage)
         except InvalidRequest as error:
-            await answer(send, 400, msgspec.json.encode({"error": str(error)}), _JSON)
-            return
-        status, told = await self._take(said, headers["x-hermes-signature"])
-        await answer(send, status, msgspec.json.encode(told), _JSON)
+            return json_response({"error": str(error)}, status=400)
+        status, body = await self._receive(message, headers["x-hermes-signature"])
+        return json_response(body, status=status)
 
-    def _is_ours(self, headers: Mapping[str, str], body: bytes) -> bool:
+    def _is_signed(self, headers: Mapping[str, str], body: bytes) -> bool:
         timestamp = headers.get("x-hermes-timestamp", "")
         wanted = sign(self._secret, timestamp, body)
         fits = hmac.compare_digest(
@@ -194,45 +199,49 @@ class WebhookAdapter(ChatAdapter):
             and abs(time.time() - int(timestamp)) <= self._settings.tolerance
         )
 
-    async def _take(
-        self, said: WebhookMessage, signature: str
+    async def _receive(
+        self, message: WebhookMessage, signature: str
     ) -> tuple[int, dict[str, Any]]:
         assert self._inlet is not None, "it was not run"  # noqa: S101
-        name = said.id or signature
+        name = message.id or signature
         inbound = Inbound(
             id=name,
-            chat=Chat("webhook", said.chat),
-            person=Person(said.person),
-            text=said.text,
+            chat=Chat("webhook", message.chat),
+            person=Person(message.person),
+            text=message.text,
         )
-        if not said.wait:
-            return self._told(await self._inlet.receive(inbound), said.chat)
+        if not message.wait:
+            return self._receipt_answer(
+                await self._inlet.receive(inbound), message.chat
+            )
         waiting = _Waiting(asyncio.get_running_loop().create_future())
         if (
             self._waiting.setdefault(name, waiting) is not waiting
         ):  # the first still waits
-            return self._told("repeated", said.chat)
+            return self._receipt_answer("repeated", message.chat)
         try:
             if (receipt := await self._inlet.receive(inbound)) != "taken":
-                return self._told(receipt, said.chat)
+                return self._receipt_answer(receipt, message.chat)
             reply = await asyncio.wait_for(waiting.reply, self._settings.reply_timeout)
         except TimeoutError:
             return 202, {
                 "accepted": True,
-                "chat": said.chat,
-                "note": "still working; the reply was not waited for",
+                "chat": message.chat,
+                "note": "still working; the reply took too long to wait for",
             }
         finally:
             del self._waiting[name]
-        return 200, {"chat": said.chat, "reply": reply}
+        return 200, {"chat": message.chat, "reply": reply}
 
-    def _told(self, receipt: Receipt, chat: str) -> tuple[int, dict[str, Any]]:
+    def _receipt_answer(
+        self, receipt: Receipt, chat: str
+    ) -> tuple[int, dict[str, Any]]:
         match receipt:
             case "taken":
                 return 202, {"accepted": True, "chat": chat}
             case "repeated":
                 return 409, {
-                    "error": "this request came before; it was not acted on again"
+                    "error": "this request came before and was not handled again"
                 }
             case "refused":
-                return 403, {"error": "this person is not let in; see gateway.allow"}
+                return 403, {"error": "this person is not allowed; see gateway.allow"}

@@ -1,1 +1,1 @@
-"""Hermes behind the API of OpenAI: chat completions, responses and models, with sessions."""
+"""OpenAI's API, served by Hermes: chat completions, responses and models, with sessions."""

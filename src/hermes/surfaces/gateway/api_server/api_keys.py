@@ -1,7 +1,7 @@
-"""Keys of the API: made by `hermes api key add`, shown once, kept as hashes.
+"""The keys of the API: made by `hermes api key add`, shown once, stored as hashes.
 
-A key has 256 random bits, so a plain hash of it can't be guessed; its id is part of it, and names whose sessions are
-whose.
+A key has 256 random bits, so a plain hash is safe. The key's id is part of it, and of the
+sessions that belong to it.
 """
 
 import hashlib
@@ -18,15 +18,15 @@ from hermes.settings import Home, Secrets, atomic
 
 Scope: TypeAlias = Literal["chat", "models", "sessions"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-DEFAULT: tuple[Scope, ...] = ("chat", "models")
+DEFAULT_SCOPES: tuple[Scope, ...] = ("chat", "models")
 SECRET = "GATEWAY_API_KEY"  # noqa: S105 - the name of the secret
 
 _PREFIX = "sk-hermes-"
-_LONGEST = 512  # characters of a key that is looked at
+_MAX_KEY_CHARACTERS = 512
 
 
 class ApiKey(msgspec.Struct, frozen=True):
-    """What is known of a key. `sessions` lets it go on with any session of this home, `chat` only with its own."""
+    """A key. The scope `sessions` lets it continue any session of this home, `chat` only its own."""
 
     id: str
     name: str
@@ -41,7 +41,7 @@ class _File(msgspec.Struct):
 
 
 class ApiKeys:
-    """The keys of one home. Changes count at once, also for a server that runs."""
+    """The keys of one home. Changes take effect at once, also in a running server."""
 
     def __init__(self, home: Home, clock: Callable[[], float]) -> None:
         self._home = home
@@ -53,7 +53,7 @@ class ApiKeys:
     def add(
         self, name: str, scopes: tuple[Scope, ...], *, seconds: float = 0.0
     ) -> tuple[ApiKey, str]:
-        """Makes a key; returns it with its text, which is nowhere else."""
+        """Makes a key; returns it with its text, which is stored nowhere."""
         secret = secrets.token_urlsafe(32)
         now = self._clock()
         made = ApiKey(
@@ -70,31 +70,33 @@ class ApiKeys:
         return made, f"{_PREFIX}{made.id}-{secret}"
 
     def remove(self, which: str) -> ApiKey:
-        """Makes a key void, by its id or name."""
+        """Removes a key, by its id or name."""
         if not self._path.exists():
             raise UsageError(
                 f"There is no key {which!r}.",
-                hint="There are none yet: hermes api key add NAME",
+                hint="There are no keys yet. Make one with: hermes api key add NAME",
             )
         with atomic.locked(self._path) as target:
             keys = self._read(target)
             found = [key for key in keys if which in (key.id, key.name)]
             if len(found) != 1:
-                what = "is no key" if not found else "may be several keys; give the id"
-                raise UsageError(f"{which!r} {what}.", hint="See: hermes api key list")
+                what = f"There is no key {which!r}."
+                if found:
+                    what = f"There are several keys named {which!r}. Use the id."
+                raise UsageError(what, hint="See: hermes api key list")
             self._write(target, [key for key in keys if key != found[0]])
         return found[0]
 
     def all(self) -> list[ApiKey]:
-        """Every key, the oldest first."""
+        """All keys, the oldest first."""
         stamp = _stamp(self._path)
         if stamp != self._stamp:
             self._known, self._stamp = self._read(self._path), stamp
         return list(self._known)
 
     def check(self, text: str) -> ApiKey | None:
-        """The key that this is; None if it is none, or void."""
-        if len(text) > _LONGEST or not text.startswith(_PREFIX):
+        """The key with this text; None if it is unknown or has expired."""
+        if len(text) > _MAX_KEY_CHARACTERS or not text.startswith(_PREFIX):
             return None
         name, _, secret = text.removeprefix(_PREFIX).partition("-")
         digest = _digest(secret)
@@ -111,26 +113,26 @@ class ApiKeys:
             return []
         except (OSError, msgspec.MsgspecError) as error:
             raise SettingsError(
-                f"The keys of the API can't be read: {path} ({error}).",
-                hint="Remove the file, and make new keys.",
+                f"The API keys can't be read: {path} ({error}).",
+                hint="Remove the file and make new keys.",
             ) from error
 
     def _write(self, target: Path, keys: list[ApiKey]) -> None:
         atomic.replace(target, msgspec.json.encode(_File(keys)).decode(), mode=0o600)
 
 
-def of_environment(secrets_: Secrets, text: str) -> ApiKey | None:
-    """The key that GATEWAY_API_KEY holds, if this is it."""
+def environment_key(secrets_: Secrets, text: str) -> ApiKey | None:
+    """The key of GATEWAY_API_KEY, if the text is its value; None otherwise."""
     wanted = secrets_.get(SECRET) or ""
     if not wanted or not hmac.compare_digest(
         wanted.encode(), text.encode(errors="replace")
     ):
         return None
-    return ApiKey("env", SECRET, "", DEFAULT, 0.0)
+    return ApiKey("env", SECRET, "", DEFAULT_SCOPES, 0.0)
 
 
 def keys_file(home: Home) -> Path:
-    """Where they are kept."""
+    """The file of the keys."""
     return home.root / "gateway" / "api_keys.json"
 
 
@@ -139,7 +141,7 @@ def _digest(secret: str) -> str:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    """Tells one version of a file from the next; each has another inode, as it is replaced and never rewritten."""
+    """Identifies a version of a file: it is always replaced, so each one has another inode."""
     try:
         info = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""`hermes api`: serves Hermes behind OpenAI's API, and makes the keys for it."""
+"""`hermes api`: serves OpenAI's API, and manages its keys."""
 
 import argparse
 import asyncio
@@ -12,7 +12,7 @@ from hermes.installation import install_hint
 from hermes.settings import Home, Secrets
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.gateway.api_server.api_keys import (
-    DEFAULT,
+    DEFAULT_SCOPES,
     SCOPES,
     ApiKey,
     ApiKeys,
@@ -24,21 +24,24 @@ examples:
   hermes api key add laptop                 make a key; it is shown once
   hermes api                                serve on http://127.0.0.1:8711/v1
   hermes api key add scripts --scope chat --days 90
-  hermes api key list                       which keys there are
-  hermes api key remove laptop              make a key void, at once
+  hermes api key list                       list the keys
+  hermes api key remove laptop              remove a key, at once
 
-`hermes gateway run` serves it too, once there is a key.
+`hermes gateway run` serves the API too, once there is a key.
 """
-_DAY = 86_400.0
+_DAY_S = 86_400.0
+_MAX_KEY_DAYS = 3650
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.add_argument(
-        "--host", metavar="ADDRESS", help="listen here; the setting api.host otherwise"
+        "--host",
+        metavar="ADDRESS",
+        help="the address to listen on; by default the setting api.host",
     )
     parser.add_argument(
-        "--port", metavar="NUMBER", type=int, help="listen on this port; 0 for any"
+        "--port", metavar="NUMBER", type=int, help="the port to listen on; 0 for any"
     )
     actions = parser.add_subparsers(
         dest="action", metavar="ACTION", parser_class=type(parser)
@@ -74,14 +77,14 @@ def add_key_action(
         metavar="NUMBER",
         type=float,
         default=0.0,
-        help="good for so long; for ever otherwise",
+        help="how long it is valid; without limit by default",
     )
     listed = doing.add_parser(
         "list", help="list the keys", description="List the keys."
     )
     listed.add_argument("--json", action="store_true", help="print JSON")
     remove = doing.add_parser(
-        "remove", help="make a key void", description="Make a key void."
+        "remove", help="remove a key", description="Remove a key."
     )
     remove.add_argument("key", metavar="KEY", help="its id or its name")
 
@@ -100,11 +103,11 @@ def run_keys(args: argparse.Namespace, home: Home) -> int:
                 args.name, _scopes(args.scope), seconds=_seconds(args.days)
             )
             print(
-                f"{text}\n\nThis is the only time it is shown. It may: {', '.join(made.scopes)}."
+                f"{text}\n\nThis is the only time that the key is shown. Its scopes: {', '.join(made.scopes)}."
             )
         case "remove":
             gone = keys.remove(args.key)
-            print(f"The key {gone.name} ({gone.id}) is void.")
+            print(f"Removed the key {gone.name} ({gone.id}).")
         case _:
             _list(keys.all(), as_json=getattr(args, "json", False))
     return 0
@@ -117,13 +120,15 @@ def _scopes(wanted: list[str]) -> tuple[Scope, ...]:
             f"There is no scope {unknown[0]!r}.",
             hint=f"There are: {', '.join(SCOPES)}.",
         )
-    return tuple(scope for scope in SCOPES if scope in wanted) or DEFAULT
+    return tuple(scope for scope in SCOPES if scope in wanted) or DEFAULT_SCOPES
 
 
 def _seconds(days: float) -> float:
-    if not 0 <= days <= 3650:
-        raise UsageError("A key is good for up to 3650 days, or for ever (0).")
-    return days * _DAY
+    if not 0 <= days <= _MAX_KEY_DAYS:
+        raise UsageError(
+            f"A key is valid for at most {_MAX_KEY_DAYS} days, or without limit (0)."
+        )
+    return days * _DAY_S
 
 
 def _list(keys: list[ApiKey], *, as_json: bool) -> None:
@@ -143,7 +148,7 @@ def _list(keys: list[ApiKey], *, as_json: bool) -> None:
         )
         return
     if not keys:
-        print("There are no keys yet. Make one: hermes api key add NAME")
+        print("There are no keys yet. Make one with: hermes api key add NAME")
         return
     rows = [
         ("KEY", "NAME", "MAY"),
@@ -166,7 +171,7 @@ def _serve(args: argparse.Namespace, home: Home) -> int:
         section = msgspec.structs.replace(section, port=args.port)
     with build(msgspec.structs.replace(settings, api=section), home) as app:
         asyncio.run(_until_stopped(app, load_secrets(home=home)))
-    print("The API server has ended.")
+    print("The API server has stopped.")
     return 0
 
 
@@ -181,7 +186,7 @@ async def _until_stopped(app: App, secrets: Secrets) -> None:
 
     def ready(url: str) -> None:
         app.go_live(secrets, "api")
-        print(f"Hermes speaks OpenAI's API at {url}. Ctrl-C ends it.", flush=True)
+        print(f"Serving OpenAI's API at {url}. Ctrl-C stops it.", flush=True)
 
     serving = asyncio.ensure_future(ApiServer(app, secrets).run(ready))
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,5 +1,7 @@
-"""What a request asks for: the two wire formats, read into one. What can't be honoured is refused, not ignored, where a
-client would go wrong by it."""
+"""The two wire formats of requests, read into one.
+
+What Hermes can't do is refused where a client would fail if it were ignored.
+"""
 
 import base64
 import hashlib
@@ -9,57 +11,57 @@ import msgspec
 
 from hermes.schema.messages import Image
 from hermes.settings import Home
-from hermes.surfaces.gateway.api_server.authentication import ApiError
+from hermes.surfaces.web.errors import Refusal
 
 DEFAULT_MODEL = "hermes"
-"""The model of the settings, whatever that is."""
+"""Stands for the model of the settings."""
 
-_KINDS = {
+_PICTURE_TYPES = {
     "image/png": "png",
     "image/jpeg": "jpg",
     "image/gif": "gif",
     "image/webp": "webp",
 }
-_MOST_PICTURE = 20_000_000
+_MAX_PICTURE_BYTES = 20_000_000
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
 class ClientMessage(msgspec.Struct, frozen=True):
-    """A message of the conversation as the client tells it."""
+    """A message of the conversation that the client sent."""
 
     role: Role
     text: str
     pictures: tuple[str, ...] = ()
-    """Addresses: https or data."""
+    """https or data addresses."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A request, whichever format it came in."""
+class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request in either format."""
 
     model: str
     messages: tuple[ClientMessage, ...]
     stream: bool = False
     include_usage: bool = False
     conversation: str = ""
-    """What the client calls the conversation; empty for one that is told whole in each request."""
+    """The client's name of the conversation; empty for one that each request contains whole."""
     previous: str = ""
-    """Id of the response before."""
+    """The id of the previous response."""
     instructions: str = ""
     metadata: dict[str, str] = {}
 
     @property
     def before(self) -> tuple[ClientMessage, ...]:
-        """What was said before the last words of the user."""
+        """The messages before the user's last ones."""
         return self.messages[: self._last]
 
     @property
     def now(self) -> tuple[ClientMessage, ...]:
-        """The last words of the user, that is all after the last answer."""
+        """The user's last messages: all after the last answer."""
         return tuple(one for one in self.messages[self._last :] if one.role == "user")
 
     @property
     def system(self) -> str:
-        """What the application wants of the model."""
+        """The instructions of the application."""
         texts = [
             self.instructions,
             *(one.text for one in self.messages if one.role == "system"),
@@ -99,7 +101,7 @@ class _Conversation(msgspec.Struct):
 
 
 class ChatBody(msgspec.Struct):
-    """`POST /v1/chat/completions`, as far as it matters here."""
+    """The body of `POST /v1/chat/completions`, as far as Hermes uses it."""
 
     messages: list[_Message]
     model: str = DEFAULT_MODEL
@@ -112,19 +114,22 @@ class ChatBody(msgspec.Struct):
     user: str | None = ""
     metadata: dict[str, str] | None = None
 
-    def asked(self, header: str, *, by_user: bool = False) -> Asked:
-        """In our words. Who tells the whole conversation needs no name for it, whatever `user` says."""
+    def request(self, header: str, *, by_user: bool = False) -> ApiRequest:
+        """The request. A conversation that is sent whole needs no name, whatever `user` says."""
         _refuse_tools(self.tools or self.functions)
         _refuse_format(self.response_format, "response_format")
         if self.n not in (None, 1):
-            raise ApiError(
-                400, "Hermes gives one answer.", code="unsupported_value", param="n"
+            raise Refusal(
+                400,
+                "Hermes gives one answer per request.",
+                code="unsupported_value",
+                param="n",
             )
         metadata = self.metadata or {}
         messages = _messages(self.messages)
-        told = any(one.role == "assistant" for one in messages)
-        user = self.user or "" if by_user and not told else ""
-        return Asked(
+        is_whole = any(one.role == "assistant" for one in messages)
+        user = self.user or "" if by_user and not is_whole else ""
+        return ApiRequest(
             model=self.model,
             messages=messages,
             stream=bool(self.stream),
@@ -140,7 +145,7 @@ class ChatBody(msgspec.Struct):
 
 
 class ResponseBody(msgspec.Struct):
-    """`POST /v1/responses`, as far as it matters here."""
+    """The body of `POST /v1/responses`, as far as Hermes uses it."""
 
     input: str | list[_Message]
     model: str = DEFAULT_MODEL
@@ -154,14 +159,14 @@ class ResponseBody(msgspec.Struct):
     user: str | None = ""
     metadata: dict[str, str] | None = None
 
-    def asked(self, header: str) -> Asked:
-        """In our words."""
+    def request(self, header: str) -> ApiRequest:
+        """The request."""
         _refuse_tools(self.tools)
         _refuse_format(self.text.format if self.text else None, "text.format")
         if self.background:
-            raise ApiError(
+            raise Refusal(
                 400,
-                "There are no background responses.",
+                "Background responses are not supported.",
                 code="unsupported_value",
                 param="background",
             )
@@ -172,7 +177,7 @@ class ResponseBody(msgspec.Struct):
             else self.conversation or ""
         )
         if named and self.previous_response_id:
-            raise ApiError(
+            raise Refusal(
                 400,
                 "Name a conversation or a previous response, not both.",
                 param="conversation",
@@ -182,7 +187,7 @@ class ResponseBody(msgspec.Struct):
             if isinstance(self.input, str)
             else self.input
         )
-        return Asked(
+        return ApiRequest(
             model=self.model,
             messages=_messages(words),
             stream=bool(self.stream),
@@ -198,32 +203,32 @@ class ResponseBody(msgspec.Struct):
 
 
 def _messages(given: list[_Message]) -> tuple[ClientMessage, ...]:
-    found = tuple(_said(one, number) for number, one in enumerate(given))
+    found = tuple(_client_message(one, number) for number, one in enumerate(given))
     if (
         not found
         or found[-1].role == "assistant"
         or not any(one.role == "user" for one in found)
     ):
-        raise ApiError(
+        raise Refusal(
             400,
-            "The last message has to be the user's.",
+            "The last message must be from the user.",
             code="invalid_value",
             param="messages",
         )
     if not (found[-1].text.strip() or found[-1].pictures):
-        raise ApiError(
+        raise Refusal(
             400, "The last message is empty.", code="invalid_value", param="messages"
         )
     return found
 
 
-def _said(message: _Message, number: int) -> ClientMessage:
+def _client_message(message: _Message, number: int) -> ClientMessage:
     role = {"developer": "system"}.get(message.role, message.role)
     if message.type != "message" or role not in ("system", "user", "assistant"):
         what = message.type if message.type != "message" else message.role
-        raise ApiError(
+        raise Refusal(
             400,
-            f"{what!r} is not taken: tools are run by Hermes itself.",
+            f"{what!r} is not supported: Hermes runs tools itself.",
             param=f"messages[{number}]",
         )
     if message.content is None or isinstance(message.content, str):
@@ -241,9 +246,9 @@ def _said(message: _Message, number: int) -> ClientMessage:
                 pictures.append(url)
             case _:
                 what = part.get("type")
-                raise ApiError(
+                raise Refusal(
                     400,
-                    f"Content of type {what!r} is not taken.",
+                    f"Content of type {what!r} is not supported.",
                     param=f"messages[{number}].content",
                 )
     return ClientMessage(role, "\n".join(texts), tuple(pictures))  # type: ignore[arg-type]
@@ -251,19 +256,19 @@ def _said(message: _Message, number: int) -> ClientMessage:
 
 def _refuse_tools(tools: list[Any] | None) -> None:
     if tools:
-        text = "Tools of the client are not taken: Hermes has tools of its own, and runs them. See `hermes tools`."
-        raise ApiError(400, text, code="unsupported_parameter", param="tools")
+        text = "Tools of the client are not supported: Hermes runs its own. See `hermes tools`."
+        raise Refusal(400, text, code="unsupported_parameter", param="tools")
 
 
 def _refuse_format(wanted: _Format | None, param: str) -> None:
-    """A client that asked for JSON would fail on anything else, and nobody could promise it."""
+    """Refuses JSON mode: a client would fail on anything else, and Hermes can't guarantee it."""
     if wanted is not None and wanted.type != "text":
-        text = f"Answers of the format {wanted.type!r} can't be promised. Ask for it in words, and check what comes."
-        raise ApiError(400, text, code="unsupported_parameter", param=param)
+        text = f"Answers in the format {wanted.type!r} can't be guaranteed. Ask for it in the message, and check the answer."
+        raise Refusal(400, text, code="unsupported_parameter", param=param)
 
 
 def pictures_of(said: tuple[ClientMessage, ...], home: Home) -> tuple[Image, ...]:
-    """The pictures that came along; those in the request itself are put into files."""
+    """The pictures of messages; those in the request itself are stored in files."""
     return tuple(_picture(url, home) for one in said for url in one.pictures)
 
 
@@ -274,24 +279,24 @@ def _picture(url: str, home: Home) -> Image:
     kind = head.removeprefix("data:").removesuffix(";base64")
     if (
         not head.startswith("data:")
-        or kind not in _KINDS
+        or kind not in _PICTURE_TYPES
         or not head.endswith(";base64")
     ):
-        raise ApiError(
+        raise Refusal(
             400,
-            "A picture is an https address, or data:image/png;base64,...",
+            "A picture must be an https address, or data:image/png;base64,...",
             param="image_url",
         )
     try:
         content = base64.b64decode(data, validate=True)
     except ValueError as error:
-        raise ApiError(
+        raise Refusal(
             400, "The picture is not valid base64.", param="image_url"
         ) from error
-    if len(content) > _MOST_PICTURE:
-        raise ApiError(400, "The picture is too large.", param="image_url")
+    if len(content) > _MAX_PICTURE_BYTES:
+        raise Refusal(400, "The picture is too large.", param="image_url")
     folder = home.cache / "api"
     home.ensure(home.cache, folder)
-    path = folder / f"{hashlib.sha256(content).hexdigest()[:32]}.{_KINDS[kind]}"
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:32]}.{_PICTURE_TYPES[kind]}"
     path.write_bytes(content)
     return Image(source=str(path), media_type=kind)

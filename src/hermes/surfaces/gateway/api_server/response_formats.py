@@ -1,4 +1,4 @@
-"""Answers in the two wire formats of OpenAI, whole and as a stream of events."""
+"""The two wire formats of OpenAI's answers, whole and as a stream of events."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,26 +6,27 @@ from typing import Any
 import msgspec
 
 from hermes.schema.messages import Usage
-from hermes.surfaces.gateway.api_server.authentication import ApiError
-from hermes.surfaces.gateway.api_server.request_formats import Asked
+from hermes.surfaces.gateway.api_server.access_control import error_body
+from hermes.surfaces.gateway.api_server.request_formats import ApiRequest
 from hermes.surfaces.gateway.api_server.turn_stream import End
+from hermes.surfaces.web.errors import Refusal
 
 DONE = b"data: [DONE]\n\n"
-ALIVE = b": still working\n\n"
+STILL_WORKING = b": still working\n\n"
 _FINISH = {"done": "stop", "interrupted": "stop", "refused": "content_filter"}
 
 
-def failure(end: End) -> ApiError | None:
-    """What went wrong, as the client is told; None when nothing did."""
+def failure(end: End) -> Refusal | None:
+    """The error of a turn, as the client sees it; None for none."""
     if end.reason in _FINISH:
         return None
     if end.reason == "budget":
-        return ApiError(
+        return Refusal(
             429,
-            end.detail or "A cap of the budget is reached.",
+            end.detail or "A spending cap is reached.",
             code="insufficient_quota",
         )
-    return ApiError(
+    return Refusal(
         502, end.detail or f"The turn ended: {end.reason}.", code=f"turn_{end.reason}"
     )
 
@@ -43,16 +44,16 @@ def event(data: Any, name: str = "") -> bytes:
 class ChatAnswer:
     """`chat.completion` and its chunks."""
 
-    def __init__(self, asked: Asked, name: str, created: float) -> None:
-        self._asked = asked
+    def __init__(self, request: ApiRequest, name: str, created: float) -> None:
+        self._request = request
         self._base = {
             "id": f"chatcmpl-{name}",
             "created": int(created),
-            "model": asked.model,
+            "model": request.model,
         }
 
     def whole(self, text: str, end: End) -> dict[str, Any]:
-        """The answer in one piece."""
+        """The whole answer."""
         message = {"role": "assistant", "content": text, "refusal": None}
         choice = {
             "index": 0,
@@ -75,7 +76,7 @@ class ChatAnswer:
     def end(self, text: str, end: End) -> Iterator[bytes]:
         del text
         yield self._chunk({}, _finish(end))
-        if self._asked.include_usage:
+        if self._request.include_usage:
             yield event(
                 self._base
                 | {
@@ -86,8 +87,8 @@ class ChatAnswer:
             )
         yield DONE
 
-    def failed(self, error: ApiError) -> Iterator[bytes]:
-        yield event(error.body)
+    def failed(self, error: Refusal) -> Iterator[bytes]:
+        yield event(error_body(error))
         yield DONE
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
@@ -96,9 +97,7 @@ class ChatAnswer:
             "object": "chat.completion.chunk",
             "choices": [choice],
         }
-        if (
-            self._asked.include_usage
-        ):  # it comes with the last one; the others say that they have none
+        if self._request.include_usage:  # only the last chunk has it
             data["usage"] = None
         return event(data)
 
@@ -106,14 +105,14 @@ class ChatAnswer:
 class ResponseAnswer:
     """`response` and its events."""
 
-    def __init__(self, asked: Asked, name: str, created: float) -> None:
-        self._asked = asked
+    def __init__(self, request: ApiRequest, name: str, created: float) -> None:
+        self._request = request
         self._name = name
         self._created = created
         self._count = 0
 
     def whole(self, text: str, end: End) -> dict[str, Any]:
-        """The answer in one piece."""
+        """The whole answer."""
         status = "incomplete" if end.cut else "completed"
         details = (
             {"incomplete_details": {"reason": "max_output_tokens"}} if end.cut else {}
@@ -150,19 +149,19 @@ class ResponseAnswer:
         )
         yield self._event(f"response.{status}", response=self.whole(text, end))
 
-    def failed(self, error: ApiError) -> Iterator[bytes]:
-        told = {"code": error.code or "server_error", "message": error.message}
-        response = self._response("failed", [], None) | {"error": told}
+    def failed(self, error: Refusal) -> Iterator[bytes]:
+        details = {"code": error.code or "server_error", "message": error.error}
+        response = self._response("failed", [], None) | {"error": details}
         yield self._event("response.failed", response=response)
 
     def unfinished(self) -> dict[str, Any]:
-        """A response whose turn still runs."""
+        """A response whose turn is still running."""
         return self._response("in_progress", [], None)
 
-    def broken(self, error: ApiError) -> dict[str, Any]:
+    def broken(self, error: Refusal) -> dict[str, Any]:
         """A response whose turn failed."""
-        told = {"code": error.code or "server_error", "message": error.message}
-        return self._response("failed", [], None) | {"error": told}
+        details = {"code": error.code or "server_error", "message": error.error}
+        return self._response("failed", [], None) | {"error": details}
 
     def _event(self, kind: str, **more: Any) -> bytes:
         data = {"type": kind, "sequence_number": self._count} | more
@@ -189,7 +188,7 @@ class ResponseAnswer:
     def _response(
         self, status: str, output: list[dict[str, Any]], usage: Usage | None
     ) -> dict[str, Any]:
-        asked = self._asked
+        request = self._request
         return {
             "id": self._name,
             "object": "response",
@@ -197,12 +196,12 @@ class ResponseAnswer:
             "status": status,
             "error": None,
             "incomplete_details": None,
-            "instructions": asked.instructions or None,
-            "metadata": asked.metadata,
-            "model": asked.model,
+            "instructions": request.instructions or None,
+            "metadata": request.metadata,
+            "model": request.model,
             "output": output,
             "parallel_tool_calls": True,
-            "previous_response_id": asked.previous or None,
+            "previous_response_id": request.previous or None,
             "temperature": None,
             "tool_choice": "auto",
             "tools": [],

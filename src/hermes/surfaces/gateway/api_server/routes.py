@@ -1,389 +1,335 @@
-"""The routes: chat completions, responses and models, as a plain ASGI application behind the door."""
+"""The endpoints of OpenAI's API: chat completions, responses and models."""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
-import msgspec
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.engine import EngineChoice
-from hermes.errors import HermesError, in_sentences
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import cancel_and_wait
+from hermes.schema.messages import Image
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
-from hermes.surfaces.gateway.api_server.authentication import (
-    ApiError,
-    Message,
-    Send,
-    refuse,
-    require,
-)
 from hermes.surfaces.gateway.api_server.request_formats import (
     DEFAULT_MODEL,
-    Asked,
+    ApiRequest,
     ChatBody,
     ResponseBody,
     pictures_of,
 )
 from hermes.surfaces.gateway.api_server.response_formats import (
-    ALIVE,
+    STILL_WORKING,
     ChatAnswer,
     ResponseAnswer,
     failure,
 )
 from hermes.surfaces.gateway.api_server.session_lookup import (
     SURFACE,
-    Conversations,
+    ApiSessions,
     RequestSession,
     response_id,
 )
 from hermes.surfaces.gateway.api_server.turn_stream import (
     End,
-    Listening,
     TextPiece,
+    TurnStream,
     turn_of,
 )
-from hermes.surfaces.web.request_json import InvalidRequest, read_json
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.errors import Refusal, json_response
 
 log = logging.getLogger("hermes.api")
 
-SESSION = "x-hermes-session"
-ENGINE = "x-hermes-engine"
-"""The header that names a session, in requests and in answers."""
+SESSION_HEADER = "x-hermes-session"
+"""Names a session, in requests and in responses."""
+ENGINE_HEADER = "x-hermes-engine"
 
-_MOST = 40_000_000  # bytes of a request
-_REMEMBERED = 10_000  # sessions whose model is remembered
-_T = TypeVar("_T", ChatBody, ResponseBody)
+_MAX_BODY_BYTES = 40_000_000
+_MAX_REMEMBERED_MODELS = 10_000
 Answer: TypeAlias = ChatAnswer | ResponseAnswer
 Pieces: TypeAlias = AsyncGenerator[TextPiece | End]
-Marks: TypeAlias = Sequence[tuple[bytes, bytes]]
+
+
+class ApiTurn(NamedTuple):
+    """A request that is ready to be answered."""
+
+    key: ApiKey
+    request: ApiRequest
+    format: type[Answer]
+    place: RequestSession
+    images: tuple[Image, ...]
+
+    @property
+    def text(self) -> str:
+        """The message for the session: the user's words, after instructions that are new to it."""
+        text = "\n\n".join(one.text for one in self.request.now)
+        instructions = self.request.instructions
+        if self.place.fresh or self.request.system != self.place.system:
+            instructions = self.request.system
+        if not instructions:
+            return text
+        return (
+            f"[Instructions of the application]\n{instructions}\n\n[The user]\n{text}"
+        )
 
 
 class OpenAIRoutes:
-    """Serves the requests of clients; the work is done by sessions like any other."""
+    """Handlers of the API; sessions like any other do the work."""
 
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
-        self._models: RecentDict[str, str] = RecentDict(_REMEMBERED)
-        # One request of a conversation at a time: a turn would answer all that waits, and each wants its own answer.
+        self._models: RecentDict[str, str] = RecentDict(_MAX_REMEMBERED_MODELS)
+        # One request of a session at a time: a turn answers all messages that wait, and
+        # each request wants an answer of its own.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.agent = Agent(
             app,
             secrets,
             approvals=app.settings.api.approvals,
             surface=SURFACE,
-            choice_of=self._choice,
+            choice_of=self._engine_choice,
         )
         folder = app.settings.api.folder
-        self._conversations = Conversations(
+        self._sessions = ApiSessions(
             app, Path(folder).expanduser() if folder else Path.home() / "hermes"
         )
 
-    def _choice(self, session: str) -> EngineChoice:
-        """What a session runs on: the model that its client named. Nobody can be asked."""
-        return EngineChoice(self._models.get(session, ""), attended=False)
-
-    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
-        """The boundary of a request: whatever goes wrong is an error in OpenAI's shape."""
-        begun = False
-
-        async def sending(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        refusal = None
-        try:
-            await self._route(scope)(scope, receive, sending)
-        except ApiError as error:
-            refusal = error
-        except HermesError as error:
-            refusal = ApiError(500, in_sentences(error), code="hermes_error")
-        except Exception:
-            log.exception("a request to %s failed", scope["path"])
-            refusal = ApiError(
-                500, "Something unexpected went wrong; the log of Hermes says what."
-            )
-        if refusal is None:
-            return
-        if begun:  # too late for another answer: the stream ends without its end, which clients notice
-            log.warning(
-                "an answer to %s was cut off: %s", scope["path"], refusal.message
-            )
-            return
-        await refuse(refusal, send)
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("GET", "/health", "open", self.health, answer=None),
+            Endpoint("GET", "/v1/models", "models", self.list_models, answer=None),
+            Endpoint(
+                "GET", "/v1/models/{name:path}", "models", self.show_model, answer=None
+            ),
+            Endpoint(
+                "POST",
+                "/v1/chat/completions",
+                "chat",
+                self.chat,
+                body=ChatBody,
+                answer=None,
+                max_body_bytes=_MAX_BODY_BYTES,
+            ),
+            Endpoint(
+                "POST",
+                "/v1/responses",
+                "chat",
+                self.respond,
+                body=ResponseBody,
+                answer=None,
+                max_body_bytes=_MAX_BODY_BYTES,
+            ),
+            Endpoint(
+                "GET",
+                "/v1/responses/{id:path}",
+                "chat",
+                self.show_response,
+                answer=None,
+            ),
+        ]
 
     async def close(self) -> None:
         """Ends what runs."""
         await self.agent.close()
 
-    def _route(self, scope: Any) -> Callable[[Any, Any, Send], Awaitable[None]]:
-        method, path = scope["method"], scope["path"].rstrip("/")
-        routes: dict[tuple[str, str], Callable[[Any, Any, Send], Awaitable[None]]] = {
-            ("POST", "/v1/chat/completions"): self._chat,
-            ("POST", "/v1/responses"): self._respond,
-            ("GET", "/v1/models"): self._list_models,
-            ("GET", "/health"): self._health,
-        }
-        if found := routes.get((method, path)):
-            return found
-        if method == "GET" and path.startswith("/v1/models/"):
-            return self._one_model
-        if method == "GET" and path.startswith("/v1/responses/"):
-            return self._look_up
-        if any(known == path for _, known in routes):
-            raise ApiError(
-                405, f"{method} is not possible here.", code="method_not_allowed"
-            )
-        raise ApiError(404, f"There is nothing at {path}.", code="not_found")
+    async def health(self) -> dict[str, str]:
+        """Says that the server runs."""
+        return {"status": "ok"}
 
-    # Models
+    def list_models(self) -> dict[str, Any]:
+        """Lists the models that a request can name."""
+        return {"object": "list", "data": [_model(name) for name in self._names()]}
 
-    async def _health(self, scope: Any, receive: Any, send: Send) -> None:
-        del scope, receive
-        await _reply(send, {"status": "ok"})
+    def show_model(self, call: EndpointCall) -> dict[str, Any]:
+        """Describes one model."""
+        name = call.path["name"]
+        if name not in self._names():
+            raise _unknown_model(name)
+        return _model(name)
 
-    async def _list_models(self, scope: Any, receive: Any, send: Send) -> None:
-        del receive
-        require(scope, "models")
-        names = await asyncio.to_thread(self._names)
-        await _reply(send, {"object": "list", "data": [_model(name) for name in names]})
+    async def chat(self, call: EndpointCall) -> ASGIApp:
+        """Answers a conversation: chat completions."""
+        by_user = self._app.settings.api.by_user
+        request = call.body.request(_session_header(call), by_user=by_user)
+        return await self._answer(call, request, ChatAnswer)
 
-    async def _one_model(self, scope: Any, receive: Any, send: Send) -> None:
-        del receive
-        require(scope, "models")
-        name = scope["path"].removeprefix("/v1/models/")
-        if name not in await asyncio.to_thread(self._names):
-            raise ApiError(
-                404,
-                f"There is no model {name!r}.",
-                code="model_not_found",
-                param="model",
-            )
-        await _reply(send, _model(name))
+    async def respond(self, call: EndpointCall) -> ASGIApp:
+        """Answers a conversation: responses."""
+        request = call.body.request(_session_header(call))
+        return await self._answer(call, request, ResponseAnswer)
 
-    def _names(self) -> list[str]:
-        return list(
-            dict.fromkeys(
-                (DEFAULT_MODEL, *(choice.name for choice in self.agent.choices()))
-            )
-        )
-
-    # Answers
-
-    async def _chat(self, scope: Any, receive: Any, send: Send) -> None:
-        key = require(scope, "chat")
-        body = await _read(receive, ChatBody)
-        asked = body.asked(_header(scope), by_user=self._app.settings.api.by_user)
-        await self._answer(key, asked, ChatAnswer, receive, send)
-
-    async def _respond(self, scope: Any, receive: Any, send: Send) -> None:
-        key = require(scope, "chat")
-        asked = (await _read(receive, ResponseBody)).asked(_header(scope))
-        await self._answer(key, asked, ResponseAnswer, receive, send)
-
-    async def _look_up(self, scope: Any, receive: Any, send: Send) -> None:
-        """A response of before: for a client that was cut off."""
-        del receive
-        key = require(scope, "chat")
-        name = scope["path"].removeprefix("/v1/responses/")
-        session, seq = await asyncio.to_thread(self._conversations.response, key, name)
-        text, end = await asyncio.to_thread(turn_of, self._app, session, seq)
-        answer = ResponseAnswer(
-            Asked(model=self._models.get(session) or DEFAULT_MODEL, messages=()),
-            name,
-            0,
-        )
+    def show_response(self, call: EndpointCall) -> Response:
+        """Looks up an earlier response, for a client that was cut off."""
+        name = call.path["id"]
+        session, seq = self._sessions.find_response(call.caller, name)
+        text, end = turn_of(self._app, session, seq)
+        model = self._models.get(session) or DEFAULT_MODEL
+        answer = ResponseAnswer(ApiRequest(model=model, messages=()), name, 0)
         if end is None:
-            await _reply(send, answer.unfinished(), _marks(session))
+            body = answer.unfinished()
         elif (error := failure(end)) is not None:
-            await _reply(send, answer.broken(error), _marks(session))
+            body = answer.broken(error)
         else:
-            await _reply(send, answer.whole(text, end), _marks(session))
+            body = answer.whole(text, end)
+        return json_response(body, headers=_session_headers(session))
 
     async def _answer(
-        self, key: ApiKey, asked: Asked, kind: type[Answer], receive: Any, send: Send
+        self, call: EndpointCall, request: ApiRequest, answer: type[Answer]
+    ) -> ASGIApp:
+        if request.model != DEFAULT_MODEL:
+            names = await asyncio.to_thread(self._names)
+            if request.model not in names:
+                raise _unknown_model(request.model)
+        images = await asyncio.to_thread(pictures_of, request.now, self._app.home)
+        place = await self._sessions.find(call.caller, request)
+        model = "" if request.model == DEFAULT_MODEL else request.model
+        self._models[place.session] = model
+        turn = ApiTurn(call.caller, request, answer, place, images)
+        return partial(self._run_turn, turn)
+
+    async def _run_turn(
+        self, turn: ApiTurn, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        if asked.model != DEFAULT_MODEL and asked.model not in await asyncio.to_thread(
-            self._names
-        ):
-            hint = f"There is no model {asked.model!r}. GET /v1/models lists them; {DEFAULT_MODEL!r} is the usual one."
-            raise ApiError(404, hint, code="model_not_found", param="model")
-        images = await asyncio.to_thread(pictures_of, asked.now, self._app.home)
-        place = await self._conversations.find(key, asked)
-        self._models[place.session] = (
-            "" if asked.model == DEFAULT_MODEL else asked.model
-        )
+        """Runs the turn and sends its answer."""
+        session = turn.place.session
         service = self.agent.service
-        engine = self.agent.describe(
-            place.session
-        ).engine  # says what is wrong with the settings
-        listening = Listening(
-            self._app,
-            service,
-            place.session,
-            show_tools=self._app.settings.api.show_tools,
+        # Describing the engine raises what is wrong with the settings.
+        engine = self.agent.describe(session).engine
+        stream = TurnStream(
+            self._app, service, session, show_tools=self._app.settings.api.show_tools
         )
-        gone = asyncio.ensure_future(_gone(receive))
-        lock = self._locks.setdefault(place.session, asyncio.Lock())
+        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
+        lock = self._locks.setdefault(session, asyncio.Lock())
         try:
             async with (
                 lock,
                 aclosing(
-                    _until(gone, listening.submit(_words(asked, place), images))
+                    _until_gone(gone, stream.submit(turn.text, turn.images))
                 ) as pieces,
             ):
                 await anext(pieces)
-                made = kind(
-                    asked,
-                    response_id(place.session, listening.seq),
-                    self._app.clock.now(),
-                )
-                marks = _marks(place.session, engine)
-                text = await (_stream if asked.stream else _whole)(
-                    made, pieces, marks, send
-                )
-            self._conversations.remember(key, asked, text, place.session)
-        except _Left:
-            log.info("the client of session %s went away", place.session)
-            if not place.lasting:  # nobody can come back for it
-                await service.interrupt(place.session, by=SURFACE)
+                name = response_id(session, stream.seq)
+                answer = turn.format(turn.request, name, self._app.clock.now())
+                headers = _session_headers(session, engine)
+                if turn.request.stream:
+                    text = await _send_stream(answer, pieces, headers, send)
+                else:
+                    text, end = await _collect(pieces)
+                    response = json_response(answer.whole(text, end), headers=headers)
+                    await response(scope, receive, send)
+            self._sessions.remember(turn.key, turn.request, text, session)
+        except ClientDisconnect:
+            log.info("the client of session %s went away", session)
+            if not turn.place.lasting:  # nobody can come back for the answer
+                await service.interrupt(session, by=SURFACE)
+            raise
         finally:
             gone.cancel()
 
+    def _names(self) -> list[str]:
+        choices = (choice.name for choice in self.agent.choices())
+        return list(dict.fromkeys((DEFAULT_MODEL, *choices)))
 
-class _Left(Exception):
-    """The client went away."""
+    def _engine_choice(self, session: str) -> EngineChoice:
+        """The engine of a session: the model that its client named, and nobody to ask."""
+        return EngineChoice(self._models.get(session, ""), attended=False)
 
 
-async def _whole(made: Answer, pieces: Pieces, marks: Marks, send: Send) -> str:
+async def _collect(pieces: Pieces) -> tuple[str, End]:
+    """The whole text and how the turn ended. Raises what went wrong in it."""
     text = ""
     async for piece in pieces:
         if isinstance(piece, End):
             if (error := failure(piece)) is not None:
                 raise error
-            await _reply(send, made.whole(text, piece), marks)
-        else:
-            text += piece.text
-    return text
+            return text, piece
+        text += piece.text
+    raise AssertionError("a turn has an end")
 
 
-async def _stream(made: Answer, pieces: Pieces, marks: Marks, send: Send) -> str:
-    headers = [
-        (b"content-type", b"text/event-stream; charset=utf-8"),
-        (b"cache-control", b"no-store"),
-        *marks,
-    ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
+async def _send_stream(
+    answer: Answer, pieces: Pieces, headers: dict[str, str], send: Send
+) -> str:
+    start = Response(headers=headers, media_type="text/event-stream").raw_headers
+    fields = [(name, value) for name, value in start if name != b"content-length"]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
 
-    async def put(*chunks: bytes) -> None:
-        await send(
-            {"type": "http.response.body", "body": b"".join(chunks), "more_body": True}
-        )
+    async def send_events(*events: bytes) -> None:
+        body = b"".join(events)
+        await send({"type": "http.response.body", "body": body, "more_body": True})
 
     text = ""
-    await put(*made.begin())
+    await send_events(*answer.begin())
     async for piece in pieces:
         if isinstance(piece, End):
             error = failure(piece)
-            await put(*(made.failed(error) if error else made.end(text, piece)))
+            events = answer.failed(error) if error else answer.end(text, piece)
+            await send_events(*events)
         elif piece.text:
             text += piece.text
-            await put(*made.more(piece.text))
+            await send_events(*answer.more(piece.text))
         else:
-            await put(ALIVE)
+            await send_events(STILL_WORKING)
     await send({"type": "http.response.body", "body": b""})
     return text
 
 
-async def _until(gone: "asyncio.Future[None]", pieces: Pieces) -> Pieces:
-    """The pieces, until the client has gone: then _Left is raised. Of one that left before, not a word is said."""
+async def _until_gone(gone: "asyncio.Future[None]", pieces: Pieces) -> Pieces:
+    """Yields pieces until the client has gone, then raises ClientDisconnect.
+
+    For a client that has left before its turn came, nothing is submitted.
+    """
     async with aclosing(pieces):
         while True:
             if gone.done():
-                raise _Left
+                raise ClientDisconnect
             coming = asyncio.ensure_future(anext(pieces, None))
             await asyncio.wait({coming, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
                 await cancel_and_wait(coming)
-                raise _Left
+                raise ClientDisconnect
             piece = coming.result()
             if piece is None:
                 return
             yield piece
 
 
-async def _gone(receive: Any) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _read(receive: Any, kind: type[_T]) -> _T:
-    parts: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise ApiError(400, "The request was cut off.")
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        more = message.get("more_body", False)
-        if size > _MOST:
-            raise ApiError(413, "The request is too large.", code="request_too_large")
-    try:
-        return read_json(b"".join(parts), kind)
-    except InvalidRequest as error:
-        what, code = ("The request can't be used", "invalid_value")
-        if not error.is_json:
-            what, code = ("The body is not JSON", "invalid_json")
-        raise ApiError(400, f"{what}: {error}.", code=code) from error
+def _session_header(call: EndpointCall) -> str:
+    values = call.request.headers.getlist(SESSION_HEADER)
+    return values[0].strip() if len(values) == 1 else ""
 
 
-def _marks(session: str, engine: str = "") -> Marks:
+def _session_headers(session: str, engine: str = "") -> dict[str, str]:
     """Headers that say which session answers, and which engine runs it."""
-    return [
-        (name.encode(), value.encode())
-        for name, value in ((SESSION, session), (ENGINE, engine))
-        if value
-    ]
+    headers = {SESSION_HEADER: session}
+    if engine:
+        headers[ENGINE_HEADER] = engine
+    return headers
 
 
-async def _reply(send: Send, data: Any, marks: Marks = ()) -> None:
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"cache-control", b"no-store"),
-        *marks,
-    ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": msgspec.json.encode(data)})
-
-
-def _header(scope: Any) -> str:
-    values = [
-        value for name, value in scope["headers"] if name.lower() == SESSION.encode()
-    ]
-    return values[0].decode("latin-1").strip() if len(values) == 1 else ""
-
-
-def _words(asked: Asked, place: RequestSession) -> str:
-    """What the session is told: the application's wishes when it begins, and what the user says."""
-    text = "\n\n".join(one.text for one in asked.now)
-    wishes = (
-        asked.system
-        if place.fresh or asked.system != place.system
-        else asked.instructions
-    )
-    return (
-        f"[Instructions of the application]\n{wishes}\n\n[The user]\n{text}"
-        if wishes
-        else text
+def _unknown_model(name: str) -> Refusal:
+    return Refusal(
+        404,
+        f"There is no model {name!r}.",
+        f"GET /v1/models lists them; {DEFAULT_MODEL!r} is the usual one.",
+        code="model_not_found",
+        param="model",
     )
 
 

@@ -1,88 +1,92 @@
-"""The API server as a part of the gateway, and alone: where it listens, and whether that is safe."""
+"""The API server, on its own and as a part of the gateway."""
 
 import asyncio
 from collections.abc import Callable
-
-import uvicorn
 
 from hermes.app import App
 from hermes.errors import SettingsError
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Secrets
-from hermes.surfaces.gateway.adapter import GatewayPart, House, Inlet, override
+from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart, Inlet, override
+from hermes.surfaces.gateway.api_server.access_control import ApiAccess, OpenAIErrors
 from hermes.surfaces.gateway.api_server.api_keys import SECRET, ApiKeys
-from hermes.surfaces.gateway.api_server.authentication import Door
 from hermes.surfaces.gateway.api_server.routes import OpenAIRoutes
-from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
-from hermes.surfaces.web.listen_socket import listen, require_certificate
-from hermes.surfaces.web.login_throttle import Throttle
-from hermes.surfaces.web.request_timeouts import HastyRequests
-from hermes.surfaces.web.uvicorn_server import UvicornServer
-
-_PATIENCE = 5  # seconds for connections to end
+from hermes.surfaces.web.access import LoginThrottle, Source
+from hermes.surfaces.web.application import WebApplication
+from hermes.surfaces.web.endpoint import routes_of
+from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.routes import RouteTable
+from hermes.surfaces.web.server import (
+    ListenAddress,
+    ServerProtocols,
+    WebServer,
+    listen,
+    require_safe,
+)
 
 
 class ApiServer:
-    """Listens and answers, until it is cancelled."""
+    """Serves OpenAI's API until it is cancelled."""
 
-    requests: type[HastyRequests] = HastyRequests
+    protocols = ServerProtocols()
 
     def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
         self._secrets = secrets
 
     async def run(self, ready: Callable[[str], object]) -> None:
-        """Serves; `ready` is told the address once it listens."""
+        """Serves; calls `ready` with the address once it listens."""
         settings = self._app.settings.api
-        require_safe(self._app)
-        require_key(self._app, self._secrets)
+        require_safe(settings, section="api", who="The API server")
+        self._require_key()
         hint = "Choose another port: hermes config set api.port 8712"
         listener = listen(settings.host, settings.port, who="The API server", hint=hint)
-        api = OpenAIRoutes(self._app, self._secrets)
+        routes = OpenAIRoutes(self._app, self._secrets)
         try:
-            scheme, port = (
-                "https" if settings.tls_cert else "http",
-                listener.getsockname()[1],
+            scheme = "https" if settings.tls_cert else "http"
+            address = ListenAddress(scheme, settings.host, listener.getsockname()[1])
+            server = WebServer(
+                self._application(routes, address),
+                listener,
+                self._app.errors,
+                "the API server",
+                protocols=self.protocols,
+                tls=settings,
             )
-            config = self._config(
-                api, Addresses(scheme, settings.host, port, settings.public_urls)
-            )
-            server = UvicornServer(config, self._app.errors, "the API server")
-            serving = asyncio.ensure_future(server.serve(sockets=[listener]))
-            ready(_url(scheme, settings.host, port))
+            serving = server.start()
+            ready(f"{address.url}/v1")
             try:
                 await asyncio.shield(serving)
             finally:
-                server.should_exit = True
-                await serving
+                await server.stop()
         finally:
             listener.close()
-            await api.close()
+            await routes.close()
 
-    def _config(self, api: OpenAIRoutes, addresses: Addresses) -> uvicorn.Config:
-        """No access log: addresses don't end up anywhere. No forwarded headers: what counts is in the settings."""
+    def _application(
+        self, routes: OpenAIRoutes, address: ListenAddress
+    ) -> WebApplication:
         clock, settings = self._app.clock.now, self._app.settings.api
-        door = Door(
-            api,
-            addresses,
+        access = ApiAccess(
+            Source(Addresses(*address, settings.public_urls), "api.public_urls"),
             ApiKeys(self._app.home, clock),
             self._secrets,
-            Throttle(clock),
+            LoginThrottle(clock),
         )
-        return uvicorn.Config(
-            door,
-            http=self.requests,
-            ws="none",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            lifespan="off",
-            timeout_graceful_shutdown=_PATIENCE,
-            ssl_certfile=settings.tls_cert or None,
-            ssl_keyfile=settings.tls_key or None,
+        errors = OpenAIErrors()
+        table = RouteTable(
+            routes_of(routes.endpoints(), errors), ignore_trailing_slash=True
         )
+        return WebApplication(table, access, errors)
+
+    def _require_key(self) -> None:
+        """Without a key nobody could use the API; it is never open."""
+        keys = ApiKeys(self._app.home, self._app.clock.now)
+        if not self._secrets.get(SECRET) and not keys.all():
+            raise SettingsError(
+                "The API server has no key yet.",
+                hint="Make one with: hermes api key add NAME",
+            )
 
 
 class ApiPart(GatewayPart):
@@ -90,53 +94,16 @@ class ApiPart(GatewayPart):
 
     name = "api"
 
-    def __init__(self, house: House) -> None:
-        self._server = ApiServer(house.app, house.secrets)
+    def __init__(self, deps: AdapterDeps) -> None:
+        self._server = ApiServer(deps.app, deps.secrets)
 
     @override
     async def run(self, inlet: Inlet) -> None:
         """Until it is cancelled."""
-        telling = BackgroundTasks("telling the gateway that the API server runs")
-        await self._server.run(lambda url: telling.start(inlet.connected(url)))
+        reports = BackgroundTasks("reporting that the API server runs")
+        await self._server.run(lambda url: reports.start(inlet.connected(url)))
 
 
-def build(house: House) -> GatewayPart:
+def build(deps: AdapterDeps) -> GatewayPart:
     """For the gateway."""
-    return ApiPart(house)
-
-
-def require_safe(app: App) -> None:
-    """Refuses to listen where others can reach it, unless nobody can listen in."""
-    settings = app.settings.api
-    if bool(settings.tls_cert) != bool(settings.tls_key):
-        raise SettingsError(
-            "A certificate and its key belong together.",
-            hint="Set api.tls_cert and api.tls_key.",
-        )
-    require_certificate(settings.tls_cert, settings.tls_key, section="api")
-    if is_loopback(settings.host):
-        return
-    if not settings.tls_cert and not settings.behind_proxy:
-        raise SettingsError(
-            f"Others can reach {settings.host}, and could listen in: there is no TLS.",
-            hint="Set api.tls_cert and api.tls_key, or api.behind_proxy if a proxy sees to it.",
-        )
-    if is_wildcard(settings.host) and not settings.public_urls:
-        raise SettingsError(
-            "The API server has to know the name it is reached by.",
-            hint="Set api.public_urls, such as [https://hermes.example.org].",
-        )
-
-
-def require_key(app: App, secrets: Secrets) -> None:
-    """Without a key nobody could use it; it is never open."""
-    if not secrets.get(SECRET) and not ApiKeys(app.home, app.clock.now).all():
-        raise SettingsError(
-            "The API server has no key yet.",
-            hint="Make one with: hermes api key add NAME",
-        )
-
-
-def _url(scheme: str, host: str, port: int) -> str:
-    name = "127.0.0.1" if is_wildcard(host) else host
-    return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}/v1"
+    return ApiPart(deps)

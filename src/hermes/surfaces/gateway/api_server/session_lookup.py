@@ -1,8 +1,9 @@
-"""Which session a request belongs to.
+"""Finds the session of a request.
 
-A conversation that the client names, and whatever follows a response, goes on in the session it began in. A client that
-tells the whole conversation each time goes on in the session that gave the answer it repeats; else the conversation is
-written into a new one. A key sees its own sessions, and others only with the scope `sessions`.
+A conversation that the client names, and a request that follows a response, continue the
+session in which they began. A client that sends the whole conversation each time continues
+the session whose answer it repeats; otherwise the conversation is written into a new one.
+A key sees its own sessions, and others only with the scope `sessions`.
 """
 
 import asyncio
@@ -18,16 +19,20 @@ from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
-from hermes.surfaces.gateway.api_server.authentication import ApiError
-from hermes.surfaces.gateway.api_server.request_formats import Asked, ClientMessage
+from hermes.surfaces.gateway.api_server.request_formats import ApiRequest, ClientMessage
+from hermes.surfaces.web.errors import Refusal
 
 SURFACE = "api"
-_REMEMBERED = 2_000  # answers after which a conversation can go on without a name
-_RESPONSE = "resp_"
+_MAX_REMEMBERED_ANSWERS = 2_000
+"""A conversation without a name can be continued after any of these."""
+_RESPONSE_PREFIX = "resp_"
 
 
 class RequestSession(msgspec.Struct, frozen=True):
-    """Where a request goes. `lasting`: the client can come back to it by name. `system`: what was told there before."""
+    """The session of a request.
+
+    `lasting`: the client can come back to it by name. `system`: the instructions it has.
+    """
 
     session: str
     fresh: bool
@@ -35,23 +40,24 @@ class RequestSession(msgspec.Struct, frozen=True):
     system: str = ""
 
 
-class Conversations:
+class ApiSessions:
     """The sessions of the API."""
 
     def __init__(self, app: App, folder: Path) -> None:
         self._app = app
         self._folder = folder
-        self._answers: RecentDict[str, tuple[str, str]] = RecentDict(_REMEMBERED)
-        self._choosing = (
-            asyncio.Lock()
-        )  # two requests that name the same new conversation begin it once
+        self._answers: RecentDict[str, tuple[str, str]] = RecentDict(
+            _MAX_REMEMBERED_ANSWERS
+        )
+        # Two requests that name the same new conversation create it once.
+        self._choosing = asyncio.Lock()
 
-    async def find(self, key: ApiKey, asked: Asked) -> RequestSession:
-        """The session of a request; a new one has in it what was said before."""
+    async def find(self, key: ApiKey, asked: ApiRequest) -> RequestSession:
+        """The session of a request; a new one contains the conversation so far."""
         async with self._choosing:
             return await asyncio.to_thread(self._find, key, asked)
 
-    def _find(self, key: ApiKey, asked: Asked) -> RequestSession:
+    def _find(self, key: ApiKey, asked: ApiRequest) -> RequestSession:
         if asked.previous:
             return RequestSession(
                 self._after(key, asked.previous), fresh=False, lasting=True
@@ -65,45 +71,40 @@ class Conversations:
                 session, fresh=fresh, lasting=True, system=asked.system
             )
         known, system = (
-            self._answers.pop(_print(key, asked.before), ("", ""))
+            self._answers.pop(_fingerprint(key, asked.before), ("", ""))
             if asked.before
             else ("", "")
         )
         if known and self._exists(known):
             return RequestSession(known, fresh=False, lasting=False, system=system)
-        session = f"{_own(key)}{self._app.ids.session()}"
+        session = f"{_own_prefix(key)}{self._app.ids.session()}"
         self._begin(session, asked.before)
         return RequestSession(session, fresh=True, lasting=False)
 
-    def remember(self, key: ApiKey, asked: Asked, answer: str, session: str) -> None:
-        """The client may go on by repeating all of this."""
+    def remember(
+        self, key: ApiKey, asked: ApiRequest, answer: str, session: str
+    ) -> None:
+        """Notes an answer, so that a client can continue by repeating it."""
         self._answers[
-            _print(key, (*asked.messages, ClientMessage("assistant", answer)))
+            _fingerprint(key, (*asked.messages, ClientMessage("assistant", answer)))
         ] = (
             session,
             asked.system,
         )
 
-    def response(self, key: ApiKey, name: str) -> tuple[str, int]:
-        """The session of a response and the row of the words it answers."""
-        session, _, seq = name.removeprefix(_RESPONSE).rpartition("_")
-        if (
-            not name.startswith(_RESPONSE)
-            or not seq.isdecimal()
-            or not self._may(key, session)
-        ):
-            raise ApiError(
-                404, f"There is no response {name!r}.", code="response_not_found"
-            )
-        if not self._exists(session):
-            raise ApiError(
+    def find_response(self, key: ApiKey, name: str) -> tuple[str, int]:
+        """The session of a response, and the row of the message that it answers."""
+        session, _, seq = name.removeprefix(_RESPONSE_PREFIX).rpartition("_")
+        is_id = name.startswith(_RESPONSE_PREFIX) and seq.isdecimal()
+        if not (is_id and self._may(key, session) and self._exists(session)):
+            raise Refusal(
                 404, f"There is no response {name!r}.", code="response_not_found"
             )
         return session, int(seq)
 
     def _after(self, key: ApiKey, previous: str) -> str:
-        """The session of a response; if more was said there since, a branch that ends with that response."""
-        session, seq = self.response(key, previous)
+        """The session of a response; a branch that ends with it, if the session has gone on since."""
+        session, seq = self.find_response(key, previous)
         turn, end = "", 0
         for row in self._app.store.log.every_event(session):
             if isinstance(row.event, TurnStarted) and seq in row.event.inputs:
@@ -111,19 +112,19 @@ class Conversations:
             elif isinstance(row.event, TurnEnded) and turn and row.turn == turn:
                 end = row.seq
             elif end and isinstance(row.event, UserMessage):
-                branch = f"{_own(key)}{self._app.ids.session()}"
+                branch = f"{_own_prefix(key)}{self._app.ids.session()}"
                 self._app.store.log.branch(session, branch, at=end, surface=SURFACE)
                 return branch
         return session
 
     def _named(self, key: ApiKey, name: str) -> str:
-        """The session that a client calls so: a session's own id, or a name of the client's."""
+        """The session with a name: a session's own id, or a name of the client's."""
         if self._may(key, name) and self._exists(name):
             return name
-        return f"{_own(key)}{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:20]}"
+        return f"{_own_prefix(key)}{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:20]}"
 
     def _may(self, key: ApiKey, session: str) -> bool:
-        return session.startswith(_own(key)) or "sessions" in key.scopes
+        return session.startswith(_own_prefix(key)) or "sessions" in key.scopes
 
     def _exists(self, session: str) -> bool:
         if not session:
@@ -134,7 +135,7 @@ class Conversations:
             return False
 
     def _begin(self, session: str, before: tuple[ClientMessage, ...]) -> None:
-        """Begins a session, with what the client says was said in it."""
+        """Creates a session with the conversation that the client sent."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._app.begin(SessionCreated(surface=SURFACE, cwd=str(self._folder)), session)
         words: list[Row] = []
@@ -154,14 +155,14 @@ class Conversations:
 
 
 def response_id(session: str, seq: int) -> str:
-    """The name of the response to the words in that row."""
-    return f"{_RESPONSE}{session}_{seq}"
+    """The id of the response to the message in a row."""
+    return f"{_RESPONSE_PREFIX}{session}_{seq}"
 
 
-def _own(key: ApiKey) -> str:
+def _own_prefix(key: ApiKey) -> str:
     return f"api-{key.id}-"
 
 
-def _print(key: ApiKey, messages: tuple[ClientMessage, ...]) -> str:
-    told = msgspec.json.encode([one for one in messages if one.role != "system"])
-    return hashlib.sha256(key.id.encode() + told).hexdigest()
+def _fingerprint(key: ApiKey, messages: tuple[ClientMessage, ...]) -> str:
+    content = msgspec.json.encode([one for one in messages if one.role != "system"])
+    return hashlib.sha256(key.id.encode() + content).hexdigest()

@@ -1,5 +1,7 @@
-"""One turn as a client sees it: pieces of text as they come, then how it ended. The turn belongs to the session: it
-goes on when nobody listens any more."""
+"""One turn as a client sees it: pieces of text as they come, then how it ended.
+
+The turn belongs to the session: it goes on when nobody listens any more.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -15,13 +17,14 @@ from hermes.errors import HermesError
 from hermes.schema.events import PictureReduced, PictureWithheld, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, Usage
 
-_QUIET = 10.0  # seconds without a word, after which a client hears that it is still being worked on
-_ANEW = "\n\n[The answer was cut off and begins anew.]\n\n"
-_SHOWN = 120
+_KEEP_ALIVE_S = 10.0
+"""Without text for so long, the client is told that the turn still runs."""
+_RESTARTED = "\n\n[The answer was cut off and starts again.]\n\n"
+_MAX_ARGUMENT_CHARACTERS = 120
 
 
 class TextPiece(msgspec.Struct, frozen=True):
-    """More of the answer; empty: nothing yet, but it is being worked on."""
+    """More of the answer; empty to say that the turn still runs."""
 
     text: str = ""
 
@@ -33,10 +36,10 @@ class End(msgspec.Struct, frozen=True):
     detail: str = ""
     usage: Usage = Usage()
     cut: bool = False
-    """The model ran out of room before it was done."""
+    """The model reached its limit of tokens."""
 
 
-class Listening:
+class TurnStream:
     """Follows the turn that answers one message."""
 
     def __init__(
@@ -55,7 +58,7 @@ class Listening:
     async def submit(
         self, text: str, images: tuple[Image, ...]
     ) -> AsyncGenerator[TextPiece | End]:
-        """Hands the words over and follows what becomes of them; `seq` is set before the first piece."""
+        """Submits a message and yields its answer; `seq` is set before the first piece."""
         feed, service = self._app.feed, self._service
         with feed.session_inbox(self._session) as inbox:
             epoch, self.seq = await service.submit(self._session, text, images=images)
@@ -75,7 +78,9 @@ class Listening:
                     coming = coming or asyncio.ensure_future(anext(events))
                     waited = {coming, idle} if not idle.done() else {coming}
                     done, _ = await asyncio.wait(
-                        waited, timeout=_QUIET, return_when=asyncio.FIRST_COMPLETED
+                        waited,
+                        timeout=_KEEP_ALIVE_S,
+                        return_when=asyncio.FIRST_COMPLETED,
                     )
                     if coming in done:
                         for item in coming.result():
@@ -100,7 +105,7 @@ class Listening:
                         task.cancel()
 
     def _take(self, event: Mapping[str, Any]) -> list[TextPiece | End]:
-        """What an event means for the client."""
+        """The pieces that an event adds."""
         kind, turn = event["type"], event.get("turn_id")
         if event.get("session_id") != self._session:
             return []
@@ -120,14 +125,14 @@ class Listening:
                 self._cut = event.get("finish") == "length"
             case "agent.model.retried" if self._message:
                 self._message = ""
-                found = [TextPiece(_ANEW)]
+                found = [TextPiece(_RESTARTED)]
             case "agent.picture.reduced" | "agent.picture.withheld":
                 found = [TextPiece(_remark(str(event["detail"])))]
             case "agent.tool.started" if self._show_tools:
                 self._said = True
                 found = [
                     TextPiece(
-                        f"\n\n`{event['name']}` {str(event['arguments'])[:_SHOWN]}\n\n"
+                        f"\n\n`{event['name']}` {str(event['arguments'])[:_MAX_ARGUMENT_CHARACTERS]}\n\n"
                     )
                 ]
             case "agent.turn.ended":
@@ -164,19 +169,19 @@ class Listening:
         return [self._more(text.removeprefix(self._message))]
 
     def _looked_up(self) -> End:
-        """How our turn ended by the log."""
+        """How our turn ended, by the log."""
         return turn_of(self._app, self._session, self.seq)[1] or End(
             "failed", "the session stopped without an answer"
         )
 
 
 def _remark(detail: str) -> str:
-    """Something that a person should know and that the model did not say."""
+    """A remark that is not from the model."""
     return f"[{detail}]\n\n"
 
 
 def turn_of(app: App, session: str, seq: int) -> tuple[str, End | None]:
-    """The text of the turn that answered the words in that row, and how it ended; None while it runs."""
+    """The text of the turn that answered the message in a row, and how it ended; None while it runs."""
     turn, cut = "", False
     texts: list[str] = []
     for row in app.store.log.every_event(session):

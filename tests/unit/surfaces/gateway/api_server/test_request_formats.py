@@ -7,23 +7,24 @@ import msgspec
 import pytest
 
 from hermes.settings import Home
-from hermes.surfaces.gateway.api_server.authentication import ApiError
+from hermes.surfaces.gateway.api_server.access_control import error_body
 from hermes.surfaces.gateway.api_server.request_formats import (
-    Asked,
+    ApiRequest,
     ChatBody,
     ResponseBody,
     pictures_of,
 )
+from hermes.surfaces.web.errors import Refusal
 
 
-def chat(header: str = "", **body: Any) -> Asked:
+def chat(header: str = "", **body: Any) -> ApiRequest:
     return msgspec.convert(
         {"messages": [{"role": "user", "content": "hi"}]} | body, ChatBody
-    ).asked(header)
+    ).request(header)
 
 
-def response(header: str = "", **body: Any) -> Asked:
-    return msgspec.convert({"input": "hi"} | body, ResponseBody).asked(header)
+def response(header: str = "", **body: Any) -> ApiRequest:
+    return msgspec.convert({"input": "hi"} | body, ResponseBody).request(header)
 
 
 def test_what_is_new_is_all_that_the_user_said_after_the_last_answer() -> None:
@@ -58,7 +59,7 @@ def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> 
     )  # it tells the whole conversation
     assert chat("h", user="u", messages=told).conversation == "h"
     body = msgspec.convert({"messages": told[:1], "user": "u"}, ChatBody)
-    assert body.asked("", by_user=True).conversation == "u"
+    assert body.request("", by_user=True).conversation == "u"
     assert response(conversation={"id": "c"}).conversation == "c"
     assert response("h", conversation="c").conversation == "h"
     assert response(user="u").conversation == ""  # there it only says who asks
@@ -80,10 +81,10 @@ def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> 
     ],
 )
 def test_what_would_mislead_a_client_is_refused(body: dict[str, Any]) -> None:
-    with pytest.raises(ApiError) as refused:
+    with pytest.raises(Refusal) as refused:
         chat(**body)
     assert refused.value.status == 400
-    assert refused.value.body["error"]["type"] == "invalid_request_error"
+    assert error_body(refused.value)["error"]["type"] == "invalid_request_error"
 
 
 def test_a_response_can_not_be_in_the_background_or_follow_two_things() -> None:
@@ -92,9 +93,9 @@ def test_a_response_can_not_be_in_the_background_or_follow_two_things() -> None:
         {"conversation": "c", "previous_response_id": "resp_1"},
     )
     for body in bodies:
-        with pytest.raises(ApiError):
+        with pytest.raises(Refusal):
             response(**body)
-    with pytest.raises(ApiError):
+    with pytest.raises(Refusal):
         response(
             input=[{"type": "function_call_output", "call_id": "1", "output": "x"}]
         )
@@ -117,5 +118,5 @@ def test_what_makes_no_difference_is_left_alone() -> None:
 def test_a_picture_that_is_no_base64_is_refused(data: str) -> None:
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
     said = chat(messages=[{"role": "user", "content": [image]}]).now
-    with pytest.raises(ApiError, match="base64"):
+    with pytest.raises(Refusal, match="base64"):
         pictures_of(said, Home(Path("/nowhere")))

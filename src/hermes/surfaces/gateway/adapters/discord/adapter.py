@@ -1,4 +1,4 @@
-"""Discord, by discord.py: messages, changes, buttons, files and "typing". `discord_line` is the way in."""
+"""Discord, through discord.py: messages, edits, buttons, files and "typing". `connection` receives."""
 
 import asyncio
 import hashlib
@@ -10,17 +10,20 @@ from uuid import uuid4
 
 import aiohttp
 import discord
-import httpx2
 from discord.http import Route
 
 from hermes.primitives.tasks import run_until_first
+from hermes.providers.http_client import Http
 from hermes.settings.gateway import DiscordSettings
+from hermes.settings.load import environment
 from hermes.surfaces.gateway.adapter import (
+    STREAMING_CURSOR,
+    AdapterDeps,
     Attachment,
+    Button,
     Chat,
     ChatAdapter,
     DeliveryRefused,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -33,30 +36,33 @@ from hermes.surfaces.gateway.adapter import (
     utf16,
 )
 from hermes.surfaces.gateway.adapters.discord.connection import DiscordConnection
-from hermes.surfaces.gateway.adapters.discord.text import discord_text
-from hermes.surfaces.gateway.connection import plain_log, watch
-from hermes.surfaces.gateway.file_download import download
+from hermes.surfaces.gateway.adapters.text_formats import discord_markdown
+from hermes.surfaces.gateway.connection import redacted_logger, watch
+from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
-_PATIENCE = 60.0  # seconds for one call; the library waits and tries again within them
-_CURSOR = " ▌"
-_MOST = 2000  # characters
-_ROW = 5  # buttons of a row, and rows of a message
-_BAD_TOKEN = 4004  # a code with which Discord closes a connection
+_CALL_TIMEOUT_S = 60.0
+"""Within it, the library waits and tries again by itself."""
+_MAX_TEXT_CHARACTERS = 2000
+_MAX_LABEL_CHARACTERS = 80
+_MAX_ROWS = 5
+"""Rows of buttons in a message, and buttons in a row."""
+_CLOSE_CODE_BAD_TOKEN = 4004
+_DEFAULT_RETRY_AFTER_S = 5
+_BAD_TOKEN = "Discord does not know this bot's token."  # noqa: S105
 _TOKEN_HINT = "Discord's developer portal, Bot, Reset Token; then: hermes config set DISCORD_BOT_TOKEN"  # noqa: S105
 _INTENT_HINT = (
     "In Discord's developer portal, under Bot, switch on Message Content Intent."
 )
 
 
-def build(house: House) -> "DiscordAdapter":
-    """From the settings."""
-    settings = house.app.settings.gateway
-    known = PlatformMemory(house.app, "discord")
+def build(deps: AdapterDeps) -> "DiscordAdapter":
+    """Builds the adapter from the settings."""
+    settings = deps.app.settings.gateway
     return DiscordAdapter(
-        house.secrets.require("DISCORD_BOT_TOKEN"),
+        deps.secrets.require("DISCORD_BOT_TOKEN"),
         settings.discord,
-        known,
+        PlatformMemory(deps.app, "discord"),
         settings.connect_timeout,
     )
 
@@ -66,7 +72,7 @@ class DiscordAdapter(ChatAdapter):
 
     name = "discord"
     limits = PlatformLimits(
-        text=_MOST - len(_CURSOR),
+        text=_MAX_TEXT_CHARACTERS - len(STREAMING_CURSOR),
         size=utf16,
         edit_every=1.2,
         file_bytes=10_000_000,
@@ -77,93 +83,85 @@ class DiscordAdapter(ChatAdapter):
         self,
         token: str,
         settings: DiscordSettings,
-        known: PlatformMemory,
-        patience: float,
+        memory: PlatformMemory,
+        reconnect_timeout_s: float,
     ) -> None:
         self._token = token
         self._settings = settings
-        self._known = known
-        self._patience = patience
-        self._line: DiscordConnection | None = None
-        self._client = httpx2.AsyncClient(timeout=_PATIENCE)
-        Route.BASE = settings.api_url.rstrip(
-            "/"
-        )  # the library has it once for all clients
-        plain_log("discord")
+        self._memory = memory
+        self._reconnect_timeout_s = reconnect_timeout_s
+        self._connection: DiscordConnection | None = None
+        self._http = Http(environment())
+        # The library has one address for all clients.
+        Route.BASE = settings.api_url.rstrip("/")
+        redacted_logger("discord")
 
     @override
     async def run(self, inlet: Inlet) -> None:
-        """Receives until it is cancelled."""
-        if self._line is not None:
-            await self._line.close()
-        line = self._line = DiscordConnection(self._settings, self._known, inlet)
+        if self._connection is not None:
+            await self._connection.close()
+        connection = DiscordConnection(self._settings, self._memory, inlet)
+        self._connection = connection
         try:
-            with _our_words():
-                await line.prepare(self._token)
+            with _adapter_errors():
+                await connection.prepare(self._token)
                 await run_until_first(
-                    line.connect(),
-                    line.failure(),
-                    watch(line.is_up, inlet, self._patience),
+                    connection.connect(),
+                    connection.failure(),
+                    watch(connection.is_up, inlet, self._reconnect_timeout_s),
                     insist=True,
                 )
         finally:
-            await line.hang_up()
+            await connection.stop_receiving()
 
     @override
     async def close(self) -> None:
-        if self._line is not None:
-            await self._line.close()
-        await self._client.aclose()
+        if self._connection is not None:
+            await self._connection.close()
+        await self._http.aclose()
 
     @override
     async def send(self, chat: Chat, out: Outbound) -> str:
         sent = ""
-        with _our_words():
-            async with asyncio.timeout(_PATIENCE):
-                place = self._place(chat)
+        with _adapter_errors():
+            async with asyncio.timeout(_CALL_TIMEOUT_S):
+                channel = self._channel(chat)
                 if out.text.strip():
-                    answered, view = _answered(place, out), _view(out)
-                    message = await place.send(
+                    message = await channel.send(
                         _text(out),
                         nonce=_nonce(out.key),
                         suppress_embeds=True,
-                        reference=answered,
-                        view=view,
+                        reference=_reference(channel, out),
+                        view=_view(out),
                     )
                     sent = str(message.id)
                 for number, file in enumerate(out.files):
-                    content = await asyncio.to_thread(_opened, file)
-                    sent = str(
-                        (
-                            await place.send(
-                                file=content, nonce=_nonce(f"{out.key}/{number}")
-                            )
-                        ).id
-                    )
+                    content = await asyncio.to_thread(_read_file, file)
+                    nonce = _nonce(f"{out.key}/{number}")
+                    sent = str((await channel.send(file=content, nonce=nonce)).id)
         return sent
 
     @override
     async def edit(self, chat: Chat, message: str, out: Outbound) -> None:
-        with _our_words():
-            async with asyncio.timeout(_PATIENCE):
-                found = self._place(chat).get_partial_message(int(message))
+        with _adapter_errors():
+            async with asyncio.timeout(_CALL_TIMEOUT_S):
+                found = self._channel(chat).get_partial_message(int(message))
                 await found.edit(content=_text(out), view=_view(out))
 
     @override
     async def typing(self, chat: Chat) -> None:
-        with _our_words():
-            await self._place(chat).typing()
+        with _adapter_errors():
+            await self._channel(chat).typing()
 
     @override
     async def told(self, inbound: Inbound, note: str) -> None:
-        with _our_words():
-            line = self._connected()
+        with _adapter_errors():
+            connection = self._connected()
             webhook = discord.Webhook.partial(
-                line.application_id or 0, inbound.ref, client=line
+                connection.application_id or 0, inbound.ref, client=connection
             )
-            webhook.type = (
-                discord.WebhookType.application
-            )  # only with these one person alone can be told
+            # Only an application's webhook can write to one person alone.
+            webhook.type = discord.WebhookType.application
             try:
                 await webhook.send(note, ephemeral=True)
             except discord.NotFound:
@@ -171,31 +169,29 @@ class DiscordAdapter(ChatAdapter):
 
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
-        if attachment.size > most:
-            raise DeliveryRefused(
-                f"It has {attachment.size:,} bytes; {most:,} are possible."
-            )
-        return await download(self._client, attachment.ref, most)
+        return await download(self._http, attachment.ref, most)
 
     def _connected(self) -> DiscordConnection:
-        line = self._line
-        if line is None or line.is_closed() or line.application_id is None:
+        connection = self._connection
+        if (
+            connection is None
+            or connection.is_closed()
+            or connection.application_id is None
+        ):
             raise Unreachable("Discord is not connected yet")
-        return line
+        return connection
 
-    def _place(self, chat: Chat) -> discord.PartialMessageable:
+    def _channel(self, chat: Chat) -> discord.PartialMessageable:
         return self._connected().get_partial_messageable(int(chat.thread or chat.id))
 
 
 @contextmanager
-def _our_words() -> Iterator[None]:
-    """What went wrong, as the port says it."""
+def _adapter_errors() -> Iterator[None]:
+    """Raises errors of the library as AdapterErrors."""
     try:
         yield
     except discord.LoginFailure:
-        raise Unauthorized(
-            "Discord does not know this bot's token.", hint=_TOKEN_HINT
-        ) from None
+        raise Unauthorized(_BAD_TOKEN, hint=_TOKEN_HINT) from None
     except discord.PrivilegedIntentsRequired:
         raise Unauthorized(
             "Discord does not let this bot read messages.", hint=_INTENT_HINT
@@ -205,22 +201,17 @@ def _our_words() -> Iterator[None]:
     except discord.HTTPException as error:
         raise _failure(error) from None
     except discord.ConnectionClosed as error:
-        if error.code == _BAD_TOKEN:
-            raise Unauthorized(
-                "Discord does not know this bot's token.", hint=_TOKEN_HINT
-            ) from None
+        if error.code == _CLOSE_CODE_BAD_TOKEN:
+            raise Unauthorized(_BAD_TOKEN, hint=_TOKEN_HINT) from None
         raise Unreachable(f"Discord closed the connection ({error.code})") from None
     except ValueError as error:
-        raise DeliveryRefused(
-            f"that is no chat or message of Discord ({error})"
-        ) from None
+        raise DeliveryRefused(f"no chat or message of Discord ({error})") from None
     except (
         aiohttp.ClientError,
         discord.GatewayNotFound,
         OSError,
-        RuntimeError,
+        RuntimeError,  # what the library raises for a client that was closed
     ) as error:
-        # a RuntimeError is what the library has for a client that was closed meanwhile
         raise Unreachable(
             f"Discord did not answer properly ({type(error).__name__})"
         ) from None
@@ -228,7 +219,8 @@ def _our_words() -> Iterator[None]:
 
 def _failure(error: discord.HTTPException) -> Exception:
     if error.status == 429:
-        return TooFast(float(error.response.headers.get("Retry-After") or 5))
+        retry_after = error.response.headers.get("Retry-After")
+        return TooFast(float(retry_after or _DEFAULT_RETRY_AFTER_S))
     if error.status == 401 or error.status >= 500:
         return Unreachable(f"Discord failed: {error.status} {error.text}".rstrip())
     return DeliveryRefused(
@@ -237,53 +229,53 @@ def _failure(error: discord.HTTPException) -> Exception:
 
 
 def _text(out: Outbound) -> str:
-    ending = _CURSOR if out.unfinished else ""
-    text = discord_text(out.text) + ending
-    return text if utf16(text) <= _MOST else out.text + ending
+    cursor = STREAMING_CURSOR if out.unfinished else ""
+    text = discord_markdown(out.text) + cursor
+    return text if utf16(text) <= _MAX_TEXT_CHARACTERS else out.text + cursor
 
 
 def _nonce(key: str) -> str:
-    """Discord sends a message with the same one only once, for some minutes."""
+    """For some minutes, Discord sends only one message with the same nonce."""
     return hashlib.sha256((key or uuid4().hex).encode()).hexdigest()[:25]
 
 
-def _answered(place: discord.PartialMessageable, out: Outbound) -> Any:
+def _reference(channel: discord.PartialMessageable, out: Outbound) -> Any:
     if not out.reply_to.isdigit():
         return None
     return discord.MessageReference(
-        message_id=int(out.reply_to), channel_id=place.id, fail_if_not_exists=False
+        message_id=int(out.reply_to), channel_id=channel.id, fail_if_not_exists=False
     )
 
 
 def _view(out: Outbound) -> Any:
-    """The buttons; None for none. Who pressed is looked up in our own ledger, so the library need not hold them."""
+    """The buttons; None for none. Our own ledger knows what a press means, so the library need not keep them."""
     if not out.buttons:
         return None
     view = discord.ui.View(timeout=None)
-    flat = [button for row in out.buttons for button in row]
-    rows = (
-        out.buttons
-        if len(out.buttons) <= _ROW
-        else [flat[n : n + _ROW] for n in range(0, len(flat), _ROW)]
-    )
-    for number, row in enumerate(rows):
+    for number, row in enumerate(_button_rows(out)):
         for button in row:
-            style = (
-                discord.ButtonStyle.danger
-                if button.data.endswith(":deny")
-                else discord.ButtonStyle.secondary
-            )
+            is_denial = button.data.endswith(":deny")
+            style = discord.ButtonStyle
             view.add_item(
                 discord.ui.Button(
-                    label=button.label[:80],
+                    label=button.label[:_MAX_LABEL_CHARACTERS],
                     custom_id=button.data,
                     row=number,
-                    style=style,
+                    style=style.danger if is_denial else style.secondary,
                 )
             )
     view.stop()
     return view
 
 
-def _opened(file: OutgoingFile) -> discord.File:
+def _button_rows(out: Outbound) -> list[list[Button]]:
+    """The rows of buttons, filled up if there are more than Discord allows."""
+    if len(out.buttons) <= _MAX_ROWS:
+        return [list(row) for row in out.buttons]
+    buttons = [button for row in out.buttons for button in row]
+    starts = range(0, len(buttons), _MAX_ROWS)
+    return [buttons[start : start + _MAX_ROWS] for start in starts]
+
+
+def _read_file(file: OutgoingFile) -> discord.File:
     return discord.File(io.BytesIO(file.path.read_bytes()), filename=file.name)

@@ -1,4 +1,7 @@
-"""E-mail: read by IMAP, with IDLE where the server has it, and sent by SMTP. One mail for each turn, in its thread."""
+"""E-mail: read by IMAP, with IDLE where the server supports it, and sent by SMTP.
+
+Each turn is one mail in its thread.
+"""
 
 import asyncio
 import contextlib
@@ -18,11 +21,11 @@ from typing import Any
 from hermes.errors import SettingsError
 from hermes.settings.gateway import EmailSettings
 from hermes.surfaces.gateway.adapter import (
+    AdapterDeps,
     Attachment,
     Chat,
     ChatAdapter,
     DeliveryRefused,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -40,16 +43,21 @@ from hermes.surfaces.gateway.adapters.mail.text import (
 
 log = logging.getLogger("hermes.gateway")
 
-_PATIENCE = 30.0  # seconds for one step
-_IDLE = 25 * 60.0  # seconds of IDLE; servers end it after 30 minutes
-_MOST = 30_000_000  # bytes of a mail
-_NEWS = re.compile(rb"\b(EXISTS|RECENT)\b")
-_LOCAL = frozenset(("127.0.0.1", "::1", "localhost"))
+_STEP_TIMEOUT_S = 30.0
+_MAX_IDLE_S = 25 * 60.0
+"""Servers end IDLE after 30 minutes."""
+_IDLE_STEP_S = 5.0
+"""How long a download can have to wait for the connection."""
+_MAX_MAIL_BYTES = 30_000_000
+_NEW_MAIL = re.compile(rb"\b(EXISTS|RECENT)\b")
+_LOCAL_HOSTS = frozenset(("127.0.0.1", "::1", "localhost"))
+_PASSWORD_HINT = "Store the right one with: hermes config set EMAIL_PASSWORD. Many providers want an app password."  # noqa: S105
+_WRONG_PASSWORD = "The mail server rejects the password."  # noqa: S105
 
 
-def build(house: House) -> "Mail":
-    """From the settings."""
-    settings = house.app.settings.gateway.email
+def build(deps: AdapterDeps) -> "MailAdapter":
+    """Builds the adapter from the settings."""
+    settings = deps.app.settings.gateway.email
     for name in ("address", "imap_host", "smtp_host", "trusted_authserv"):
         if not getattr(settings, name):
             raise SettingsError(
@@ -58,17 +66,17 @@ def build(house: House) -> "Mail":
             )
     if (
         settings.security == "none"
-        and not {settings.imap_host, settings.smtp_host} <= _LOCAL
+        and not {settings.imap_host, settings.smtp_host} <= _LOCAL_HOSTS
     ):
         raise SettingsError(
-            "gateway.email.security is `none` for a server elsewhere: the password could be read on the way.",
+            "gateway.email.security is `none`, but the server is on another machine: others could read the password.",
             hint="Set it to tls.",
         )
-    return Mail(settings, house.secrets.require("EMAIL_PASSWORD"))
+    return MailAdapter(settings, deps.secrets.require("EMAIL_PASSWORD"))
 
 
-class Mail(ChatAdapter):
-    """One mailbox. A mail is marked as read once it is taken in; what is marked is not looked at."""
+class MailAdapter(ChatAdapter):
+    """One mailbox. A mail is marked as read once it is accepted; mails that are marked are ignored."""
 
     name = "email"
     limits = PlatformLimits(
@@ -83,24 +91,24 @@ class Mail(ChatAdapter):
     def __init__(self, settings: EmailSettings, password: str) -> None:
         self._settings = settings
         self._password = password
-        self._box: imaplib.IMAP4 | None = None
-        self._using = asyncio.Lock()
+        self._mailbox: imaplib.IMAP4 | None = None
+        self._lock = asyncio.Lock()
 
     @override
     async def run(self, inlet: Inlet) -> None:
-        self._box = await asyncio.to_thread(self._open)
+        self._mailbox = await asyncio.to_thread(self._open)
         try:
             await inlet.connected(self._settings.address)
             while True:
-                await self._take_new(inlet)
-                await self._wait()
+                await self._receive_new(inlet)
+                await self._wait_for_mail()
         except (OSError, imaplib.IMAP4.error) as error:
             raise Unreachable(f"the mailbox: {error}") from error
         finally:
-            box, self._box = self._box, None
-            if box is not None:
+            mailbox, self._mailbox = self._mailbox, None
+            if mailbox is not None:
                 with contextlib.suppress(OSError, imaplib.IMAP4.error):
-                    await asyncio.to_thread(box.shutdown)
+                    await asyncio.to_thread(mailbox.shutdown)
 
     @override
     async def send(self, chat: Chat, out: Outbound) -> str:
@@ -116,19 +124,13 @@ class Mail(ChatAdapter):
 
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
-        if attachment.size > most:
-            raise DeliveryRefused(
-                f"It has about {attachment.size:,} bytes; {most:,} are possible."
-            )
         uid, _, number = attachment.ref.partition(":")
-        async with self._using:
+        async with self._lock:
             mail = await asyncio.to_thread(self._read, uid)
         parts = list(mail.iter_attachments()) if mail is not None else []
-        data = (
-            parts[int(number)].get_payload(decode=True)
-            if int(number) < len(parts)
-            else None
-        )
+        data = None
+        if int(number) < len(parts):
+            data = parts[int(number)].get_payload(decode=True)
         if not isinstance(data, bytes) or len(data) > most:
             raise DeliveryRefused("It is gone or too large.")
         return data
@@ -143,9 +145,8 @@ class Mail(ChatAdapter):
         mail["Date"] = formatdate()
         name = hashlib.sha256(f"{out.key}/{chat.thread}".encode()).hexdigest()[:32]
         domain = self._settings.address.rpartition("@")[2]
-        mail["Message-ID"] = (
-            f"<{name}@{domain}>"  # the same for each attempt, so that a repeat can be told
-        )
+        # The same for each attempt, so that duplicates can be recognized.
+        mail["Message-ID"] = f"<{name}@{domain}>"
         if chat.thread:
             mail["In-Reply-To"] = mail["References"] = chat.thread
         mail["Auto-Submitted"] = "auto-replied"
@@ -159,9 +160,7 @@ class Mail(ChatAdapter):
                 server.login(settings.user or settings.address, self._password)
                 server.send_message(mail)
         except smtplib.SMTPAuthenticationError as error:
-            raise Unauthorized(
-                "The mail server does not take the password.", hint=_HINT
-            ) from error
+            raise Unauthorized(_WRONG_PASSWORD, hint=_PASSWORD_HINT) from error
         except (
             smtplib.SMTPRecipientsRefused,
             smtplib.SMTPDataError,
@@ -181,11 +180,13 @@ class Mail(ChatAdapter):
     def _smtp(self) -> smtplib.SMTP:
         host, port = self._settings.smtp_host, self._settings.smtp_port
         if self._settings.security == "none":
-            return smtplib.SMTP(host, port, timeout=_PATIENCE)
+            return smtplib.SMTP(host, port, timeout=_STEP_TIMEOUT_S)
         context = ssl.create_default_context()
         if port == smtplib.SMTP_SSL_PORT:
-            return smtplib.SMTP_SSL(host, port, timeout=_PATIENCE, context=context)
-        server = smtplib.SMTP(host, port, timeout=_PATIENCE)
+            return smtplib.SMTP_SSL(
+                host, port, timeout=_STEP_TIMEOUT_S, context=context
+            )
+        server = smtplib.SMTP(host, port, timeout=_STEP_TIMEOUT_S)
         server.starttls(context=context)
         return server
 
@@ -194,7 +195,7 @@ class Mail(ChatAdapter):
         try:
             if settings.security == "none":
                 box = imaplib.IMAP4(
-                    settings.imap_host, settings.imap_port, timeout=_PATIENCE
+                    settings.imap_host, settings.imap_port, timeout=_STEP_TIMEOUT_S
                 )
             else:
                 context = ssl.create_default_context()
@@ -202,7 +203,7 @@ class Mail(ChatAdapter):
                     settings.imap_host,
                     settings.imap_port,
                     ssl_context=context,
-                    timeout=_PATIENCE,
+                    timeout=_STEP_TIMEOUT_S,
                 )
         except (OSError, imaplib.IMAP4.error) as error:
             raise Unreachable(f"the mailbox can't be reached: {error}") from error
@@ -211,37 +212,40 @@ class Mail(ChatAdapter):
         except imaplib.IMAP4.error as error:
             with contextlib.suppress(OSError, imaplib.IMAP4.error):
                 box.shutdown()
-            raise Unauthorized(
-                "The mail server does not take the password.", hint=_HINT
-            ) from error
+            raise Unauthorized(_WRONG_PASSWORD, hint=_PASSWORD_HINT) from error
         box.select("INBOX")
         return box
 
-    async def _take_new(self, inlet: Inlet) -> None:
-        """Hands in what is not marked as read; marks it once it is on disk. Looks until there is nothing: of what comes
-        meanwhile the server tells only once, and not while we idle."""
-        taken: set[str] = set()
-        while uids := [uid for uid in await self._look() if uid not in taken]:
-            taken.update(uids)
-            await self._take(inlet, uids)
+    async def _receive_new(self, inlet: Inlet) -> None:
+        """Receives the unread mails and marks each as read once it is on disk.
+
+        It looks until there are none left: the server announces a mail that arrives
+        meanwhile only once, and not while we idle.
+        """
+        seen: set[str] = set()
+        while uids := [uid for uid in await self._look() if uid not in seen]:
+            seen.update(uids)
+            await self._receive(inlet, uids)
 
     async def _look(self) -> list[str]:
-        async with self._using:
+        async with self._lock:
             return await asyncio.to_thread(self._unread)
 
-    async def _take(self, inlet: Inlet, uids: list[str]) -> None:
+    async def _receive(self, inlet: Inlet, uids: list[str]) -> None:
         for uid in uids:
-            async with self._using:
+            async with self._lock:
                 mail = await asyncio.to_thread(self._read, uid)
             inbound = self._inbound(mail, uid) if mail is not None else None
             if inbound is not None:
                 await inlet.receive(inbound)
-            async with self._using:
+            async with self._lock:
                 await asyncio.to_thread(self._mark, uid)
 
     def _inbound(self, mail: EmailMessage, uid: str) -> Inbound | None:
-        """The mail as a message; None for one that is not for us. Reading what anybody may have sent is a boundary:
-        one mail that can't be read must not keep out those behind it."""
+        """The mail as a message; None for one that is not for us.
+
+        This is a boundary: one mail that can't be read must not block those behind it.
+        """
         try:
             inbound = (
                 inbound_of(mail, uid, self._settings.trusted_authserv)
@@ -249,17 +253,13 @@ class Mail(ChatAdapter):
                 else None
             )
         except Exception:
-            log.exception("a mail can't be read and is left (uid %s)", uid)
+            log.exception("a mail can't be read and is skipped (uid %s)", uid)
             return None
         if inbound is not None and not inbound.person.verified:
-            found, wanted = (
+            log.warning(
+                "the sender of a mail is not verified: %s vouches for it, %s is trusted (uid %s)",
                 vouching_server(mail) or "no server",
                 self._settings.trusted_authserv,
-            )
-            log.warning(
-                "a mail is from nobody: %s vouches for its sender, %s is trusted (uid %s)",
-                found,
-                wanted,
                 uid,
             )
         return inbound
@@ -274,14 +274,14 @@ class Mail(ChatAdapter):
         return [uid.decode() for uid in self._uid("SEARCH", "UNSEEN")[0].split()]
 
     def _read(self, uid: str) -> EmailMessage | None:
-        """A mail that is too large is read without its body, and says so instead."""
-        told = b" ".join(
+        """Reads a mail; of one that is too large, only the headers."""
+        answer = b" ".join(
             one
             for one in self._uid("FETCH", uid, "(RFC822.SIZE)")
             if isinstance(one, bytes)
         )
-        size = re.search(rb"RFC822\.SIZE (\d+)", told)
-        is_large = size is not None and int(size[1]) > _MOST
+        size = re.search(rb"RFC822\.SIZE (\d+)", answer)
+        is_large = size is not None and int(size[1]) > _MAX_MAIL_BYTES
         for found in self._uid(
             "FETCH", uid, f"(BODY.PEEK[{'HEADER' if is_large else ''}])"
         ):
@@ -295,30 +295,31 @@ class Mail(ChatAdapter):
         self._uid("STORE", uid, "+FLAGS.SILENT", r"(\Seen)")
 
     def _uid(self, command: str, *arguments: str) -> list[Any]:
-        if self._box is None:
+        if self._mailbox is None:
             raise Unreachable("the mailbox is closed")
-        kind, data = self._box.uid(command, *arguments)
+        kind, data = self._mailbox.uid(command, *arguments)
         if kind != "OK":
             raise Unreachable(f"the mailbox refused {command}")
         return [one for one in data if one is not None] or [b""]
 
-    async def _wait(self) -> None:
-        """Until there may be something new. While it idles nothing else uses the connection; a file that is wanted
-        in the meantime ends that."""
-        box = self._box
-        if box is None:
+    async def _wait_for_mail(self) -> None:
+        """Waits until there may be a new mail.
+
+        IDLE occupies the connection, so it is ended from time to time for downloads.
+        """
+        mailbox = self._mailbox
+        if mailbox is None:
             return
-        if "IDLE" not in box.capabilities:
+        if "IDLE" not in mailbox.capabilities:
             await asyncio.sleep(self._settings.poll_every)
-            async with self._using:
-                await asyncio.to_thread(box.noop)
+            async with self._lock:
+                await asyncio.to_thread(mailbox.noop)
             return
-        deadline = asyncio.get_running_loop().time() + _IDLE
+        step_s = min(self._settings.poll_every, _IDLE_STEP_S)
+        deadline = asyncio.get_running_loop().time() + _MAX_IDLE_S
         while asyncio.get_running_loop().time() < deadline:
-            async with self._using:
-                if await asyncio.to_thread(
-                    _idle, box, min(self._settings.poll_every, 5.0)
-                ):
+            async with self._lock:
+                if await asyncio.to_thread(_idle, mailbox, step_s):
                     return
             await asyncio.sleep(0)
 
@@ -326,33 +327,30 @@ class Mail(ChatAdapter):
 def _without_body(mail: EmailMessage) -> EmailMessage:
     mail.clear_content()
     mail.set_content(
-        f"[This mail has more than {_MOST:,} bytes. Neither its text nor its attachments were read.]"
+        f"[This mail has more than {_MAX_MAIL_BYTES:,} bytes. Neither its text nor its attachments were read.]"
     )
     return mail
 
 
 def _idle(box: imaplib.IMAP4, seconds: float) -> bool:
-    """Lets the server speak for a while; whether it told of something new."""
+    """Idles for a while; returns whether the server announced a new mail."""
     tag = b"IDLE1"
     box.send(tag + b" IDLE\r\n")
     news = False
     while not (line := box.readline()).startswith(b"+"):
         if not line.startswith(b"*"):
             raise imaplib.IMAP4.abort("IDLE was refused")
-        news = news or bool(_NEWS.search(line))  # it came before we idled
-    news = news or (_has_more(box, seconds) and bool(_NEWS.search(box.readline())))
+        news = news or bool(_NEW_MAIL.search(line))  # it arrived before we idled
+    news = news or (_has_more(box, seconds) and bool(_NEW_MAIL.search(box.readline())))
     box.send(b"DONE\r\n")
     while not (line := box.readline()).startswith(tag):
         news = news or b"EXISTS" in line
         if not line:
-            raise imaplib.IMAP4.abort("the server hung up")
+            raise imaplib.IMAP4.abort("the server closed the connection")
     return news
 
 
 def _has_more(box: imaplib.IMAP4, seconds: float) -> bool:
-    place = box.socket()
-    waiting = isinstance(place, ssl.SSLSocket) and place.pending() > 0
-    return waiting or bool(select.select([place], [], [], seconds)[0])
-
-
-_HINT = "Store the right one with: hermes config set EMAIL_PASSWORD. Many providers want an app password."
+    socket = box.socket()
+    is_buffered = isinstance(socket, ssl.SSLSocket) and socket.pending() > 0
+    return is_buffered or bool(select.select([socket], [], [], seconds)[0])

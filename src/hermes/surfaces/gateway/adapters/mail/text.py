@@ -1,16 +1,17 @@
-"""What an e-mail says, and who it is from: the words without the quoted rest, attachments, the thread, the sender.
+"""The content of an e-mail: its text without quotes, attachments, thread and sender.
 
-Anybody can write any address into From. What counts is what your own mail server found when it took the mail in, in the
-Authentication-Results header that it put on top: DMARC passed, or a DKIM signature of the sender's own domain did. That
-says the domain stands behind the mail; it trusts the domain to know its own people. Without such a line of that very
-server the sender is nobody.
+Anybody can write any address into From. What counts is what your own mail server found
+when it received the mail, in the Authentication-Results header that it put on top: DMARC
+passed, or a DKIM signature of the sender's own domain did. That means the domain vouches
+for the mail, and we trust the domain to know its own people. Without such a header of
+that very server, the sender is not verified.
 """
 
 import re
 from email.message import EmailMessage, MIMEPart
 from email.utils import parseaddr
 
-from hermes.surfaces.gateway.adapter import Attachment, Chat, FileKind, Inbound, Person
+from hermes.surfaces.gateway.adapter import Attachment, Chat, Inbound, Person, file_kind
 from hermes.tools.web import charset
 
 _QUOTE_HEAD = re.compile(
@@ -24,12 +25,13 @@ _METHOD = re.compile(
     r"\s*(dmarc|dkim)(?:\s*/\s*\d+)?\s*=\s*(\w+)(?!\S)(.*)", re.IGNORECASE | re.DOTALL
 )
 _PROPERTY = re.compile(r"(?<!\S)header\.(from|d|i)\s*=\s*([^\s;]+)", re.IGNORECASE)
-_GUESS = "charset=windows-1252"  # for what is not UTF-8
-_KINDS: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
+_FALLBACK_CHARSET = "charset=windows-1252"
+_MAX_SUBJECT_CHARACTERS = 200
+_MAX_CHARSET_CHARACTERS = 40
 
 
 def sender_of(mail: EmailMessage) -> tuple[str, str]:
-    """Address and name; empty when there is not exactly one."""
+    """The sender's address and name; empty when there is not exactly one sender."""
     lines = mail.get_all("From") or ()
     found = [one for line in lines for one in getattr(line, "addresses", ())]
     if len(lines) != 1 or len(found) != 1 or not found[0].domain:
@@ -40,7 +42,7 @@ def sender_of(mail: EmailMessage) -> tuple[str, str]:
 
 
 def is_verified(mail: EmailMessage, authserv: str) -> bool:
-    """Whether our own server vouches for the sender's domain."""
+    """Whether our own mail server vouches for the sender's domain."""
     address, _ = sender_of(mail)
     domain = address.rpartition("@")[2]
     server, *clauses = _results(mail)
@@ -50,15 +52,15 @@ def is_verified(mail: EmailMessage, authserv: str) -> bool:
 
 
 def vouching_server(mail: EmailMessage) -> str:
-    """The server that wrote the topmost result; empty when none did."""
+    """The server that wrote the topmost Authentication-Results; empty for none."""
     return (_results(mail)[0].split() or [""])[0]
 
 
 def _results(mail: EmailMessage) -> list[str]:
-    """The topmost Authentication-Results, our server's own if it put one there: the server, then what it found.
+    """The topmost Authentication-Results: the server, then its results.
 
-    As it stands in the mail, not decoded, and without quoted strings and comments: what a stranger wrote, such as the
-    sender of the envelope, can stand in those.
+    It is taken as it stands in the mail, not decoded, and without quoted strings and
+    comments, which may contain text of a stranger, such as the sender of the envelope.
     """
     lines = [
         str(value)
@@ -72,7 +74,7 @@ def _results(mail: EmailMessage) -> list[str]:
 
 
 def _vouches(clause: str, domain: str) -> bool:
-    """Whether one result says that the domain stands behind the mail."""
+    """Whether one result says that the domain vouches for the mail."""
     found = _METHOD.match(clause)
     if not found or found[2].lower() != "pass":
         return False
@@ -87,12 +89,12 @@ def _vouches(clause: str, domain: str) -> bool:
 
 
 def _is_aligned(signed: str, domain: str) -> bool:
-    """The sender's own domain, or one above it: `example.org` signs for `mail.example.org`, `org` for nobody."""
+    """Whether a domain signs for another: `example.org` does for `mail.example.org`, `org` for nobody."""
     return signed == domain or ("." in signed and domain.endswith(f".{signed}"))
 
 
 def is_automatic(mail: EmailMessage) -> bool:
-    """A machine wrote it: an answer would only lead to the next one."""
+    """Whether a program wrote the mail: an answer would only lead to the next one."""
     submitted = str(mail.get("Auto-Submitted", "no")).partition(";")[0].strip().lower()
     bulk = str(mail.get("Precedence", "")).lower() in {
         "bulk",
@@ -109,12 +111,18 @@ def is_automatic(mail: EmailMessage) -> bool:
 
 
 def inbound_of(mail: EmailMessage, uid: str, authserv: str) -> Inbound:
-    """The mail as a message. Its thread is named by the mail that began it."""
+    """The mail as a message. The first mail of a thread names it."""
     address, name = sender_of(mail)
     own = _first_id(str(mail.get("Message-ID", ""))) or f"<uid-{uid}@mailbox>"
     before = _ID.findall(f"{mail.get('References', '')} {mail.get('In-Reply-To', '')}")
     subject = " ".join(_characters(str(mail.get("Subject", ""))).split())
-    chat = Chat("email", address, "direct", before[0] if before else own, subject[:200])
+    chat = Chat(
+        "email",
+        address,
+        "direct",
+        before[0] if before else own,
+        subject[:_MAX_SUBJECT_CHARACTERS],
+    )
     person = Person(address, name, verified=is_verified(mail, authserv))
     words = body_of(mail)
     text = words if before or not subject else f"{subject}\n\n{words}".strip()
@@ -129,17 +137,14 @@ def inbound_of(mail: EmailMessage, uid: str, authserv: str) -> Inbound:
 
 
 def body_of(mail: EmailMessage) -> str:
-    """The text that the person wrote, without what they answered."""
+    """The text that the person wrote, without the text that they quote."""
     part = mail.get_body(("plain", "html"))
     if part is None:
         return ""
     note = ""
     try:
         text = str(part.get_content())
-    except (
-        LookupError,
-        ValueError,
-    ):  # a charset that Python has under another name, or not at all
+    except (LookupError, ValueError):  # Python has no charset of that name
         text, note = _decoded(part)
     if part.get_content_type() == "text/html":
         text = re.sub(r"(?is)<(script|style).*?</\1>|<[^>]+>", " ", text)
@@ -147,19 +152,18 @@ def body_of(mail: EmailMessage) -> str:
 
 
 def _decoded(part: MIMEPart) -> tuple[str, str]:
-    """The text of a part whose charset Python does not know by that name, and a note if it had to be guessed."""
+    """The text of a part whose charset Python does not know, and a note if it is a guess."""
     content = part.get_payload(decode=True)
     name = part.get_content_charset("")
     known = charset.is_known(name)
     text = charset.decode(
         content if isinstance(content, bytes) else b"",
-        f"charset={name}" if known else _GUESS,
+        f"charset={name}" if known else _FALLBACK_CHARSET,
     )
     if known:
         return text, ""
-    shown = "".join(letter for letter in name if letter.isalnum() or letter in "-_.")[
-        :40
-    ]
+    letters = [letter for letter in name if letter.isalnum() or letter in "-_."]
+    shown = "".join(letters[:_MAX_CHARSET_CHARACTERS])
     return (
         text,
         f"\n\n[This mail uses an unknown charset, {shown!r}. Some characters may be wrong.]",
@@ -167,11 +171,13 @@ def _decoded(part: MIMEPart) -> tuple[str, str]:
 
 
 def _characters(text: str) -> str:
-    """Text without the surrogates that stand for bytes the mail library could not decode."""
+    """The text without surrogates, which stand for bytes that the mail library could not decode."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return charset.decode(text.encode("utf-8", "surrogateescape"), _GUESS)
+        return charset.decode(
+            text.encode("utf-8", "surrogateescape"), _FALLBACK_CHARSET
+        )
     return text
 
 
@@ -179,7 +185,7 @@ def attachments_of(mail: EmailMessage, uid: str) -> tuple[Attachment, ...]:
     found: list[Attachment] = []
     for number, part in enumerate(mail.iter_attachments()):
         media = part.get_content_type()
-        kind = _KINDS.get(media.partition("/")[0], "file")
+        kind = file_kind(media)
         size = len(str(part.get_payload())) * 3 // 4
         found.append(
             Attachment(

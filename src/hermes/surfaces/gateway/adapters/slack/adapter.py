@@ -1,22 +1,26 @@
-"""Slack, by slack_sdk and Socket Mode: messages, changes, buttons and files. `slack_line` is the way in."""
+"""Slack, through slack_sdk and Socket Mode: messages, edits, buttons and files. `connection` receives."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
-import httpx2
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from hermes.providers.http_client import Http
 from hermes.settings.gateway import SlackSettings
+from hermes.settings.load import environment
 from hermes.surfaces.gateway.adapter import (
+    STREAMING_CURSOR,
+    AdapterDeps,
     Attachment,
+    Button,
     Chat,
     ChatAdapter,
     DeliveryRefused,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -27,20 +31,21 @@ from hermes.surfaces.gateway.adapter import (
     override,
 )
 from hermes.surfaces.gateway.adapters.slack.connection import SlackConnection
-from hermes.surfaces.gateway.adapters.slack.text import mrkdwn, size
-from hermes.surfaces.gateway.connection import plain_log
-from hermes.surfaces.gateway.file_download import download
+from hermes.surfaces.gateway.adapters.text_formats import slack_length, slack_mrkdwn
+from hermes.surfaces.gateway.connection import redacted_logger
+from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
-_PATIENCE = 30  # seconds
-_CURSOR = " ▌"
-_SECTION = 2800  # characters of a block of text
-_ROW = 25  # buttons of a block
-_SIGNED_OUT = frozenset(
+_TIMEOUT_S = 30
+_MAX_SECTION_CHARACTERS = 2800
+_MAX_BUTTONS_PER_ROW = 25
+_MAX_LABEL_CHARACTERS = 75
+_DEFAULT_RETRY_AFTER_S = 30
+_TOKEN_ERRORS = frozenset(
     ("invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired")
 )
-_PASSING = frozenset(
+_TEMPORARY_ERRORS = frozenset(
     (
         "internal_error",
         "fatal_error",
@@ -49,20 +54,20 @@ _PASSING = frozenset(
         "team_added_to_org",
     )
 )
-_HINT = "Take both from api.slack.com/apps; then: hermes config set SLACK_BOT_TOKEN, hermes config set SLACK_APP_TOKEN"
+_TOKEN_HINT = "Take both from api.slack.com/apps; then: hermes config set SLACK_BOT_TOKEN, hermes config set SLACK_APP_TOKEN"  # noqa: S105
 
 
-def build(house: House) -> "SlackAdapter":
-    """From the settings."""
-    settings = house.app.settings.gateway
+def build(deps: AdapterDeps) -> "SlackAdapter":
+    """Builds the adapter from the settings."""
+    settings = deps.app.settings.gateway
     tokens = (
-        house.secrets.require("SLACK_BOT_TOKEN"),
-        house.secrets.require("SLACK_APP_TOKEN"),
+        deps.secrets.require("SLACK_BOT_TOKEN"),
+        deps.secrets.require("SLACK_APP_TOKEN"),
     )
     return SlackAdapter(
         tokens,
         settings.slack,
-        PlatformMemory(house.app, "slack"),
+        PlatformMemory(deps.app, "slack"),
         settings.connect_timeout,
     )
 
@@ -72,189 +77,180 @@ class SlackAdapter(ChatAdapter):
 
     name = "slack"
     limits = PlatformLimits(
-        text=3900, size=size, edit_every=2.0, file_bytes=100_000_000, typing=0.0
+        text=3900, size=slack_length, edit_every=2.0, file_bytes=100_000_000, typing=0.0
     )
 
     def __init__(
         self,
         tokens: tuple[str, str],
         settings: SlackSettings,
-        known: PlatformMemory,
-        patience: float,
+        memory: PlatformMemory,
+        reconnect_timeout_s: float,
     ) -> None:
         self._token, self._app_token = tokens
         self._settings = settings
-        self._known = known
-        self._patience = patience
+        self._memory = memory
+        self._reconnect_timeout_s = reconnect_timeout_s
         self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=_PATIENCE)
+            timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S)
         )
         self._web = AsyncWebClient(
             self._token,
             base_url=settings.api_url,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT_S,
             session=self._session,
-            logger=plain_log("slack_sdk"),
+            logger=redacted_logger("slack_sdk"),
             retry_handlers=[],
         )
-        self._client = httpx2.AsyncClient(timeout=_PATIENCE)
+        self._http = Http(environment())
 
     @override
     async def run(self, inlet: Inlet) -> None:
-        """Receives until it is cancelled."""
-        line = SlackConnection(self._web, self._settings, self._known, inlet)
-        try:
-            await line.run(self._app_token, self._patience)
-        except SlackApiError as error:
-            raise _failure(error, connecting=True) from None
-        except (aiohttp.ClientError, SlackClientError, TimeoutError, OSError) as error:
-            raise Unreachable(
-                f"Slack did not answer properly ({type(error).__name__})"
-            ) from None
+        connection = SlackConnection(self._web, self._settings, self._memory, inlet)
+        with _adapter_errors(connecting=True):
+            await connection.run(self._app_token, self._reconnect_timeout_s)
 
     @override
     async def close(self) -> None:
         await self._session.close()
-        await self._client.aclose()
+        await self._http.aclose()
 
     @override
     async def send(self, chat: Chat, out: Outbound) -> str:
         sent = ""
-        if out.text.strip():
-            body = _text(out) | {"unfurl_links": False, "unfurl_media": False}
-            if not body["blocks"]:
-                del body["blocks"]
-            answered = await _called(self._web.chat_postMessage(**_place(chat), **body))
-            sent = str(answered["ts"])
-        if out.files:
-            files = [await asyncio.to_thread(one.path.read_bytes) for one in out.files]
-            uploads = [
-                {"file": data, "filename": one.name}
-                for data, one in zip(files, out.files, strict=True)
-            ]
-            answered = await _called(
-                self._web.files_upload_v2(**_place(chat), file_uploads=uploads)
-            )
-            sent = str(answered["files"][-1]["id"])
+        with _adapter_errors():
+            if out.text.strip():
+                content = _content(out)
+                if not content["blocks"]:
+                    del content["blocks"]
+                message: Any = await self._web.chat_postMessage(
+                    **_target(chat), **content, unfurl_links=False, unfurl_media=False
+                )
+                sent = str(message["ts"])
+            if out.files:
+                uploads = [
+                    {
+                        "file": await asyncio.to_thread(one.path.read_bytes),
+                        "filename": one.name,
+                    }
+                    for one in out.files
+                ]
+                answer: Any = await self._web.files_upload_v2(
+                    **_target(chat), file_uploads=uploads
+                )
+                sent = str(answer["files"][-1]["id"])
         return sent
 
     @override
     async def edit(self, chat: Chat, message: str, out: Outbound) -> None:
-        await _called(self._web.chat_update(channel=chat.id, ts=message, **_text(out)))
+        with _adapter_errors():
+            await self._web.chat_update(channel=chat.id, ts=message, **_content(out))
 
     @override
     async def told(self, inbound: Inbound, note: str) -> None:
         try:
-            await _called(
-                self._web.chat_postEphemeral(
-                    **_place(inbound.chat), user=inbound.person.id, text=note
+            with _adapter_errors():
+                await self._web.chat_postEphemeral(
+                    **_target(inbound.chat), user=inbound.person.id, text=note
                 )
-            )
         except DeliveryRefused:
-            return  # they have left meanwhile
+            return  # the person has left the chat
 
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
-        if attachment.size > most:
-            raise DeliveryRefused(
-                f"It has {attachment.size:,} bytes; {most:,} are possible."
-            )
-        if not self._is_of_slack(attachment.ref):
+        if not self._is_on_slack(attachment.ref):
             raise DeliveryRefused("It lies outside of Slack.")
-        data = await download(
-            self._client,
-            attachment.ref,
-            most,
-            {"Authorization": f"Bearer {self._token}"},
-        )
-        if attachment.media_type != "text/html" and data[:15].lower().startswith(
-            b"<!doctype html"
-        ):
+        headers = {"Authorization": f"Bearer {self._token}"}
+        data = await download(self._http, attachment.ref, most, headers)
+        is_page = data[:15].lower().startswith(b"<!doctype html")
+        if is_page and attachment.media_type != "text/html":
             raise DeliveryRefused(
-                "Slack does not give it out: the app lacks the scope files:read."
+                "Slack does not provide it: the app lacks the scope files:read."
             )
         return data
 
-    def _is_of_slack(self, address: str) -> bool:
-        """Our token goes nowhere else, whatever address a message holds."""
+    def _is_on_slack(self, address: str) -> bool:
+        """Our token goes nowhere else, whatever address a message contains."""
         given, own = urlsplit(address), urlsplit(self._settings.api_url)
-        return given.scheme == own.scheme and f".{given.netloc}".endswith(
-            f".{own.netloc}"
-        )
+        is_own_host = f".{given.netloc}".endswith(f".{own.netloc}")
+        return given.scheme == own.scheme and is_own_host
 
 
-async def _called(call: Awaitable[Any]) -> Any:
-    """The answer, or what went wrong as the port says it."""
+@contextmanager
+def _adapter_errors(*, connecting: bool = False) -> Iterator[None]:
+    """Raises errors of the library as AdapterErrors."""
     try:
-        return await call
+        yield
     except SlackApiError as error:
-        raise _failure(error) from None
+        raise _failure(error, connecting=connecting) from None
     except (
         aiohttp.ClientError,
         SlackClientError,
         TimeoutError,
         OSError,
-        RuntimeError,
+        RuntimeError,  # what the library raises for a session that was closed
     ) as error:
-        # a RuntimeError is what the library has for a session that was closed meanwhile
         raise Unreachable(
             f"Slack did not answer properly ({type(error).__name__})"
         ) from None
 
 
-def _failure(error: SlackApiError, *, connecting: bool = False) -> Exception:
+def _failure(error: SlackApiError, *, connecting: bool) -> Exception:
     response: Any = error.response
-    status, data = (
-        getattr(response, "status_code", 0),
-        getattr(response, "data", response),
-    )
-    why = str(data.get("error") or "") if isinstance(data, dict) else ""
-    if status == 429 or why == "ratelimited":
-        return TooFast(float(getattr(response, "headers", {}).get("Retry-After") or 30))
-    if why == "missing_scope":
+    status = getattr(response, "status_code", 0)
+    data = getattr(response, "data", response)
+    code = str(data.get("error") or "") if isinstance(data, dict) else ""
+    if status == 429 or code == "ratelimited":
+        retry_after = getattr(response, "headers", {}).get("Retry-After")
+        return TooFast(float(retry_after or _DEFAULT_RETRY_AFTER_S))
+    if code == "missing_scope":
         why = f"the app lacks the scope {data.get('needed', '?')}: add it and install the app again"
-        return (
-            Unauthorized(f"Slack refused: {why}.")
-            if connecting
-            else DeliveryRefused(why)
-        )
-    if why in _SIGNED_OUT and connecting:
-        return Unauthorized("Slack does not know this app's tokens.", hint=_HINT)
-    if status >= 500 or not why or why in _PASSING or why in _SIGNED_OUT or connecting:
-        return Unreachable(f"Slack failed: {why or status}")
-    return DeliveryRefused(why)
+        if connecting:
+            return Unauthorized(f"Slack refused: {why}.")
+        return DeliveryRefused(why)
+    if connecting and code in _TOKEN_ERRORS:
+        return Unauthorized("Slack does not know this app's tokens.", hint=_TOKEN_HINT)
+    if connecting or _is_temporary(code, status):
+        return Unreachable(f"Slack failed: {code or status}")
+    return DeliveryRefused(code)
 
 
-def _place(chat: Chat) -> dict[str, Any]:
+def _is_temporary(code: str, status: int) -> bool:
+    """Whether another attempt may succeed, at the latest with a new connection."""
+    if not code or status >= 500:
+        return True
+    return code in _TEMPORARY_ERRORS or code in _TOKEN_ERRORS
+
+
+def _target(chat: Chat) -> dict[str, Any]:
     return {"channel": chat.id} | ({"thread_ts": chat.thread} if chat.thread else {})
 
 
-def _text(out: Outbound) -> dict[str, Any]:
-    """Empty blocks take buttons away that were there."""
-    text = mrkdwn(out.text) + (_CURSOR if out.unfinished else "")
+def _content(out: Outbound) -> dict[str, Any]:
+    """The text and blocks of a message. Empty blocks remove buttons that were there."""
+    text = slack_mrkdwn(out.text) + (STREAMING_CURSOR if out.unfinished else "")
     if not out.buttons:
         return {"text": text, "blocks": []}
-    parts = [
-        {"type": "mrkdwn", "text": mrkdwn(part)}
-        for part in split(out.text, _SECTION, size)
+    parts = split(out.text, _MAX_SECTION_CHARACTERS, slack_length)
+    sections = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": slack_mrkdwn(part)}}
+        for part in parts
     ]
-    rows = [_buttons(number, row) for number, row in enumerate(out.buttons)]
-    return {
-        "text": text,
-        "blocks": [*({"type": "section", "text": part} for part in parts), *rows],
-    }
+    rows = [_button_row(number, row) for number, row in enumerate(out.buttons)]
+    return {"text": text, "blocks": [*sections, *rows]}
 
 
-def _buttons(number: int, row: Iterable[Any]) -> dict[str, Any]:
+def _button_row(number: int, row: Iterable[Button]) -> dict[str, Any]:
     elements: list[dict[str, Any]] = []
-    for place, button in enumerate(row):
-        label = {"type": "plain_text", "text": button.label[:75]}
-        style = {"style": "danger"} if button.data.endswith(":deny") else {}
-        about = {
+    for column, button in enumerate(row):
+        label = button.label[:_MAX_LABEL_CHARACTERS]
+        element = {
             "type": "button",
-            "text": label,
-            "action_id": f"hermes-{number}-{place}",
+            "text": {"type": "plain_text", "text": label},
+            "action_id": f"hermes-{number}-{column}",
             "value": button.data,
         }
-        elements.append(about | style)
-    return {"type": "actions", "elements": elements[:_ROW]}
+        if button.data.endswith(":deny"):
+            element["style"] = "danger"
+        elements.append(element)
+    return {"type": "actions", "elements": elements[:_MAX_BUTTONS_PER_ROW]}

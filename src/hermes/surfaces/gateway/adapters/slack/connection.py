@@ -1,5 +1,8 @@
-"""The connection to Slack: what people say and press, in the port's words. An envelope is acknowledged when what it
-holds is on disk; what was not is sent again by Slack, and what came while nobody listened is read after a connect."""
+"""The connection to Slack: receives messages, presses and commands.
+
+An envelope is acknowledged once its message is on disk; Slack sends those that were not
+again. Messages that were missed are read after each connect.
+"""
 
 import asyncio
 import contextlib
@@ -24,49 +27,50 @@ from hermes.surfaces.gateway.adapter import (
     Attachment,
     Chat,
     ChatKind,
-    FileKind,
     Inbound,
     Inlet,
     Person,
+    file_kind,
 )
-from hermes.surfaces.gateway.adapters.slack.text import plain
+from hermes.surfaces.gateway.adapters.text_formats import slack_plain_text
 from hermes.surfaces.gateway.commands import chat_app_commands
-from hermes.surfaces.gateway.connection import plain_log, watch
+from hermes.surfaces.gateway.connection import redacted_logger, watch
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
 log = logging.getLogger("hermes.gateway")
 
-_PAGE = 100  # messages of a chat that are read after an absence
-_PING = 5.0  # seconds between signs of life
-_NAME_WAIT = 3.0  # seconds that a message waits for the name of who wrote it
-_NAMES = 1000  # that are remembered
-_SAID = frozenset(
-    ("", "file_share", "thread_broadcast", "me_message")
-)  # kinds of messages that are people's words
+_MAX_MISSED_MESSAGES = 100
+"""Of each chat."""
+_PING_INTERVAL_S = 5.0
+_NAME_TIMEOUT_S = 3.0
+"""How long a message waits for the name of its sender."""
+_MAX_REMEMBERED_NAMES = 1000
+_PERSONAL_SUBTYPES = frozenset(("", "file_share", "thread_broadcast", "me_message"))
+"""Kinds of messages that people write."""
 
 
 class SlackConnection:
-    """One connection after the other, until it is cancelled."""
+    """Connects again and again until it is cancelled."""
 
     def __init__(
         self,
         web: AsyncWebClient,
         settings: SlackSettings,
-        known: PlatformMemory,
+        memory: PlatformMemory,
         inlet: Inlet,
     ) -> None:
         self._web = web
         self._channels = frozenset(settings.channels)
-        self._known = known
+        self._memory = memory
         self._inlet = inlet
         self._me = ""
         self._identity = ""
         self._open = asyncio.Event()
-        self._over = False
+        self._is_stopped = False
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._names: RecentDict[str, str] = RecentDict(_NAMES)
+        self._names: RecentDict[str, str] = RecentDict(_MAX_REMEMBERED_NAMES)
 
-    async def run(self, app_token: str, patience: float) -> None:
+    async def run(self, app_token: str, reconnect_timeout_s: float) -> None:
         """Connects and receives."""
         about: Any = await self._web.auth_test()
         self._me, self._identity = (
@@ -77,28 +81,28 @@ class SlackConnection:
         client = SocketModeClient(
             app_token,
             web_client=self._web,
-            logger=plain_log("slack_sdk.socket_mode"),
-            ping_interval=_PING,
+            logger=redacted_logger("slack_sdk.socket_mode"),
+            ping_interval=_PING_INTERVAL_S,
         )
         client.wss_uri = str(opened["url"])
-        client.message_listeners.append(self._greeted)
-        client.socket_mode_request_listeners.append(self._heard)
+        client.message_listeners.append(self._on_message)
+        client.socket_mode_request_listeners.append(self._on_request)
         try:
             await client.connect()
             await run_until_first(
                 self._failure(),
-                watch(client.is_connected, self._inlet, patience),
+                watch(client.is_connected, self._inlet, reconnect_timeout_s),
                 insist=True,
             )
         finally:
-            self._over = True
+            self._is_stopped = True
             self._open.set()
             await client.close()
 
     async def _failure(self) -> None:
         await self._failed
 
-    async def _greeted(
+    async def _on_message(
         self,
         _: AsyncBaseSocketModeClient,
         message: dict[str, Any],
@@ -107,13 +111,13 @@ class SlackConnection:
         if message.get("type") == "hello":
             self._open.clear()
             try:
-                await self._guarded(self._arrive())
+                await self._guarded(self._catch_up())
             finally:
                 self._open.set()
 
-    async def _arrive(self) -> None:
+    async def _catch_up(self) -> None:
         await self._inlet.connected(self._identity)
-        absence = await asyncio.to_thread(self._known.absence)
+        absence = await asyncio.to_thread(self._memory.absence)
         for chat in absence.chats:
             try:
                 for message in await self._read(chat, absence.since):
@@ -125,27 +129,29 @@ class SlackConnection:
             except SlackApiError as error:
                 why = error.response.get("error")
                 log.warning(
-                    "slack: what was missed in chat %s can't be read: %s", chat.id, why
+                    "slack: missed messages of chat %s can't be read: %s", chat.id, why
                 )
-                if (
-                    why == "ratelimited"
-                ):  # what Slack sends by itself must not wait for this
+                if why == "ratelimited":  # new messages must not wait for old ones
                     return
 
     async def _read(self, chat: Chat, since: float) -> list[dict[str, Any]]:
-        """What was said in a chat, the oldest first."""
-        asked = {"channel": chat.id, "oldest": f"{since:.6f}", "limit": _PAGE}
+        """The messages of a chat, the oldest first."""
+        asked = {
+            "channel": chat.id,
+            "oldest": f"{since:.6f}",
+            "limit": _MAX_MISSED_MESSAGES,
+        }
         if chat.thread:
             found = await self._web.conversations_replies(ts=chat.thread, **asked)
         else:
             found = await self._web.conversations_history(**asked)
         return sorted(found.get("messages") or [], key=itemgetter("ts"))
 
-    async def _heard(
+    async def _on_request(
         self, client: AsyncBaseSocketModeClient, request: SocketModeRequest
     ) -> None:
         await self._open.wait()
-        if not self._over:
+        if not self._is_stopped:
             await self._guarded(self._take(client, request))
 
     async def _take(
@@ -154,24 +160,23 @@ class SlackConnection:
         inbound = await self._inbound(request.type, request.payload)
         if inbound is not None:
             await self._inlet.receive(inbound)
-        with contextlib.suppress(
-            aiohttp.ClientError, ConnectionError
-        ):  # it comes again, and is known by its id
+        # If this fails, Slack sends the message again, and its id is known.
+        with contextlib.suppress(aiohttp.ClientError, ConnectionError):
             await client.send_socket_mode_response(
                 SocketModeResponse(request.envelope_id)
             )
 
     async def _guarded(self, work: Awaitable[None]) -> None:
-        """The boundary of a request. What can work the next time comes again after the next connect."""
+        """The boundary of a request: connects again if that can help, otherwise logs the error."""
         try:
             await work
         except (HermesError, aiohttp.ClientError, OSError) as error:
             if not self._failed.done():
                 self._failed.set_exception(error)
         except Exception:
-            log.exception("slack: something that came in was not understood")
+            log.exception("slack: an event could not be handled")
 
-    # --- in the port's words
+    # --- as messages of the gateway
 
     async def _inbound(self, kind: str, payload: dict[str, Any]) -> Inbound | None:
         match kind:
@@ -211,12 +216,12 @@ class SlackConnection:
             not user
             or user == self._me
             or event.get("bot_id")
-            or event.get("subtype", "") not in _SAID
+            or event.get("subtype", "") not in _PERSONAL_SUBTYPES
         ):
             return None
         channel, ts = str(event["channel"]), str(event["ts"])
         kind = kind or _kind(channel, str(event.get("channel_type", "")))
-        # an answer in a channel begins a thread, as is the custom there
+        # An answer in a channel starts a thread, as is the custom on Slack.
         thread = str(event.get("thread_ts") or ("" if kind == "direct" else ts))
         chat, raw = Chat("slack", channel, kind, thread), str(event.get("text", ""))
         person = Person(user)
@@ -224,23 +229,21 @@ class SlackConnection:
             kind == "direct" or f"<@{self._me}" in raw or channel in self._channels
         )
         addressed = addressed or (
-            event.get("thread_ts") is not None and self._known.takes_part(chat, person)
+            event.get("thread_ts") is not None and self._memory.takes_part(chat, person)
         )
         return Inbound(
             id=f"{channel}:{ts}",
             chat=chat,
             person=Person(user, await self._name(user)) if addressed else person,
-            text=_command(plain(raw, self._me)),
+            text=_command(slack_plain_text(raw, self._me)),
             attachments=tuple(_attachment(one) for one in event.get("files") or ()),
             addressed=addressed,
             message=ts,
         )
 
     async def _press(self, payload: dict[str, Any]) -> Inbound | None:
-        action, place = (
-            (payload.get("actions") or [{}])[0],
-            payload.get("container") or {},
-        )
+        action = (payload.get("actions") or [{}])[0]
+        place = payload.get("container") or {}
         if "value" not in action or "channel_id" not in place:
             return None
         channel, user = str(place["channel_id"]), str(payload["user"]["id"])
@@ -255,10 +258,10 @@ class SlackConnection:
         )
 
     async def _name(self, user: str) -> str:
-        """How somebody is called; empty when that can't be known."""
+        """The name of a person; empty when it can't be read."""
         if user not in self._names:
             try:
-                async with asyncio.timeout(_NAME_WAIT):
+                async with asyncio.timeout(_NAME_TIMEOUT_S):
                     found: Any = await self._web.users_info(user=user)
             except (SlackApiError, aiohttp.ClientError, OSError) as error:
                 log.info(
@@ -280,25 +283,19 @@ def _kind(channel: str, named: str = "") -> ChatKind:
 
 
 def _command(text: str) -> str:
-    """Slack keeps words with a slash to itself: `!stop` is `/stop`."""
-    name = (
-        text[1:].split(maxsplit=1)[0].lower()
-        if text[:1] == "!" and text[1:].strip()
-        else ""
-    )
-    if any(one.slash == name for one in chat_app_commands()):
-        return f"/{text[1:]}"
-    return text
+    """A message with `!stop` as `/stop`: Slack keeps commands with a slash to itself."""
+    mark, rest = text[:1], text[1:]
+    if mark != "!" or not rest.strip():
+        return text
+    name = rest.split(maxsplit=1)[0].lower()
+    is_command = any(one.slash == name for one in chat_app_commands())
+    return f"/{rest}" if is_command else text
 
 
 def _attachment(one: dict[str, Any]) -> Attachment:
     media = str(one.get("mimetype", ""))
-    kinds: dict[str, FileKind] = {"image": "image", "audio": "audio", "video": "video"}
-    kind: FileKind = (
-        "voice"
-        if one.get("subtype") == "slack_audio"
-        else kinds.get(media.partition("/")[0], "file")
-    )
+    is_voice = one.get("subtype") == "slack_audio"
+    kind = "voice" if is_voice else file_kind(media)
     address = str(one.get("url_private_download") or one.get("url_private") or "")
     return Attachment(
         kind, address, str(one.get("name") or ""), media, int(one.get("size") or 0)

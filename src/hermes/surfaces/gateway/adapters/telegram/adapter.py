@@ -1,4 +1,4 @@
-"""Telegram, by its Bot API: long polling or a webhook, buttons, changes of messages, files and voice notes."""
+"""Telegram, through its Bot API: long polling or a webhook, buttons, edits, files and voice notes."""
 
 import asyncio
 import hashlib
@@ -9,12 +9,14 @@ from typing import Any
 from hermes.settings.gateway import TelegramSettings
 from hermes.settings.load import environment
 from hermes.surfaces.gateway.adapter import (
+    STREAMING_CURSOR,
+    AdapterDeps,
     Attachment,
     Chat,
     ChatAdapter,
+    ChatKind,
     DeliveryRefused,
     FileKind,
-    House,
     Inbound,
     Inlet,
     Outbound,
@@ -25,14 +27,15 @@ from hermes.surfaces.gateway.adapter import (
     utf16,
 )
 from hermes.surfaces.gateway.adapters.telegram.bot_api import BotApi
-from hermes.surfaces.gateway.adapters.telegram.html import telegram_html
+from hermes.surfaces.gateway.adapters.text_formats import telegram_html
 from hermes.surfaces.gateway.commands import chat_app_commands
-from hermes.surfaces.gateway.listener import HttpListener, answer, read_body
+from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
-_POLL = 50  # seconds that Telegram holds a request for messages
-_SLACK = 15.0  # seconds more, after which a silent connection is cut
-_KINDS = ("message", "callback_query")
+_POLL_S = 50
+"""How long Telegram holds a request for messages."""
+_POLL_TIMEOUT_S = _POLL_S + 15.0
+_UPDATE_KINDS = ("message", "callback_query")
 _UPLOADS: dict[FileKind, tuple[str, str]] = {
     "image": ("sendPhoto", "photo"),
     "video": ("sendVideo", "video"),
@@ -40,15 +43,25 @@ _UPLOADS: dict[FileKind, tuple[str, str]] = {
     "voice": ("sendVoice", "voice"),
     "file": ("sendDocument", "document"),
 }
-_PHOTO_BYTES = 10_000_000  # a larger picture goes as a file
-_BODY = 4_000_000  # bytes of a webhook's request
+_ATTACHMENT_FIELDS: tuple[tuple[str, FileKind], ...] = (
+    ("voice", "voice"),
+    ("audio", "audio"),
+    ("video", "video"),
+    ("video_note", "video"),
+    ("document", "file"),
+)
+_CHAT_KINDS: dict[str, ChatKind] = {"private": "direct", "channel": "channel"}
+_MAX_PHOTO_BYTES = 10_000_000
+"""A larger picture is sent as a file."""
+_MAX_UPDATE_BYTES = 4_000_000
+_MAX_NOTE_CHARACTERS = 200
 _PATH = "/telegram"
 
 
-def build(house: House) -> "TelegramAdapter":
-    """From the settings."""
-    token = house.secrets.require("TELEGRAM_BOT_TOKEN")
-    return TelegramAdapter(token, house.app.settings.gateway.telegram, house.listener)
+def build(deps: AdapterDeps) -> "TelegramAdapter":
+    """Builds the adapter from the settings."""
+    token = deps.secrets.require("TELEGRAM_BOT_TOKEN")
+    return TelegramAdapter(token, deps.app.settings.gateway.telegram, deps.listener)
 
 
 class TelegramAdapter(ChatAdapter):
@@ -70,7 +83,6 @@ class TelegramAdapter(ChatAdapter):
 
     @override
     async def run(self, inlet: Inlet) -> None:
-        """Receives until it is cancelled."""
         self._me = await self._api.call("getMe")
         commands = [
             {"command": one.slash, "description": one.summary}
@@ -78,23 +90,9 @@ class TelegramAdapter(ChatAdapter):
         ]
         await self._api.call("setMyCommands", {"commands": commands})
         if self._settings.webhook_url:
-            await self._serve(inlet)
-            return
-        await self._api.call("deleteWebhook")
-        await inlet.connected(f"@{self._me.get('username', '?')}")
-        offset = 0
-        while True:
-            asked = {"offset": offset, "timeout": _POLL, "allowed_updates": _KINDS}
-            updates = await self._api.poll("getUpdates", asked, _POLL + _SLACK)
-            messages = [
-                found
-                for update in updates
-                if (found := self._inbound(update)) is not None
-            ]
-            await asyncio.gather(*(inlet.receive(one) for one in messages))
-            offset = max(
-                [offset, *(update["update_id"] + 1 for update in updates)]
-            )  # only now it is acknowledged
+            await self._serve_webhook(inlet)
+        else:
+            await self._poll(inlet)
 
     @override
     async def close(self) -> None:
@@ -104,7 +102,8 @@ class TelegramAdapter(ChatAdapter):
     async def send(self, chat: Chat, out: Outbound) -> str:
         sent = ""
         if out.text.strip():
-            result = await self._write("sendMessage", _place(chat) | _reply(out), out)
+            target = _target(chat) | _reply_parameters(out)
+            result = await self._write("sendMessage", target, out)
             sent = str(result["message_id"])
         for file in out.files:
             sent = str((await self._upload(chat, file))["message_id"])
@@ -112,136 +111,154 @@ class TelegramAdapter(ChatAdapter):
 
     @override
     async def edit(self, chat: Chat, message: str, out: Outbound) -> None:
-        place = {"chat_id": chat.id, "message_id": int(message)}
+        target = {"chat_id": chat.id, "message_id": int(message)}
         try:
-            await self._write("editMessageText", place, out)
+            await self._write("editMessageText", target, out)
         except DeliveryRefused as error:
             if "not modified" not in error.message:
                 raise
 
     @override
     async def typing(self, chat: Chat) -> None:
-        await self._api.call("sendChatAction", _place(chat) | {"action": "typing"})
+        await self._api.call("sendChatAction", _target(chat) | {"action": "typing"})
 
     @override
     async def told(self, inbound: Inbound, note: str) -> None:
+        text = note[:_MAX_NOTE_CHARACTERS]
         try:
             await self._api.call(
-                "answerCallbackQuery",
-                {"callback_query_id": inbound.ref, "text": note[:200]},
+                "answerCallbackQuery", {"callback_query_id": inbound.ref, "text": text}
             )
         except DeliveryRefused:
             return  # pressed too long ago: nobody waits for the note any more
 
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
-        if attachment.size > most:
-            raise DeliveryRefused(
-                f"It has {attachment.size:,} bytes; {most:,} are possible."
-            )
         found = await self._api.call("getFile", {"file_id": attachment.ref})
         return await self._api.download(found["file_path"], most)
 
-    async def _serve(self, inlet: Inlet) -> None:
-        """Has Telegram call us. Who calls is known by a secret that only Telegram was told."""
-        secret = hashlib.sha256(f"hermes-webhook/{self._token}".encode()).hexdigest()
-        gone = asyncio.Event()
+    @property
+    def _identity(self) -> str:
+        return f"@{self._me.get('username', '?')}"
 
-        async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
-            headers = dict(scope["headers"])
-            given = headers.get(b"x-telegram-bot-api-secret-token", b"").decode(
-                "latin-1"
-            )
+    async def _poll(self, inlet: Inlet) -> None:
+        await self._api.call("deleteWebhook")
+        await inlet.connected(self._identity)
+        offset = 0
+        while True:
+            query = {
+                "offset": offset,
+                "timeout": _POLL_S,
+                "allowed_updates": _UPDATE_KINDS,
+            }
+            updates = await self._api.poll("getUpdates", query, _POLL_TIMEOUT_S)
+            messages = [
+                found
+                for update in updates
+                if (found := self._inbound(update)) is not None
+            ]
+            await asyncio.gather(*(inlet.receive(one) for one in messages))
+            # The next request acknowledges what is below its offset.
+            offset = max([offset, *(update["update_id"] + 1 for update in updates)])
+
+    async def _serve_webhook(self, inlet: Inlet) -> None:
+        """Has Telegram call us. It proves itself with a secret that only it was told."""
+        from starlette.responses import Response
+
+        from hermes.surfaces.web.endpoint import Endpoint, EndpointCall, read_body
+        from hermes.surfaces.web.errors import Refusal
+
+        secret = hashlib.sha256(f"hermes-webhook/{self._token}".encode()).hexdigest()
+
+        async def receive(call: EndpointCall) -> Response:
+            given = call.request.headers.get("x-telegram-bot-api-secret-token", "")
             if not hmac.compare_digest(given.encode(), secret.encode()):
-                await answer(send, 403, b"")
-                return
-            body = await read_body(receive, _BODY)
+                raise Refusal(403, "")
+            body = await read_body(call.request, _MAX_UPDATE_BYTES)
             if body is not None and (found := self._inbound(_update(body))) is not None:
                 await inlet.receive(found)
-            await answer(send, 200, b"")
+            return Response(media_type="text/plain")
 
-        await self._listener.add(_PATH, application)
+        await self._listener.add(Endpoint("POST", _PATH, "open", receive, answer=None))
         try:
-            url = self._settings.webhook_url
-            await self._api.call(
-                "setWebhook",
-                {"url": url, "secret_token": secret, "allowed_updates": _KINDS},
-            )
-            await inlet.connected(f"@{self._me.get('username', '?')}")
-            await gone.wait()
+            webhook = {
+                "url": self._settings.webhook_url,
+                "secret_token": secret,
+                "allowed_updates": _UPDATE_KINDS,
+            }
+            await self._api.call("setWebhook", webhook)
+            await inlet.connected(self._identity)
+            await asyncio.Event().wait()
         finally:
             self._listener.remove(_PATH)
 
     def _inbound(self, update: dict[str, Any]) -> Inbound | None:
         name = f"{self._me.get('id', '')}:{update.get('update_id')}"
-        if pressed := update.get("callback_query"):
-            message = pressed.get("message") or {}
+        if press := update.get("callback_query"):
+            message = press.get("message") or {}
             if "chat" not in message:
                 return None
             return Inbound(
                 id=name,
                 chat=_chat(message),
-                person=_person(pressed.get("from") or {}),
-                pressed=str(pressed.get("data", "")),
+                person=_person(press.get("from") or {}),
+                pressed=str(press.get("data", "")),
                 message=str(message.get("message_id", "")),
-                ref=str(pressed.get("id", "")),
+                ref=str(press.get("id", "")),
             )
         message = update.get("message")
         if not message or "chat" not in message:
             return None
-        text, addressed = self._words(message)
+        text, addressed = self._text(message)
+        is_anonymous = "sender_chat" in message
         return Inbound(
             id=name,
             chat=_chat(message),
-            person=_person(
-                message.get("from") or {}, anonymous="sender_chat" in message
-            ),
+            person=_person(message.get("from") or {}, is_anonymous=is_anonymous),
             text=text,
             attachments=_attachments(message),
             addressed=addressed,
             message=str(message["message_id"]),
         )
 
-    def _words(self, message: dict[str, Any]) -> tuple[str, bool]:
-        """The text without our name, and whether it is meant for us."""
-        text = str(message.get("text") or message.get("caption") or _told(message))
+    def _text(self, message: dict[str, Any]) -> tuple[str, bool]:
+        """The text without the bot's name, and whether it is for the bot."""
+        text = str(message.get("text") or message.get("caption") or _described(message))
         if message["chat"].get("type") == "private":
             return text, True
-        mine = f"@{self._me.get('username', '')}"
-        mentioned = re.compile(rf"{re.escape(mine)}\b", re.IGNORECASE)
-        replied = (message.get("reply_to_message") or {}).get("from") or {}
-        addressed = bool(mentioned.search(text)) or replied.get("id") == self._me.get(
-            "id"
-        )
-        return mentioned.sub("", text).strip(), addressed
+        name = re.escape(f"@{self._me.get('username', '')}")
+        mention = re.compile(rf"{name}\b", re.IGNORECASE)
+        replied_to = (message.get("reply_to_message") or {}).get("from") or {}
+        is_reply = replied_to.get("id") == self._me.get("id")
+        addressed = bool(mention.search(text)) or is_reply
+        return mention.sub("", text).strip(), addressed
 
     async def _write(
-        self, method: str, place: dict[str, Any], out: Outbound
+        self, method: str, target: dict[str, Any], out: Outbound
     ) -> dict[str, Any]:
-        """Sends or changes text; as plain text when Telegram can't read our tags."""
-        ending = " ▌" if out.unfinished else ""
-        body = place | _keyboard(out) | {"link_preview_options": {"is_disabled": True}}
+        """Sends or edits text; as plain text when Telegram rejects our HTML."""
+        cursor = STREAMING_CURSOR if out.unfinished else ""
+        body = target | _keyboard(out) | {"link_preview_options": {"is_disabled": True}}
+        text = telegram_html(out.text) + cursor
         try:
             return await self._api.call(
-                method,
-                body | {"text": telegram_html(out.text) + ending, "parse_mode": "HTML"},
+                method, body | {"text": text, "parse_mode": "HTML"}
             )
         except DeliveryRefused as error:
-            if (
-                "parse entities" not in error.message
-                and "message is too long" not in error.message
-            ):
+            is_about_format = (
+                "parse entities" in error.message
+                or "message is too long" in error.message
+            )
+            if not is_about_format:
                 raise
-        return await self._api.call(method, body | {"text": out.text + ending})
+        return await self._api.call(method, body | {"text": out.text + cursor})
 
     async def _upload(self, chat: Chat, file: OutgoingFile) -> dict[str, Any]:
         size = (await asyncio.to_thread(file.path.stat)).st_size
-        kind: FileKind = (
-            "file" if file.kind == "image" and size > _PHOTO_BYTES else file.kind
-        )
-        method, field = _UPLOADS[kind]
-        place = {name: str(value) for name, value in _place(chat).items()}
-        return await self._api.upload(method, place, field, file)
+        is_large_photo = file.kind == "image" and size > _MAX_PHOTO_BYTES
+        method, field = _UPLOADS["file" if is_large_photo else file.kind]
+        target = {name: str(value) for name, value in _target(chat).items()}
+        return await self._api.upload(method, target, field, file)
 
 
 def _update(body: bytes) -> dict[str, Any]:
@@ -253,31 +270,19 @@ def _update(body: bytes) -> dict[str, Any]:
 
 def _chat(message: dict[str, Any]) -> Chat:
     chat = message["chat"]
-    thread = (
-        str(message.get("message_thread_id", ""))
-        if message.get("is_topic_message")
-        else ""
-    )
-    kind = (
-        "direct"
-        if chat.get("type") == "private"
-        else "channel"
-        if chat.get("type") == "channel"
-        else "group"
-    )
+    kind = _CHAT_KINDS.get(chat.get("type"), "group")
+    thread = ""
+    if message.get("is_topic_message"):
+        thread = str(message.get("message_thread_id", ""))
     return Chat("telegram", str(chat["id"]), kind, thread, str(chat.get("title", "")))
 
 
-def _person(sender: dict[str, Any], *, anonymous: bool = False) -> Person:
-    """A group's anonymous administrator is nobody in particular."""
-    name = " ".join(
-        filter(None, (sender.get("first_name"), sender.get("last_name")))
-    ) or sender.get("username", "")
-    return Person(
-        str(sender.get("id", "")),
-        str(name),
-        verified=bool(sender.get("id")) and not anonymous,
-    )
+def _person(sender: dict[str, Any], *, is_anonymous: bool = False) -> Person:
+    """The sender. The anonymous administrator of a group is nobody in particular."""
+    names = filter(None, (sender.get("first_name"), sender.get("last_name")))
+    name = " ".join(names) or sender.get("username", "")
+    verified = bool(sender.get("id")) and not is_anonymous
+    return Person(str(sender.get("id", "")), str(name), verified)
 
 
 def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
@@ -286,48 +291,36 @@ def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:
         largest = max(
             photos, key=lambda one: one.get("width", 0) * one.get("height", 0)
         )
-        found.append(
-            Attachment(
-                "image",
-                largest["file_id"],
-                "",
-                "image/jpeg",
-                int(largest.get("file_size") or 0),
-            )
-        )
-    kinds: tuple[FileKind, ...] = ("voice", "audio", "video")
-    named: list[tuple[str, FileKind]] = [
-        *((kind, kind) for kind in kinds),
-        ("video_note", "video"),
-        ("document", "file"),
-    ]
-    for field, kind in named:
+        size = int(largest.get("file_size") or 0)
+        found.append(Attachment("image", largest["file_id"], "", "image/jpeg", size))
+    for field, kind in _ATTACHMENT_FIELDS:
         if one := message.get(field):
             media = str(one.get("mime_type", ""))
-            size = int(one.get("file_size") or 0)
-            seen: FileKind = (
-                "image" if kind == "file" and media.startswith("image/") else kind
-            )
+            is_image = kind == "file" and media.startswith("image/")
             found.append(
                 Attachment(
-                    seen, one["file_id"], str(one.get("file_name", "")), media, size
+                    "image" if is_image else kind,
+                    one["file_id"],
+                    str(one.get("file_name", "")),
+                    media,
+                    int(one.get("file_size") or 0),
                 )
             )
     return tuple(found)
 
 
-def _told(message: dict[str, Any]) -> str:
-    """What is neither words nor a file, in words: whoever sends it expects an answer."""
+def _described(message: dict[str, Any]) -> str:
+    """A message that is neither text nor a file, in words: its sender expects an answer."""
     match message:
         case {"sticker": {"emoji": str(emoji)}} | {"dice": {"emoji": str(emoji)}}:
             return emoji
         case {
             "location": {
-                "latitude": float() | int() as north,
-                "longitude": float() | int() as east,
+                "latitude": float() | int() as latitude,
+                "longitude": float() | int() as longitude,
             }
         }:
-            return f"[place: {north}, {east}]"
+            return f"[place: {latitude}, {longitude}]"
         case {"contact": {"first_name": str(name), "phone_number": str(number)}}:
             return f"[contact: {name}, {number}]"
         case {"poll": {"question": str(question)}}:
@@ -336,13 +329,12 @@ def _told(message: dict[str, Any]) -> str:
             return ""
 
 
-def _place(chat: Chat) -> dict[str, Any]:
-    return {"chat_id": chat.id} | (
-        {"message_thread_id": int(chat.thread)} if chat.thread else {}
-    )
+def _target(chat: Chat) -> dict[str, Any]:
+    thread = {"message_thread_id": int(chat.thread)} if chat.thread else {}
+    return {"chat_id": chat.id} | thread
 
 
-def _reply(out: Outbound) -> dict[str, Any]:
+def _reply_parameters(out: Outbound) -> dict[str, Any]:
     if not out.reply_to.isdigit():
         return {}
     return {

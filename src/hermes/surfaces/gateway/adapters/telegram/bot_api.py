@@ -1,4 +1,4 @@
-"""Telegram's Bot API on the wire: calls, uploads and downloads, at a pace that Telegram allows.
+"""Telegram's Bot API: calls, uploads and downloads, at a rate that Telegram allows.
 
 The token is part of every address, so no address ever gets into an error or a log.
 """
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
+from hermes.surfaces.gateway import files
 from hermes.surfaces.gateway.adapter import (
     DeliveryRefused,
     OutgoingFile,
@@ -19,17 +20,22 @@ from hermes.surfaces.gateway.adapter import (
     Unreachable,
 )
 
-_AT_ONCE = 16  # calls, so that their connections can be kept
-_PATIENCE = 30.0  # seconds for an answer
-_ANSWER = 32 * 1024 * 1024  # bytes of one
+_MAX_CONCURRENT_CALLS = 16
+"""So few that their connections can be kept open."""
+_TIMEOUT_S = 30.0
+_MAX_RESPONSE_BYTES = 32 * 1024 * 1024
+_DEFAULT_RETRY_AFTER_S = 5
+_JSON = "application/json"
 _HEADERS = {"user-agent": "hermes", "accept": "*/*", "accept-encoding": "identity"}
-_QUOTED = str.maketrans(
-    {'"': "%22", "\r": "%0D", "\n": "%0A"}
-)  # as browsers write names in a form
+_FORM_ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
+"""How browsers write file names in a form."""
+_CALL_TIMEOUTS = HttpTimeouts(
+    connect=_TIMEOUT_S, first_byte=_TIMEOUT_S, idle=_TIMEOUT_S
+)
 
 
 class BotApi:
-    """One bot. Through a proxy where the environment asks for one."""
+    """The API of one bot. It uses a proxy where the environment asks for one."""
 
     def __init__(
         self,
@@ -40,82 +46,70 @@ class BotApi:
     ) -> None:
         self._api = address.rstrip("/")
         self._token = token
-        self._between = 1 / per_second
+        self._interval_s = 1 / per_second
         self._http = Http(environment)
-        self._room = asyncio.Semaphore(_AT_ONCE)
-        self._free_at = 0.0
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT_CALLS)
+        self._next_call_at = 0.0
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._http.aclose()
 
     async def call(self, method: str, body: Mapping[str, Any] | None = None) -> Any:
-        """One call: its result, or what went wrong in our words."""
-        return await self._paced(
-            method, "application/json", msgspec.json.encode(body or {})
-        )
+        """Calls a method; returns its result."""
+        return await self._send_paced(method, _JSON, msgspec.json.encode(body or {}))
 
-    async def poll(self, method: str, body: Mapping[str, Any], patience: float) -> Any:
-        """A call that Telegram answers when it has something to say; it takes no place of another."""
-        return await self._ask(
-            method, "application/json", msgspec.json.encode(body), patience
+    async def poll(self, method: str, body: Mapping[str, Any], timeout_s: float) -> Any:
+        """Calls a method that Telegram answers once it has something; it takes no slot."""
+        timeouts = HttpTimeouts(
+            connect=_TIMEOUT_S, first_byte=timeout_s, idle=_TIMEOUT_S
         )
+        return await self._send(method, _JSON, msgspec.json.encode(body), timeouts)
 
     async def upload(
         self, method: str, fields: Mapping[str, str], field: str, file: OutgoingFile
     ) -> Any:
-        """A call with a file."""
+        """Calls a method with a file."""
         data = await asyncio.to_thread(file.path.read_bytes)
         boundary = secrets.token_hex(16)
         parts = [
-            _part(boundary, f'name="{name}"', value.encode())
+            _form_part(boundary, f'name="{name}"', value.encode())
             for name, value in fields.items()
         ]
-        name = f'name="{field}"; filename="{file.name.translate(_QUOTED)}"\r\nContent-Type: {file.media_type}'
-        parts.append(_part(boundary, name, data))
-        body = b"".join((*parts, f"--{boundary}--\r\n".encode()))
-        return await self._paced(
-            method, f"multipart/form-data; boundary={boundary}", body
+        file_name = file.name.translate(_FORM_ESCAPES)
+        disposition = (
+            f'name="{field}"; filename="{file_name}"\r\nContent-Type: {file.media_type}'
         )
+        parts.append(_form_part(boundary, disposition, data))
+        body = b"".join((*parts, f"--{boundary}--\r\n".encode()))
+        kind = f"multipart/form-data; boundary={boundary}"
+        return await self._send_paced(method, kind, body)
 
-    async def download(self, path: str, most: int) -> bytes:
-        """The bytes of a file that somebody has sent, and no more of them than may be."""
+    async def download(self, path: str, max_bytes: int) -> bytes:
+        """The content of an attachment."""
         address = f"{self._api}/file/bot{self._token}/{path}"
-        deadlines = HttpTimeouts(idle=_PATIENCE)
-        try:
-            async with await self._http.send(
-                "GET", address, _HEADERS, b"", deadlines
-            ) as reply:
-                if reply.status != 200:
-                    raise DeliveryRefused(
-                        f"The platform does not give it out ({reply.status})."
-                    )
-                data = await reply.read_all(most + 1)
-        except TransportFailure as failure:
-            raise Unreachable(f"It could not be fetched ({failure.phase}).") from None
-        if len(data) > most:
-            raise DeliveryRefused(f"It has more than {most:,} bytes.")
-        return data
+        return await files.download(self._http, address, max_bytes)
 
-    async def _paced(self, method: str, kind: str, body: bytes) -> Any:
-        """Leaves a little time between calls, over all chats."""
+    async def _send_paced(self, method: str, kind: str, body: bytes) -> Any:
+        """Spreads the calls of all chats over time; those of one second may go at once."""
         time = asyncio.get_running_loop().time
-        self._free_at = max(self._free_at, time()) + self._between
-        wait = self._free_at - time() - 1.0  # a second's worth may go at once
+        self._next_call_at = max(self._next_call_at, time()) + self._interval_s
+        wait = self._next_call_at - time() - 1.0
         if wait > 0:
             await asyncio.sleep(wait)
-        async with self._room:
-            return await self._ask(method, kind, body, _PATIENCE)
+        async with self._slots:
+            return await self._send(method, kind, body, _CALL_TIMEOUTS)
 
-    async def _ask(self, method: str, kind: str, body: bytes, patience: float) -> Any:
+    async def _send(
+        self, method: str, kind: str, body: bytes, timeouts: HttpTimeouts
+    ) -> Any:
         address = f"{self._api}/bot{self._token}/{method}"
-        deadlines = HttpTimeouts(connect=_PATIENCE, first_byte=patience, idle=_PATIENCE)
+        headers = {**_HEADERS, "content-type": kind}
         try:
-            headers = {**_HEADERS, "content-type": kind}
             async with await self._http.send(
-                "POST", address, headers, body, deadlines
+                "POST", address, headers, body, timeouts
             ) as reply:
-                told = msgspec.json.decode(await reply.read_all(_ANSWER))
+                answer = msgspec.json.decode(await reply.read_all(_MAX_RESPONSE_BYTES))
         except TransportFailure as failure:
             raise Unreachable(
                 f"Telegram did not answer properly ({failure.phase})"
@@ -124,28 +118,24 @@ class BotApi:
             raise Unreachable(
                 f"Telegram did not answer properly ({type(error).__name__})"
             ) from None
-        if isinstance(told, dict) and told.get("ok"):
-            return told.get("result")
-        raise _failure(told if isinstance(told, dict) else {}, method)
+        if not isinstance(answer, dict):
+            raise _failure({}, method)
+        if not answer.get("ok"):
+            raise _failure(answer, method)
+        return answer.get("result")
 
 
-def _part(boundary: str, name: str, data: bytes) -> bytes:
-    return b"".join(
-        (
-            f"--{boundary}\r\nContent-Disposition: form-data; {name}\r\n\r\n".encode(),
-            data,
-            b"\r\n",
-        )
-    )
+def _form_part(boundary: str, disposition: str, data: bytes) -> bytes:
+    head = f"--{boundary}\r\nContent-Disposition: form-data; {disposition}\r\n\r\n"
+    return b"".join((head.encode(), data, b"\r\n"))
 
 
-def _failure(told: dict[str, Any], method: str) -> Exception:
-    code, why = (
-        int(told.get("error_code") or 0),
-        str(told.get("description") or "no reason given"),
-    )
+def _failure(answer: dict[str, Any], method: str) -> Exception:
+    code = int(answer.get("error_code") or 0)
+    why = str(answer.get("description") or "no reason given")
     if code == 429:
-        return TooFast(float((told.get("parameters") or {}).get("retry_after") or 5))
+        parameters = answer.get("parameters") or {}
+        return TooFast(float(parameters.get("retry_after") or _DEFAULT_RETRY_AFTER_S))
     if code in {401, 404} and method == "getMe":
         hint = "Ask @BotFather for it, then: hermes config set TELEGRAM_BOT_TOKEN"
         return Unauthorized("Telegram does not know this bot's token.", hint=hint)

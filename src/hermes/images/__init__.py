@@ -1,0 +1,1 @@
+"""Images: what a file is, and how to make it smaller."""

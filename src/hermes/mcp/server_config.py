@@ -1,0 +1,111 @@
+"""What a server works with: the context all servers share, its address with the secrets filled in, and its status."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.mcp.definitions import is_server_name
+from hermes.mcp.environment import Values, handed_on, secret_values
+from hermes.mcp.results import ResultFiles
+from hermes.mcp.safe_text import Redaction, ServerFailed
+from hermes.mcp.server_cache import Listings, ToolPins
+from hermes.mcp.stdio_server import ServerLaunch
+from hermes.settings import Home, Secrets
+from hermes.settings.sections import McpServerSettings
+
+ServerState: TypeAlias = Literal["off", "idle", "connecting", "connected", "failed"]
+
+
+class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a server now."""
+
+    name: str
+    state: ServerState
+    detail: str = ""
+    """Why it failed, or what it calls itself."""
+    hint: str = ""
+    retry_in: float = 0.0
+    """Seconds until the next call may connect again."""
+    tools: int = 0
+    changed: tuple[str, ...] = ()
+    """Tools that differ from what the user accepted."""
+    left_out: tuple[str, ...] = ()
+    pid: int = 0
+
+
+class ServerContext(msgspec.Struct, frozen=True):
+    """What all servers share."""
+
+    home: Home
+    secrets: Secrets
+    environment: Mapping[str, str]
+    listings: Listings
+    pins: ToolPins
+    files: ResultFiles
+    on_change: Callable[[ServerStatus], None] = lambda _: None
+    now: Callable[[], float] = time.monotonic
+
+    def make_folders(self) -> None:
+        """Makes the folders that servers use, for this user only. Raises HomeError if that fails."""
+        cache, logs = self.home.cache, self.home.logs
+        self.home.ensure(cache, cache / "mcp", cache / "outputs", logs, logs / "mcp")
+
+
+class ServerAddress(msgspec.Struct, frozen=True):
+    """A program to start, or a service with its headers. It is never shown, because it holds secrets."""
+
+    launch: ServerLaunch | None
+    url: str
+    headers: Mapping[str, str]
+    connect_timeout: float
+    redact: Redaction
+
+    def __repr__(self) -> str:
+        return "ServerAddress(...)"
+
+
+def bad_name() -> ServerFailed:
+    """The failure of a server whose name can't be a part of tool and file names."""
+    return ServerFailed(
+        "its name can't be used", hint="Use letters, digits, - and _, at most 32."
+    )
+
+
+def address_of(
+    name: str, settings: McpServerSettings, context: ServerContext
+) -> ServerAddress:
+    """Returns the address of a server. Raises ServerFailed or SettingsError if its settings are wrong."""
+    if not is_server_name(name):
+        raise bad_name()
+    if bool(settings.command) == bool(settings.url):
+        raise ServerFailed(
+            "it needs either a command or a url",
+            hint="Correct it with: hermes config edit",
+        )
+    values = Values(context.secrets, context.environment)
+    env = {key: values.filled(value) for key, value in settings.env.items()}
+    headers = {key: values.filled(value) for key, value in settings.headers.items()}
+    redact = Redaction(values.used | secret_values(env) | secret_values(headers))
+    launch = _launch(name, settings, env, context) if settings.command else None
+    return ServerAddress(
+        launch, settings.url, headers, settings.connect_timeout, redact
+    )
+
+
+def _launch(
+    name: str,
+    settings: McpServerSettings,
+    env: Mapping[str, str],
+    context: ServerContext,
+) -> ServerLaunch:
+    home = Path(context.environment.get("HOME") or "/")
+    folder = settings.cwd.removeprefix("~/") if settings.cwd not in {"", "~"} else "."
+    log = context.home.logs / "mcp" / f"{name}.log"
+    search_path = env.get("PATH") or context.environment.get("PATH", "")
+    environment = {**handed_on(context.environment), **env}
+    return ServerLaunch(
+        settings.command, settings.args, environment, home / folder, log, search_path
+    )

@@ -1,0 +1,246 @@
+"""Who may use the dashboard: tokens, cookies, tickets, and what a browser is told."""
+
+import hmac
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from hermes.surfaces.dashboard.credentials import SCOPES, Keyring, OneTimeCodes, Pass
+from hermes.surfaces.dashboard.open_connections import OpenConnections
+from hermes.surfaces.web import override
+from hermes.surfaces.web.access import (
+    AccessControl,
+    Caller,
+    LoginThrottle,
+    RequestHeaders,
+    ResponseHeaders,
+    Source,
+    bearer_token,
+)
+from hermes.surfaces.web.errors import ErrorFormat, Refusal
+from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.routes import READING
+
+SUBPROTOCOL = "hermes.v1"
+TICKET_PREFIX = "ticket."
+TICKET_LIFETIME_S = 30.0
+LINK_LIFETIME_S = 600.0
+_MAX_COOKIES = 8
+_TOKEN_IN_URL_PATH = "/api/pub"  # noqa: S105 - a path, where older senders may put their token into the URL
+_HINT = "Open the link that `hermes dashboard --link` prints, or send a token."
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_SECURITY_HEADERS: ResponseHeaders = [
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+_SECURITY_NAMES = frozenset(name for name, _ in _SECURITY_HEADERS)
+
+
+class Identity(NamedTuple):
+    """The sender of a request, and how they proved it."""
+
+    held: Pass
+    by: Literal["token", "cookie", "ticket"]
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        return self.held.scopes
+
+
+class DashboardAccess(AccessControl):
+    """Credentials of one dashboard, and the connections that were opened with them."""
+
+    def __init__(
+        self,
+        addresses: Addresses,
+        keys: Keyring,
+        clock: Callable[[], float],
+        *,
+        port: int,
+        secure: bool,
+        password: str,
+    ) -> None:
+        self.source = Source(addresses, "dashboard.public_urls")
+        self.keys = keys
+        # Signing everybody out also voids tickets and links that were not used yet.
+        self.tickets: OneTimeCodes[Pass] = OneTimeCodes(
+            TICKET_LIFETIME_S, clock, lambda: keys.serial
+        )
+        self.links: OneTimeCodes[bool] = OneTimeCodes(
+            LINK_LIFETIME_S, clock, lambda: keys.serial
+        )
+        self.connections = OpenConnections(keys)
+        self.throttle = LoginThrottle(clock)
+        # Browsers send a cookie to every port of a host, so its name carries ours.
+        self.cookie_name = "__Host-hermes" if secure else f"hermes_{port}"
+        self.secure = secure
+        self.password = password
+
+    def is_password(self, given: str) -> bool:
+        """Whether that is the password. Without one, nothing is."""
+        matches = hmac.compare_digest(
+            given.encode(errors="replace"), self.password.encode()
+        )
+        return matches and bool(self.password)
+
+    def owner_cookie(self, lifetime_s: float) -> str:
+        """A new cookie that may do everything."""
+        return self.keys.mint("cookie", SCOPES, seconds=lifetime_s)
+
+    @override
+    def identify(
+        self, scope: Scope, headers: RequestHeaders, method: str
+    ) -> Identity | None:
+        identity = self._credential(scope, headers)
+        if identity is None:
+            raise Refusal(401, "There is no credential.", _HINT)
+        is_socket = scope["type"] == "websocket"
+        if identity.by == "cookie" and (is_socket or method not in READING):
+            _require_own_page(headers, is_socket=is_socket)
+        return identity
+
+    @override
+    def response_headers(self, headers: ResponseHeaders) -> ResponseHeaders:
+        return secured(headers, secure=self.secure)
+
+    @override
+    def connection(
+        self, caller: Caller, scope: Scope, receive: Receive, send: Send
+    ) -> AbstractAsyncContextManager[tuple[Receive, Send]]:
+        assert isinstance(caller, Identity)  # noqa: S101 - `identify` makes no other
+        return self.connections.hold(caller.held, scope, receive, send)
+
+    def _credential(self, scope: Scope, headers: RequestHeaders) -> Identity | None:
+        """The credential that was sent. A wrong one is an error, even beside a right one."""
+        token = bearer_token(headers) or None
+        if token is None and scope["path"] == _TOKEN_IN_URL_PATH:
+            token = _take_url_token(scope)
+        if token is not None:
+            return Identity(
+                self._valid("token", self.keys.read(token, "token")), "token"
+            )
+        for word in scope.get("subprotocols", ()):
+            if word.startswith(TICKET_PREFIX):
+                held = self.tickets.redeem(word.removeprefix(TICKET_PREFIX))
+                is_good = held is not None and self.keys.is_good(held)
+                return Identity(
+                    self._valid("ticket", held if is_good else None), "ticket"
+                )
+        cookies = _cookies(headers, self.cookie_name)
+        if not cookies:
+            return None
+        valid = (self.keys.read(cookie, "cookie") for cookie in cookies)
+        found = next((held for held in valid if held is not None), None)
+        return Identity(self._valid("cookie", found), "cookie")
+
+    def _valid(self, kind: str, found: Pass | None) -> Pass:
+        """The contents of a credential. These can't be guessed, so the right one never waits."""
+        if found is None:
+            self.throttle.refuse(
+                kind,
+                Refusal(
+                    401,
+                    f"This {kind} is not valid, or not any more.",
+                    "Get another: hermes dashboard --link",
+                ),
+            )
+        return found
+
+
+class DashboardErrors(ErrorFormat):
+    """Shows a person in a browser the login page instead of JSON."""
+
+    @override
+    def response(self, refusal: Refusal, scope: Scope) -> Response:
+        if refusal.status in {401, 429} and _wants_page(scope):
+            return Response(
+                status_code=303, headers={"location": "/login"}, media_type="text/plain"
+            )
+        return super().response(refusal, scope)
+
+
+def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
+    """The headers of a response with those that protect it.
+
+    They tell a browser to run only our scripts, to show the page in no other page and to
+    guess nothing. A plugin can neither loosen them nor open its responses to other sites.
+    """
+    kept = [
+        (name, value)
+        for name, value in headers
+        if name.lower() not in _SECURITY_NAMES
+        and not name.lower().startswith(b"access-control-")
+    ]
+    if not any(name.lower() == b"cache-control" for name, _ in kept):
+        kept.append((b"cache-control", b"no-store"))
+    kept += _SECURITY_HEADERS
+    if secure:
+        kept.append((b"strict-transport-security", b"max-age=31536000"))
+    return kept
+
+
+def offered_subprotocol(socket: WebSocket) -> str | None:
+    """The subprotocol to accept a WebSocket with: ours, where it was offered beside a ticket."""
+    return SUBPROTOCOL if SUBPROTOCOL in socket.scope.get("subprotocols", ()) else None
+
+
+def _require_own_page(headers: RequestHeaders, *, is_socket: bool) -> None:
+    """A browser sends a cookie by itself, so a change needs proof that our page asked for it."""
+    if is_socket:
+        raise Refusal(
+            401, "A WebSocket needs a ticket.", "Ask for one: POST /api/auth/tickets"
+        )
+    if not headers.get("origin") and headers.get("sec-fetch-site") != ["same-origin"]:
+        raise Refusal(
+            403, "A change needs an Origin, or a token instead of the cookie."
+        )
+
+
+def _take_url_token(scope: Scope) -> str | None:
+    """Takes the token out of the URL, so that nothing behind us can log it."""
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    tokens = [value for name, value in pairs if name == "token"]
+    if not tokens:
+        return None
+    others = [pair for pair in pairs if pair[0] != "token"]
+    scope["query_string"] = urlencode(others).encode()
+    return tokens[0] if len(tokens) == 1 else ""
+
+
+def _cookies(headers: RequestHeaders, name: str) -> list[str]:
+    """The values of our cookie.
+
+    It may come more than once, left by another port or an older visit; any valid one will
+    do. Cookies of other servers on this host are ignored.
+    """
+    pairs = (
+        pair.strip().partition("=")
+        for pair in ";".join(headers.get("cookie", [])).split(";")
+    )
+    return [value for given, _, value in pairs if given == name][:_MAX_COOKIES]
+
+
+def _wants_page(scope: Scope) -> bool:
+    return (
+        scope["type"] == "http"
+        and scope["path"] == "/"
+        and any(
+            name == b"accept" and b"text/html" in value
+            for name, value in scope["headers"]
+        )
+    )

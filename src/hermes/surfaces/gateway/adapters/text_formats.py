@@ -1,0 +1,199 @@
+"""Markdown in the text formats of chat platforms, and Slack's format as plain text."""
+
+import html
+import re
+
+from hermes.surfaces.gateway.message_split import open_fence
+
+_FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})\s*(?P<language>[\w+#.\-]*)[^\n]*$")
+_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_BULLET = re.compile(r"^(\s*)[-*+]\s+")
+_RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
+_QUOTE = re.compile(r"^ {0,3}>\s?")
+_TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
+_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.+?)(?<!`)\1(?!`)")
+_LINK = re.compile(
+    r"!?\[([^\]\n]*)\]\(\s*<?(https?://[^\s<>\"]+?|tg://[^\s<>\"]+?|mailto:[^\s<>\"]+?)>?\s*\)"
+)
+_STYLES = (
+    (re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*"), "b"),
+    (re.compile(r"(?<!\w)__(?=\S)(.+?)(?<=\S)__(?!\w)"), "b"),
+    (re.compile(r"~~(?=\S)(.+?)(?<=\S)~~"), "s"),
+    (re.compile(r"(?<![\w*])\*(?=[^\s*])(.+?)(?<=[^\s*])\*(?![\w*])"), "i"),
+    (re.compile(r"(?<!\w)_(?=[^\s_])(.+?)(?<=[^\s_])_(?!\w)"), "i"),
+)
+_PLACEHOLDER = re.compile("\x00(\\d+)\x00")
+
+_SLACK_TAG = re.compile(
+    r'<(?P<end>/?)(?P<name>pre|code|a|b|i|s)(?: class="[^"]*"| href="(?P<href>[^"]*)")?>'
+)
+_SLACK_BLOCK = re.compile(r"<pre>(?:<code[^>]*>)?(.*?)(?:</code>)?</pre>", re.DOTALL)
+_SLACK_QUOTE = re.compile(r"<blockquote>(.*?)</blockquote>", re.DOTALL)
+_SLACK_MARKS = {"b": "*", "i": "_", "s": "~", "code": "`"}
+_SLACK_SPECIAL = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+
+
+def telegram_html(markdown: str) -> str:
+    """Markdown as Telegram's HTML: its few tags, properly nested, the rest as plain text."""
+    out: list[str] = []
+    lines = markdown.replace("\x00", "").split("\n")
+    start = 0
+    while start < len(lines):
+        start = _write_block(lines, start, out)
+    return "\n".join(out).strip("\n")
+
+
+def discord_markdown(markdown: str) -> str:
+    """Markdown as Discord shows it: a table becomes a code block, where its columns line up."""
+    out: list[str] = []
+    in_table = False
+    for line in markdown.split("\n"):
+        is_row = bool(_TABLE_ROW.match(line))
+        is_row = is_row and (in_table or not open_fence("\n".join(out)))
+        if is_row != in_table:
+            out.append("```")
+            in_table = is_row
+        out.append(line)
+    return "\n".join([*out, "```"] if in_table else out)
+
+
+def slack_mrkdwn(markdown: str) -> str:
+    """Markdown in Slack's own marks.
+
+    It is made from Telegram's HTML, which is properly nested and escaped as Slack wants
+    it, so that nothing in the text can notify people or the whole channel.
+    """
+    text = telegram_html(markdown)
+    text = _SLACK_QUOTE.sub(
+        lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
+    )
+    return _SLACK_TAG.sub(_slack_mark, _SLACK_BLOCK.sub(r"```\n\1\n```", text))
+
+
+def slack_length(markdown: str) -> int:
+    """The length of a text as Slack counts it, at most: it counts escaped characters."""
+    brackets = markdown.count("<") + markdown.count(">")
+    return len(markdown) + 4 * markdown.count("&") + 3 * brackets
+
+
+def slack_plain_text(text: str, me: str) -> str:
+    """A message from Slack as plain text, without the mention of our own user id."""
+
+    def spell(found: re.Match[str]) -> str:
+        target, label = found[1], found[2]
+        if target == f"@{me}":
+            return ""
+        if target.startswith(("@", "#", "!")):
+            mark = "#" if target[0] == "#" else "@"
+            return f"{mark}{(label or target[1:]).lstrip('@#')}"
+        return target if not label or label == target else f"{label} ({target})"
+
+    return html.unescape(_SLACK_SPECIAL.sub(spell, text)).strip()
+
+
+def _slack_mark(found: re.Match[str]) -> str:
+    if found["name"] != "a":
+        return _SLACK_MARKS.get(found["name"], "")
+    if found["end"]:
+        return ">"
+    address = found["href"].replace("&quot;", "%22").replace("&#x27;", "%27")
+    return f"<{address.replace('|', '%7C')}|"
+
+
+def _write_block(lines: list[str], start: int, out: list[str]) -> int:
+    """Writes the block that begins at a line; returns where the next one begins."""
+    line = lines[start]
+    if fence := _FENCE.match(line):
+        return _write_code(lines, start, fence, out)
+    for pattern, write in ((_QUOTE, _quote), (_TABLE_ROW, _table)):
+        if pattern.match(line):
+            end = start
+            while end < len(lines) and pattern.match(lines[end]):
+                end += 1
+            out.append(write(lines[start:end]))
+            return end
+    if heading := _HEADING.match(line):
+        out.append(f"<b>{_inline(heading[1], bold=False)}</b>")
+    elif _RULE.match(line):
+        out.append("———")
+    else:
+        out.append(_inline(_BULLET.sub(r"\1• ", line)))
+    return start + 1
+
+
+def _write_code(
+    lines: list[str], start: int, fence: re.Match[str], out: list[str]
+) -> int:
+    marks, end = fence["marks"], start + 1
+    while end < len(lines):
+        closing = lines[end].strip()
+        if len(closing) >= len(marks) and set(closing) == {marks[0]}:
+            break
+        end += 1
+    code = html.escape("\n".join(lines[start + 1 : end]), quote=False)
+    if not code.strip():
+        out.append("")
+    elif language := fence["language"]:
+        name = html.escape(language)
+        out.append(f'<pre><code class="language-{name}">{code}</code></pre>')
+    else:
+        out.append(f"<pre>{code}</pre>")
+    return end + 1
+
+
+def _quote(lines: list[str]) -> str:
+    text = "\n".join(_inline(_QUOTE.sub("", line)) for line in lines)
+    return f"<blockquote>{text}</blockquote>"
+
+
+def _table(lines: list[str]) -> str:
+    """Telegram has no tables: the source, in a font where its columns line up."""
+    source = "\n".join(lines)
+    return f"<pre>{html.escape(source, quote=False)}</pre>"
+
+
+def _inline(text: str, *, bold: bool = True) -> str:
+    """One line. Code and links are replaced by placeholders while the rest is styled."""
+    finished: list[str] = []
+
+    def set_aside(tagged: str) -> str:
+        finished.append(tagged)
+        return f"\x00{len(finished) - 1}\x00"
+
+    def code(found: re.Match[str]) -> str:
+        return set_aside(f"<code>{html.escape(found[2].strip(), quote=False)}</code>")
+
+    def link(found: re.Match[str]) -> str:
+        label = _styled(html.escape(found[1] or found[2], quote=False), bold=bold)
+        return set_aside(f'<a href="{html.escape(found[2])}">{label}</a>')
+
+    text = _LINK.sub(link, _CODE.sub(code, text))
+    text = _styled(html.escape(text, quote=False), bold=bold)
+    while _PLACEHOLDER.search(text):
+        text = _PLACEHOLDER.sub(lambda found: finished[int(found[1])], text)
+    return text
+
+
+def _styled(text: str, *, bold: bool) -> str:
+    """Turns pairs of marks into tags. A pair that would cross another stays as it is."""
+    for pattern, tag in _STYLES:
+        if tag == "b" and not bold:
+            text = pattern.sub(r"\1", text)
+            continue
+
+        def wrap(found: re.Match[str], tag: str = tag) -> str:
+            return f"<{tag}>{found[1]}</{tag}>" if _is_balanced(found[1]) else found[0]
+
+        text = pattern.sub(wrap, text)
+    return text
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether every tag in the text is closed in it, in order."""
+    open_tags: list[str] = []
+    for closing, name in re.findall(r"<(/?)(b|i|s)>", text):
+        if not closing:
+            open_tags.append(name)
+        elif not open_tags or open_tags.pop() != name:
+            return False
+    return not open_tags

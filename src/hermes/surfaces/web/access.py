@@ -1,0 +1,162 @@
+"""Access to a server: where requests may come from, who sends them, and what they may do."""
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Literal, NamedTuple, NoReturn, Protocol, TypeAlias
+
+from starlette.types import Receive, Scope, Send
+
+from hermes.primitives.backoff import delay_s
+from hermes.surfaces.web.errors import Refusal
+from hermes.surfaces.web.host_names import Addresses
+
+Need: TypeAlias = Literal[
+    "open",
+    "observe",
+    "chat",
+    "approve",
+    "terminal",
+    "publish",
+    "relay",
+    "admin",
+    "models",
+    "sessions",
+]
+"""The scope that a route needs. `open` routes need none; the source is checked all the same."""
+
+RequestHeaders: TypeAlias = dict[str, list[str]]
+"""Every value of each header, by its name in lower case."""
+ResponseHeaders: TypeAlias = list[tuple[bytes, bytes]]
+
+_OWN_PAGE = frozenset({"same-origin", "none"})
+_FREE_FAILURES = 5
+_MAX_WAIT_S = 60.0
+_FORGET_AFTER_S = 600.0
+
+
+class LoginThrottle:
+    """Slows down guessing: after five wrong credentials of a kind, each further one doubles the wait.
+
+    It counts failures by kind of credential, wherever they come from; this machine is no
+    exception.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._kinds: dict[str, tuple[int, float, float]] = {}
+        self.failures = 0
+
+    def wait(self, kind: str) -> float:
+        """Seconds until the next attempt is looked at; 0 for now."""
+        _, until, _ = self._kinds.get(kind, (0, 0.0, 0.0))
+        return max(0.0, until - self._clock())
+
+    def failed(self, kind: str) -> float:
+        """Counts a wrong credential; returns the seconds to wait, also those that were not over yet.
+
+        An attempt that comes too early does not lengthen the wait: it was not looked at.
+        """
+        now = self._clock()
+        count, until, last = self._kinds.get(kind, (0, 0.0, 0.0))
+        self.failures += 1
+        if now < until:
+            return until - now
+        count = 1 if now - last > _FORGET_AFTER_S else count + 1
+        penalty = 0.0
+        if count >= _FREE_FAILURES:
+            beyond = count - _FREE_FAILURES + 1
+            penalty = delay_s(beyond, first_s=1.0, max_s=_MAX_WAIT_S)
+        self._kinds[kind] = (count, now + penalty, now)
+        return penalty
+
+    def succeeded(self, kind: str) -> None:
+        """Forgets the failures of a kind."""
+        self._kinds.pop(kind, None)
+
+    def refuse(self, kind: str, refusal: Refusal) -> NoReturn:
+        """Counts a wrong credential and raises the refusal, or a 429 while there is a wait."""
+        if wait := self.failed(kind):
+            raise Refusal(
+                429,
+                f"There were too many wrong {kind}s.",
+                f"Wait {wait:.0f} s.",
+                code="too_many_failures",
+                wait=wait,
+            )
+        raise refusal
+
+
+class Caller(Protocol):
+    """Whoever sent a request."""
+
+    @property
+    def scopes(self) -> tuple[str, ...]: ...
+
+
+class Source(NamedTuple):
+    """Where requests to a server may come from. `setting` is where its addresses are configured."""
+
+    addresses: Addresses
+    setting: str
+
+    def check(self, headers: RequestHeaders, *, arrives_by_link: bool) -> None:
+        """Refuses requests to other names, and those that pages of other sites make."""
+        hosts, origins = headers.get("host", []), headers.get("origin", [])
+        if len(hosts) != 1 or len(origins) > 1:
+            raise Refusal(400, "A request has one Host and at most one Origin.")
+        if not self.addresses.knows_host(hosts[0]):
+            raise Refusal(
+                403,
+                "This server is not known by that host name.",
+                f"If the name is right, add its address to the setting {self.setting}.",
+                code="unknown_host",
+            )
+        sites = headers.get("sec-fetch-site", [])
+        is_foreign = any(site not in _OWN_PAGE for site in sites)
+        has_other_origin = bool(origins) and not self.addresses.knows_origin(
+            origins[0], hosts[0]
+        )
+        if has_other_origin or (is_foreign and not arrives_by_link):
+            raise Refusal(
+                403, "A page of another site may not do this.", code="unknown_origin"
+            )
+
+
+class AccessControl:
+    """Decides who may use a server. This one admits everybody.
+
+    It is for servers whose endpoints check their callers themselves, such as webhooks.
+    """
+
+    source: Source | None = None
+
+    def identify(
+        self, scope: Scope, headers: RequestHeaders, method: str
+    ) -> Caller | None:
+        """Whoever sent the request; None when nobody has to say so. Raises Refusal."""
+        del scope, headers, method
+
+    def response_headers(self, headers: ResponseHeaders) -> ResponseHeaders:
+        """The headers of a response, with those that every response has."""
+        return headers
+
+    def connection(
+        self, caller: Caller, scope: Scope, receive: Receive, send: Send
+    ) -> AbstractAsyncContextManager[tuple[Receive, Send]]:
+        """Surrounds a request while it is served; it can end it early."""
+        del caller, scope
+        return nullcontext((receive, send))
+
+
+def covers(held: Iterable[str], need: Need) -> bool:
+    """Whether a credential with these scopes may do what needs that one."""
+    return need == "open" or need in held or "admin" in held
+
+
+def bearer_token(headers: RequestHeaders) -> str | None:
+    """The token of the Authorization header; None without the header, empty if it has none."""
+    values = headers.get("authorization", [])
+    if not values:
+        return None
+    kind, _, token = values[0].partition(" ")
+    return token.strip() if kind.lower() == "bearer" and len(values) == 1 else ""

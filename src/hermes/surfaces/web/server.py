@@ -1,0 +1,221 @@
+"""Listens and serves: one socket and one uvicorn, set up alike for every server of Hermes."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from hermes.errors import HermesError, SettingsError, os_reason
+from hermes.primitives.acceptor import Acceptor
+from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.surfaces.web.host_names import is_loopback, is_wildcard
+from hermes.surfaces.web.http_protocol import StrictHttpProtocol
+
+_BACKLOG_CONNECTIONS = 2048
+_SHUTDOWN_TIMEOUT_S = 5
+_KEEP_ALIVE_S = 75
+"""Whoever closes an idle connection may cross a request on its way, so let it be the client."""
+_MAX_MESSAGE_BYTES = 1024 * 1024
+_PING_INTERVAL_S = 30.0
+_PING_TIMEOUT_S = 60.0
+
+
+class ListenSettings(Protocol):
+    """The settings of a server that others may reach."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def tls_cert(self) -> str: ...
+    @property
+    def tls_key(self) -> str: ...
+    @property
+    def behind_proxy(self) -> bool: ...
+    @property
+    def public_urls(self) -> tuple[str, ...]: ...
+
+
+class ListenAddress(NamedTuple):
+    """Where a server listens."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Its address on this machine."""
+        host = "127.0.0.1" if is_wildcard(self.host) else self.host
+        return f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+class ServerProtocols(NamedTuple):
+    """How a server speaks with its peers; without `websockets` it has none."""
+
+    http: type[StrictHttpProtocol] = StrictHttpProtocol
+    websockets: type[asyncio.Protocol] | None = None
+
+
+class WebServer:
+    """Serves an ASGI application on a socket that listens already.
+
+    There is no access log, so that no address ends up in a file. Forwarded headers are
+    ignored; the settings say how the server is reached.
+    """
+
+    def __init__(
+        self,
+        application: ASGIApp,
+        listener: socket.socket,
+        errors: RepeatedErrors,
+        name: str,
+        *,
+        protocols: ServerProtocols = ServerProtocols(),  # noqa: B008 - it is frozen
+        tls: ListenSettings | None = None,
+    ) -> None:
+        config = uvicorn.Config(
+            application,
+            interface="asgi3",
+            http=protocols.http,
+            ws=protocols.websockets or "none",
+            ws_max_size=_MAX_MESSAGE_BYTES,
+            ws_per_message_deflate=False,
+            ws_ping_interval=_PING_INTERVAL_S,
+            ws_ping_timeout=_PING_TIMEOUT_S,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="off",
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_S,
+            ssl_certfile=(tls.tls_cert or None) if tls else None,
+            ssl_keyfile=(tls.tls_key or None) if tls else None,
+        )
+        self._server = _UvicornServer(config, errors, name)
+        self._listener = listener
+        self._serving: asyncio.Task[None] | None = None
+
+    def start(self) -> "asyncio.Task[None]":
+        """Begins to serve; the task ends with the server."""
+        loop = asyncio.get_running_loop()
+        self._serving = loop.create_task(self._server.serve(sockets=[self._listener]))
+        return self._serving
+
+    async def stop(self) -> None:
+        """Gives requests a moment to end, then closes everything."""
+        self._server.should_exit = True
+        if self._serving is not None:
+            await self._serving
+
+
+class _UvicornServer(uvicorn.Server):
+    """Survives running out of file handles and leaves signals to its caller.
+
+    uvicorn would raise them again before anything is closed.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, errors: RepeatedErrors, name: str
+    ) -> None:
+        super().__init__(config)
+        self._errors = errors
+        self._name = name
+
+    @contextlib.contextmanager
+    # pyrefly: ignore[missing-override-decorator]
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to serve on sockets that listen already."""
+        await super().startup(sockets=[])
+        what = f"accepting connections of {self._name}"
+        tls = self.config.ssl
+        # pyrefly: ignore[bad-assignment]
+        self.servers = [
+            Acceptor(one, self._protocol, errors=self._errors, what=what, tls=tls)
+            for one in sockets or []
+        ]
+
+    def _protocol(self) -> asyncio.BaseProtocol:
+        make: Any = self.config.http_protocol_class
+        return make(
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+
+
+def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
+    """A socket that listens already, so that clients wait instead of being turned away.
+
+    Raises HermesError when that is not possible.
+    """
+    name = (host or "::").strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    # With the protocol named, asyncio turns Nagle's algorithm off.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((name, port))
+        listener.listen(_BACKLOG_CONNECTIONS)
+    except OSError as error:
+        listener.close()
+        why = os_reason(error)
+        raise HermesError(
+            f"{who} can't listen on {host}:{port} ({why}).", hint=hint
+        ) from error
+    listener.set_inheritable(False)
+    return listener
+
+
+def require_safe(settings: ListenSettings, *, section: str, who: str) -> None:
+    """Refuses settings that would let others read along, or that can't work."""
+    require_certificate(settings, section=section)
+    if is_loopback(settings.host):
+        return
+    if not settings.tls_cert and not settings.behind_proxy:
+        raise SettingsError(
+            f"Others can reach {settings.host}, and there is no TLS, so they could read along.",
+            hint=f"Set {section}.tls_cert and {section}.tls_key, or {section}.behind_proxy if a proxy provides TLS.",
+        )
+    if is_wildcard(settings.host) and not settings.public_urls:
+        raise SettingsError(
+            f"{who} has to know the name it is reached by.",
+            hint=f"Set {section}.public_urls, such as [https://hermes.example.org].",
+        )
+
+
+def require_certificate(settings: ListenSettings, *, section: str) -> None:
+    """Raises SettingsError when the certificate and its key can't be used together."""
+    cert, key = settings.tls_cert, settings.tls_key
+    if bool(cert) != bool(key):
+        raise SettingsError(
+            "A certificate and its key belong together.",
+            hint=f"Set {section}.tls_cert and {section}.tls_key.",
+        )
+    if not cert:
+        return
+    import ssl
+
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(cert, key, password=_no_password)
+    except (OSError, ValueError) as error:  # an SSLError is an OSError
+        why = getattr(error, "strerror", None) or str(error)
+        raise SettingsError(
+            f"The certificate can't be used: {cert} with the key {key} ({why.lower()}).",
+            hint=f"Set {section}.tls_cert and {section}.tls_key to PEM files that belong together, without a password.",
+        ) from error
+
+
+def _no_password() -> str:
+    """Refuses to ask: there may be nobody at the terminal."""
+    raise ValueError("the key has a password")

@@ -1,0 +1,1 @@
+"""Text: hidden characters, and the language that a text is in."""
