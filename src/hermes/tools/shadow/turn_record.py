@@ -1,5 +1,5 @@
 """The record of one turn: what was saved before it, and the state at its end. It is an append-only file of JSON lines; a
-torn last line does not count."""
+torn last line does not count. The tags of the lines are on disk in every home: they stay when a class is renamed."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from hermes.primitives.files import open_private
 from hermes.tools.shadow.path_state import PathState
 
 
-class TurnHeader(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class TurnHeader(msgspec.Struct, frozen=True, tag="Begun", omit_defaults=True):
     """The first line: which turn this is."""
 
     session: str
@@ -20,7 +20,7 @@ class TurnHeader(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     at: float
 
 
-class Touched(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class Touched(msgspec.Struct, frozen=True, tag="Touched", omit_defaults=True):
     """A file as it was before the turn's first call that names it."""
 
     path: bytes
@@ -31,7 +31,7 @@ class Touched(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """The folders above it that did not exist."""
 
 
-class Unkept(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+class Unkept(msgspec.Struct, frozen=True, tag="Unkept", omit_defaults=True):
     """Something that could not be saved; `mark` changes with it."""
 
     path: bytes
@@ -55,13 +55,13 @@ class Tree(msgspec.Struct, frozen=True, omit_defaults=True):
     """Names a note of what git ignores in it; see `unseen`."""
 
 
-class Whole(msgspec.Struct, frozen=True, tag=True):
+class Whole(msgspec.Struct, frozen=True, tag="Whole"):
     """The working directory before the first call that may change anything in it; each repository inside for itself."""
 
     trees: tuple[Tree, ...]
 
 
-class Ended(msgspec.Struct, frozen=True, tag=True):
+class Ended(msgspec.Struct, frozen=True, tag="Ended"):
     """How everything that was kept stood when the turn ended."""
 
     at: float
