@@ -39,6 +39,7 @@ bun add evil -p
 bun add evil -p=1
 deno publish eval=1
 swift package update -e=1
+curl -s -w '%output{x.sh}%{json}' http://localhost:8000/
 terraform state rm list
 env --split='rm -rf src'
 env -iS 'rm -rf src'
