@@ -56,6 +56,18 @@ async def test_a_scope_wrong_words_and_a_missing_yes_are_refused(
     assert harness.app.store.sessions.recent(limit=5) == []
 
 
+async def test_what_no_shell_can_give_is_wrong_usage(harness: Harness) -> None:
+    begin(harness, "hello")
+    nobody: dict[str, object] = {"sessions": (), "yes": True}
+    path = "/api/commands/sessions.delete"
+    assert (await harness.ask("POST", path, nobody)).status_code == 422
+    nul = {"command_text": "ls", "cwd": "a\0b"}
+    path = "/api/commands/policy.check"
+    assert (await harness.ask("POST", path, nul)).status_code == 400
+    path = "/api/commands/sessions.search?words=a%00b"
+    assert (await harness.ask("GET", path, scope="observe")).status_code == 400
+
+
 async def test_any_limit_is_one(harness: Harness) -> None:
     session = begin(harness, "hello")
     path = f"/api/commands/sessions.list?limit={2**63 - 1}"
