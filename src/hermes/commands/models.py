@@ -35,6 +35,7 @@ from hermes.providers.routing import (
 )
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
+from hermes.settings.redaction import mask
 from hermes.store.sessions import UsageRow
 
 EXAMPLES = {
@@ -232,7 +233,7 @@ def show_model(context: CommandContext) -> CurrentModel:
     route = first_route(settings, secrets)
     return CurrentModel(
         model=_listed(route, secrets, is_current=True),
-        base_url=route.base_url,
+        base_url=mask(route.base_url),
         api=route.api,
         engine=_codex_engine(settings),
     )

@@ -58,6 +58,10 @@ class TerminalChat:
         return self.chat.approvals
 
     @property
+    def has_audience(self) -> bool:
+        return False
+
+    @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         chat, line = self.chat, self.chat.view.status
         queued = count(len(chat.view.queued), "message") if chat.view.queued else ""
