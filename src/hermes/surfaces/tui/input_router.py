@@ -27,6 +27,7 @@ from hermes.surfaces.tui.proposal_review import ProposalReview
 from hermes.surfaces.tui.slash.table import (
     find_skill,
     find_slash,
+    hook_name,
     reserved,
     slashes,
 )
@@ -160,7 +161,8 @@ class InputRouter:
             chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
             return
         about = {"platform": "cli", "user": "", "session_id": chat.session}
-        chat.app.bus.publish(f"gateway.command.{slash.slash}", about)  # for hooks
+        event = f"gateway.command.{hook_name(name, slash)}"
+        chat.app.bus.publish(event, about)  # for hooks
         from hermes.surfaces.tui.slash.chat_port import run_slash
 
         await run_slash(chat, slash, rest)

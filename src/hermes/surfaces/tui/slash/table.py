@@ -66,6 +66,11 @@ def find_slash(name: str) -> Command | None:
     return next(iter(exact), begun[0] if len(begun) == 1 else None)
 
 
+def hook_name(name: str, command: Command) -> str:
+    """The name by which hooks know a command. `/cost` has an event of its own, whatever command runs it."""
+    return name if name == "cost" else command.slash
+
+
 def find_skill(name: str, skills: Sequence[str]) -> str:
     """The skill that a name calls: by its own, or by the beginning of one when no command begins so. Empty if none."""
     if name in reserved():
