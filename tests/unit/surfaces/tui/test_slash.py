@@ -5,6 +5,7 @@ from hermes.surfaces.tui.slash.lookup import (
     find_skill,
     find_slash,
     help_lines,
+    hook_name,
     page,
     reserved,
     slashes,
@@ -25,6 +26,12 @@ def test_a_command_is_found_by_name_or_beginning() -> None:
     typed = ("help", "exit", "qui", "sess", "sessions", "s", "")
     found = [slash.slash if (slash := find_slash(name)) else None for name in typed]
     assert found == ["help", "quit", "quit", "sessions", "sessions", None, None]
+
+
+def test_hooks_know_a_command_by_its_name_and_cost_by_its_own() -> None:
+    typed = ("cost", "usage", "q", "sess")
+    found = [hook_name(name, slash) for name in typed if (slash := find_slash(name))]
+    assert found == ["cost", "usage", "quit", "sessions"]
 
 
 def test_help_and_the_page_of_the_docs_tell_all_commands() -> None:
