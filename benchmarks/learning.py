@@ -35,7 +35,7 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Home, Settings
 from hermes.settings.sections import LearningSettings
 from hermes.tools.tool import tool

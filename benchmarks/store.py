@@ -22,7 +22,7 @@ from pathlib import Path
 
 import apsw
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import (
     AssistantMessage,

@@ -157,7 +157,7 @@ def _every_tool() -> dict[str, Tool]:
 
 def slash_page() -> str:
     """The commands of the chat, from their table."""
-    from hermes.surfaces.tui.slash.table import page
+    from hermes.surfaces.tui.slash.lookup import page
 
     return "\n".join(["# Slash commands", "", NOTE, "", page()])
 

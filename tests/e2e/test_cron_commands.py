@@ -119,7 +119,7 @@ async def test_wrong_words_are_answered_with_what_was_understood(
         (("add", "every blue moon", "sing"), "Understood “every”"),
         (("add", "every day at 9", "x", "--budget", "lots"), "not an amount"),
         (("add", "every day at 9", "x", "--tools", "magic"), "no toolset"),
-        (("add", "every day at 9", "x", "--zone", "Mars/City"), "no time zone"),
+        (("add", "every day at 9", "x", "--zone", "Mars/City"), "Unknown time zone"),
         (("edit", "nothing", "--name", "x"), "no job"),
         (("next", "sometime"), "can't be read"),
     ):

@@ -177,7 +177,7 @@ def test_json_is_utf_8_whatever_the_terminal_speaks(home: Path) -> None:
 
 
 def test_an_empty_session_says_that_it_is(home: Path) -> None:
-    assert "Nothing was said yet" in sessions(home, "show", "last").stdout
+    assert "No messages yet" in sessions(home, "show", "last").stdout
     assert "the last one is 1" in sessions(home, "show", "last", "--after", "9").stdout
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.schema.messages import ToolCall, ToolFinished
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 _PROGRAMS = frozenset(
     {

@@ -23,7 +23,7 @@ from hermes.schema.events import (
     TurnEnded,
 )
 from hermes.schema.messages import UserMessage
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 from hermes.settings import Home
 from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store

@@ -15,7 +15,7 @@ from tests.fakes.web_server import Asked, Handler, Page, WebServer, web_server
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings.load import environment
 from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.browser import BrowserTools

@@ -26,7 +26,7 @@ from hermes.schema.model import (
     TextDelta,
     ToolCallStarted,
 )
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import ModelSettings
 from hermes.testing.formats import Format, render

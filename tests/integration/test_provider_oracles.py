@@ -10,7 +10,7 @@ from openai import AsyncOpenAI
 from hermes.providers.build import build_model
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import ModelSettings
 from hermes.testing.formats import Format

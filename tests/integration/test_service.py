@@ -36,7 +36,7 @@ from hermes.errors import (
     StoreFull,
 )
 from hermes.events import Bus
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -53,7 +53,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest, TextDelta
-from hermes.schema.tools import ToolResult, ToolSpec
+from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.settings import Home, Settings
 from hermes.store.leases import Lease, Leases
 from hermes.store.log_row import Row

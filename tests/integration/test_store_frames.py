@@ -8,7 +8,7 @@ import pytest
 from hermes.errors import StoreDamaged
 from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.schema.messages import UserMessage
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 from hermes.store import Store, open_store
 from hermes.store.connection import connect
 from hermes.store.log_row import draft

@@ -10,7 +10,7 @@ import msgspec
 from hermes.core.calls import CallRunner, CallScope
 from hermes.core.ports import PolicyDecision, Tool
 from hermes.providers.embedded.tool_verbs import OfferedTools
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,

@@ -10,7 +10,7 @@ import pytest
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.images.image_info import Size, pixel_size
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.files.view_image import MAX_BYTES, Pictures
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")

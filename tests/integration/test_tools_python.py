@@ -12,7 +12,7 @@ import pytest
 from hermes.core.calls import fenced
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.files.file_tools import FileTools
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings

@@ -10,7 +10,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.store import Store, open_store
 from hermes.tools.session_search import SessionSearchTool
 

@@ -14,7 +14,7 @@ from tests.fakes.web_server import Asked, Handler, Page, Raw, WebServer, web_ser
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
 from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder

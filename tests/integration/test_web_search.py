@@ -10,7 +10,7 @@ from tests.fakes.web_server import Asked, Page, WebServer, web_server
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
 from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder

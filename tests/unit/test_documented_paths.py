@@ -43,3 +43,16 @@ def test_contributing_explains_the_six_most_frequent_changes_shortly() -> None:
         "How to add a setting",
     ]
     assert all(len(body.splitlines()) <= MAX_STEP_LINES for _, body in sections)
+
+
+def test_the_functions_of_the_two_walks_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    steps = re.findall(r"`([\w/]+\.py)`[^`\n]*`([A-Z]\w+)\.(\w+)`", text)
+    assert len(steps) >= 10
+    for path, owner, function in steps:
+        source = (ROOT / "src" / "hermes" / path).read_text()
+        assert re.search(rf"^class {owner}\b", source, re.MULTILINE), (path, owner)
+        assert re.search(rf"^    (async )?def {function}\b", source, re.MULTILINE), (
+            path,
+            function,
+        )

@@ -19,7 +19,7 @@ from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.repeated_errors import RepeatedErrors
-from hermes.schema.event import Event, payload_of
+from hermes.schema.event_base import Event, payload_of
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_store
@@ -28,7 +28,7 @@ from hermes.store.leases import Lease
 from hermes.store.log_row import Row
 
 if TYPE_CHECKING:
-    from hermes.app.exporters import Exporters
+    from hermes.app.event_senders import Exporters
     from hermes.app.feed import Feed
 
 log = logging.getLogger("hermes.app")
@@ -184,7 +184,7 @@ class App:
         """Starts the exporters, until the app is closed. The surface that comes first names the process."""
         with self._opened.going_live:
             if self._opened.exporters is None:
-                from hermes.app.exporters import Exporters
+                from hermes.app.event_senders import Exporters
 
                 self._opened.exporters = Exporters(self, secrets, surface)
                 self._opened.exporters.open()

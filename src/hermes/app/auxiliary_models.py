@@ -22,7 +22,7 @@ from hermes.providers.build import build_helper
 from hermes.providers.cheapest_model import Need, cheapest
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, route_for
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.schema.model import ModelEvent, ModelRequest, Retrying

@@ -16,7 +16,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import SessionNotFound, ToolFailed
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.store.sessions import SessionInfo
 from hermes.tools.tool import tool
 

@@ -13,7 +13,7 @@ import msgspec
 from hermes.errors import HermesError, SessionNotFound
 from hermes.events.origin import is_foreign
 from hermes.schema.catalogue import CATALOGUE
-from hermes.schema.event import complete
+from hermes.schema.event_base import complete
 
 if TYPE_CHECKING:
     from hermes.app.app import App

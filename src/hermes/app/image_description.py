@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hermes.app.auxiliary_models import AuxiliaryModels, NoModel
 from hermes.errors import HermesError
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import PictureDescribed, PictureWithheld
 from hermes.schema.messages import AssistantMessage, Image, Message, UserMessage
 from hermes.schema.model import ModelRequest

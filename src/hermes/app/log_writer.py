@@ -11,7 +11,7 @@ from collections.abc import Callable
 from weakref import WeakValueDictionary
 
 from hermes.primitives.recent import RecentDict
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCreated
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row

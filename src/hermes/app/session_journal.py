@@ -8,7 +8,7 @@ from hermes.app.partial_text import PartialText
 from hermes.core.history import ConversationHistory
 from hermes.errors import HermesError
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     MessageDelta,

@@ -23,7 +23,7 @@ from hermes.core.ports import Approver
 from hermes.core.turn import Runtime, Turn
 from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     InterruptRequested,

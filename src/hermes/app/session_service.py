@@ -15,7 +15,7 @@ from hermes.app.session_runner import Runner, RunnerDeps
 from hermes.core.calls import writable
 from hermes.errors import AnsweredAlready, HermesError, LeaseLost
 from hermes.primitives.tasks import cancel_and_wait, running
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,

@@ -15,7 +15,7 @@ from hermes.app.partial_text import partial_path
 from hermes.app.session_journal import OUTCOME_UNKNOWN, crashed, read_history
 from hermes.core.history import Beginning, ConversationHistory
 from hermes.errors import HermesError, SessionBusy, StoreError, UsageError, os_reason
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionRedone, SessionUndone, TurnStarted
 from hermes.schema.messages import UserMessage
 from hermes.settings.load import environment

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.core.calls import refusal_of
 from hermes.core.ports import Approver, PolicyDecision
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,

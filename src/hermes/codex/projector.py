@@ -28,7 +28,7 @@ from hermes.codex.items import (
     result_of,
 )
 from hermes.codex.wire import CodexNotification
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     AuxiliaryCalled,
     MessageDelta,

@@ -35,7 +35,7 @@ from hermes.codex.turn import CodexTimeouts, CodexTurnDeps, TurnResult
 from hermes.core.budget import BudgetSpent, request_tokens
 from hermes.core.ports import Approver, Keeper, ToolContext
 from hermes.core.turn import GO_ON, Turn, calls_made
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest

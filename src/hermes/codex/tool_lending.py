@@ -28,9 +28,9 @@ from hermes.core.ports import Approver, Journal, Keeper, Policy, Tool
 from hermes.primitives.acceptor import Acceptor, accept_streams
 from hermes.primitives.files import make_private_folder
 from hermes.primitives.tasks import BackgroundTasks, running
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.messages import ToolCall, ToolFinished
-from hermes.schema.tools import ToolResult, ToolSpec
+from hermes.schema.tool_spec import ToolResult, ToolSpec
 
 SOCKET, TOKEN = "HERMES_LEND_SOCKET", "HERMES_LEND_TOKEN"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024

@@ -26,7 +26,7 @@ from hermes.core.ports import Policy, Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.installation import install_hint
 from hermes.schema.messages import Image
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 
 if TYPE_CHECKING:
     from mcp import types

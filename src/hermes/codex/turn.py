@@ -27,7 +27,7 @@ from hermes.codex.items import CommandItem
 from hermes.codex.projector import NO_OUTPUT, STOPPED, CodexInput, Ending, Projector
 from hermes.codex.thread_file import Output, find_output
 from hermes.primitives.tasks import running
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.messages import Usage
 
 log = logging.getLogger("hermes.codex")

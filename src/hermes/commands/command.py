@@ -199,9 +199,11 @@ class Command:
         )
 
     def arguments(self, given: msgspec.Struct) -> dict[str, Any]:
-        """What a request gave, as the function takes it."""
+        """What a request gave, as the function takes it. As in a shell, no word has a NUL."""
         values = msgspec.structs.asdict(given)
         for one in self.parameters:
+            if _has_nul(values[one.name]):
+                raise UsageError(f"{one.metavar} has a NUL character.")
             if one.is_many and isinstance(values[one.name], str):
                 values[one.name] = tuple(map(one.read, values[one.name].split()))
         return values
@@ -309,14 +311,20 @@ def _parameter(found: inspect.Parameter) -> Parameter:
     )
 
 
+def _has_nul(value: Any) -> bool:
+    words = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(word, str) and "\0" in word for word in words)
+
+
 def _field(parameter: Parameter, kind: Any) -> tuple[str, Any, Any]:
     """The field of a request's type; `kind` is the parameter's type there."""
     default = parameter.default
     if kind is str and default == ():
         default = ""
-    meta = msgspec.Meta(
-        description=parameter.arg.help or None, ge=parameter.arg.at_least
-    )
+    about = parameter.arg.help or None
+    meta = msgspec.Meta(description=about, ge=parameter.arg.at_least)
+    if parameter.is_many and parameter.is_required:
+        meta = msgspec.Meta(description=about, min_length=1)
     described: Any = Annotated[kind, meta]
     name = parameter.name
     return (

@@ -29,6 +29,11 @@ class Conversation(Protocol):
         """What only this surface knows of the chat, for `/status`."""
         ...
 
+    @property
+    def has_audience(self) -> bool:
+        """Whether other people read what is shown here."""
+        ...
+
     async def require_idle(self) -> None:
         """Raises SessionBusy while a turn runs."""
         ...

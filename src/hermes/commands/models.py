@@ -24,7 +24,7 @@ from hermes.commands.views import (
     table,
 )
 from hermes.errors import NotFound, SessionNotFound
-from hermes.providers import quirks
+from hermes.providers import provider_table
 from hermes.providers.catalogue import all_models
 from hermes.providers.routing import (
     EMBEDDED,
@@ -35,6 +35,7 @@ from hermes.providers.routing import (
 )
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
+from hermes.settings.redaction import mask
 from hermes.store.sessions import UsageRow
 
 EXAMPLES = {
@@ -232,7 +233,7 @@ def show_model(context: CommandContext) -> CurrentModel:
     route = first_route(settings, secrets)
     return CurrentModel(
         model=_listed(route, secrets, is_current=True),
-        base_url=route.base_url,
+        base_url=mask(route.base_url),
         api=route.api,
         engine=_codex_engine(settings),
     )
@@ -305,7 +306,7 @@ def model_in_words(model: ModelInfo, found: str = "") -> str:
 def providers(settings: Settings, secrets: Secrets) -> list[ListedModel]:
     """The local model, the user's own services, then every known provider."""
     current = first_route(settings, secrets)
-    families = (family.family for family in quirks.FAMILIES)
+    families = (family.family for family in provider_table.FAMILIES)
     names = dict.fromkeys((EMBEDDED, *settings.custom_providers, *families))
     listed = (
         []

@@ -206,7 +206,7 @@ def list_sessions(
     if not context.app.has_log:
         return SessionListing(sessions=())
     store = open_log(context)
-    wanted = _EVERYTHING if all_ else limit
+    wanted = _EVERYTHING if all_ else min(limit, _EVERYTHING)
     found = store.sessions.recent(limit=wanted + 1)
     shown = found[:wanted]
     return SessionListing(

@@ -22,7 +22,7 @@ from hermes.schema.model import (
     Retrying,
     TextDelta,
 )
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 Unit: TypeAlias = Literal["usd", "tokens"]
 

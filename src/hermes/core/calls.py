@@ -26,7 +26,7 @@ from hermes.core.ports import (
 )
 from hermes.core.reply_check import Fault
 from hermes.errors import ToolFailed, in_sentences
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -35,7 +35,7 @@ from hermes.schema.events import (
     ToolStarted,
 )
 from hermes.schema.messages import ToolCall, ToolFinished
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.text.hidden_text import without_hidden
 
 log = logging.getLogger("hermes.core")

@@ -12,7 +12,7 @@ import msgspec
 from hermes.core.budget import IMAGE_TOKENS, request_tokens
 from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, uncounted
 from hermes.core.ports import Clock
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import CompactionFailed, SessionCompacted, SessionTrimmed
 from hermes.schema.messages import Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest

@@ -13,7 +13,7 @@ import msgspec
 from hermes.core.answers import Answer, Request, is_same_kind
 from hermes.core.compaction import compacted
 from hermes.core.context_window import trim
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,

@@ -16,7 +16,7 @@ import msgspec
 
 from hermes.core.parallel_calls import Effect
 from hermes.errors import ToolFailed
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -26,7 +26,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import Message
 from hermes.schema.model import ModelEvent, ModelRequest
-from hermes.schema.tools import ToolResult, ToolSpec
+from hermes.schema.tool_spec import ToolResult, ToolSpec
 
 
 class Clock(Protocol):

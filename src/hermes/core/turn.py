@@ -21,7 +21,7 @@ from hermes.core.ports import ContextEngine, ImageReader, Journal, Model
 from hermes.core.reply_check import ReplyJudge, ReplyVerdict
 from hermes.errors import ModelError, in_sentences
 from hermes.primitives.tasks import cancel_and_wait, running
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     CompactionFailed,
     MessageDelta,

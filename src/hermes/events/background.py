@@ -1,4 +1,4 @@
-"""Async callbacks: on which loop each runs, and what becomes of its task."""
+"""Runs async callbacks: chooses the loop of each, and tracks its task."""
 
 import logging
 import sys
@@ -20,7 +20,9 @@ DROPPED = object()
 
 
 def running_loop() -> "AbstractEventLoop | None":
-    """The loop that runs in this thread. Where asyncio was never loaded there is none, and loading it is slow."""
+    """Returns the loop that runs in this thread. If asyncio was never loaded there is none, and
+    loading it is slow.
+    """
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
         return None
@@ -31,7 +33,9 @@ def running_loop() -> "AbstractEventLoop | None":
 
 
 class InFlight:
-    """Every event of a bus that an async callback has yet to finish. Asyncio itself doesn't keep tasks alive."""
+    """Every event of a bus that an async callback has yet to finish. Asyncio itself doesn't keep
+    tasks alive.
+    """
 
     __slots__ = ("_by_loop", "_totals")
 
@@ -42,7 +46,7 @@ class InFlight:
     def begin(
         self, loop: "AbstractEventLoop", flight: object, outcomes: Outcomes
     ) -> None:
-        """Keep `flight`, a task or what stands for one, until it ends on this loop."""
+        """Keeps `flight`, a task or its stand-in, until it ends on this loop."""
         flights = self._by_loop.get(loop)
         if flights is None:
             self.settle()
@@ -52,14 +56,14 @@ class InFlight:
         self._totals.scheduled.add()
 
     def end(self, loop: "AbstractEventLoop", flight: object) -> None:
-        """Let go of `flight`; a second time changes nothing."""
+        """Releases `flight`; a second call changes nothing."""
         outcomes = self._by_loop.get(loop, {}).pop(flight, None)
         if outcomes is not None:
             outcomes.finished.add()
             self._totals.finished.add()
 
     def settle(self) -> None:
-        """Count as dropped what was in flight on a loop when that was closed: it will never be done."""
+        """Counts as dropped what was in flight on a loop when it was closed."""
         for loop in [loop for loop in self._by_loop.copy() if loop.is_closed()]:
             for flight, outcomes in self._by_loop[loop].copy().items():
                 outcomes.dropped.add()
@@ -87,7 +91,7 @@ class AsyncCallbacks:
         self._home = running_loop()
 
     def deliver(self, event: Envelope) -> object:
-        """Run the callback on the publishing thread's loop, or else on the one that it was subscribed from."""
+        """Runs the callback on the publishing thread's loop, or else on the one it was subscribed from."""
         loop = running_loop()
         if loop is not None:
             self._start(loop, event)

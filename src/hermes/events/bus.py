@@ -45,14 +45,16 @@ log = logging.getLogger("hermes.events")
 RECURSION_STOPPED = "bus.recursion_stopped"
 MAX_PUBLISH_DEPTH = 64
 MAX_CACHED_ROUTES = 4096
-MAX_CACHED_TOPIC_CHARS = 512  # characters; a longer topic is looked up every time
+MAX_CACHED_TOPIC_CHARS = 512  # a longer topic is not cached
 
 _owner: ContextVar[str | None] = ContextVar("hermes_events_owner", default=None)
 _fill_in = dict.setdefault  # an envelope refuses its own
 
 
 class BusStats(NamedTuple):
-    """Totals since the bus was made, ended subscriptions included, and the live subscriptions in order of delivery."""
+    """Totals since the bus was created, including ended subscriptions, and the live subscriptions
+    in order of delivery.
+    """
 
     delivered: int
     failed: int
@@ -64,7 +66,7 @@ class BusStats(NamedTuple):
 
 
 class _Route:
-    """Where one topic leads."""
+    """The subscribers of one topic."""
 
     __slots__ = ("only", "source", "subscriptions", "topic")
 
@@ -123,12 +125,12 @@ class Bus:
         self._in_flight = InFlight(self._outcomes)
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:  # noqa: C901, PLR0912
-        """Deliver an event to everyone whose pattern matches `topic`.
+        """Delivers an event to every subscription whose pattern matches `topic`.
 
-        Raises for an empty topic and for a payload that is no mapping, never because of a subscriber, or because of
-        what is in the payload.
+        Raises for an empty topic and for a payload that is not a mapping, never because of a
+        subscriber or the payload's content.
         """
-        # Long, because on this path each call of another function would cost a tenth of the whole. For the same reason
+        # Long, because on this path each function call would cost a tenth of the total. For the same reason
         # the one subscriber that most events have is called right here.
         try:
             route = self._routes[topic]
@@ -197,14 +199,17 @@ class Bus:
             self._under_way -= 1
 
     def heard(self, topic: str) -> bool:
-        """Whether anybody listens to a topic now, for publishers whose payload takes work to make."""
+        """Returns whether a topic has subscribers now, for publishers whose payload is expensive to
+        build.
+        """
         route = self._routes.get(topic) or self._find(topic)
         return bool(route.subscriptions)
 
     def subscribe(
         self, pattern: str, callback: Callback, *, owner: str | None = None
     ) -> Subscription:
-        """Call `callback` with every event whose topic matches `pattern`; the handle ends it.
+        """Calls `callback` with every event whose topic matches `pattern`. The returned handle ends
+        it.
 
         Without an owner the subscription belongs to the surrounding `owned_by`, if there is one.
         """
@@ -221,7 +226,9 @@ class Bus:
         return subscription
 
     def unsubscribe(self, handle: object) -> bool:
-        """End a subscription. True if it was live; False for an ended one and for anything that is not a handle."""
+        """Ends a subscription. Returns True if it was live; False for an ended one and for anything
+        that is not a handle.
+        """
         if not isinstance(handle, Subscription):
             return False
         try:
@@ -241,16 +248,17 @@ class Bus:
         *,
         owner: str | None = None,
     ) -> Stream:
-        """Events as an async iterator, with a bounded queue between the publisher and the reader.
+        """Returns events as an async iterator, with a bounded queue between the publisher and the
+        reader.
 
-        `async with bus.stream("a.**") as events: async for event in events: ...`. When the queue is full, `policy`
-        says what gives way, and a `gap` event stands where something is missing.
+        `async with bus.stream("a.**") as events: async for event in events: ...`. When the queue is
+        full, `policy` decides what is dropped, and a `gap` event marks where something is missing.
         """
         _check("pattern", pattern)
         return Stream(self, pattern, maxsize, policy, owner or _owner.get())
 
     def stats(self) -> BusStats:
-        """What became of the events so far."""
+        """Returns statistics on the events so far."""
         self._in_flight.settle()
         live = sorted(self._live.copy(), key=_by_number)
         calls = self._ended_calls + sum(subscription.calls for subscription in live)
@@ -272,7 +280,7 @@ class Bus:
 
     @contextmanager
     def owned_by(self, owner: str) -> Iterator[None]:
-        """Let what is subscribed inside, also by tasks that are started inside, belong to `owner`."""
+        """Makes `owner` own what is subscribed inside, also by tasks started inside."""
         token = _owner.set(owner)
         try:
             yield
@@ -280,7 +288,7 @@ class Bus:
             _owner.reset(token)
 
     def end_owned(self, owner: str) -> int:
-        """End every subscription and stream of `owner`; returns how many there were."""
+        """Ends every subscription and stream of `owner`. Returns how many there were."""
         owned = [
             subscription
             for subscription in self._live.copy()
@@ -289,11 +297,11 @@ class Bus:
         return sum(self.unsubscribe(subscription) for subscription in owned)
 
     def end_all(self) -> int:
-        """End every subscription and stream; returns how many there were."""
+        """Ends every subscription and stream. Returns how many there were."""
         return sum(self.unsubscribe(subscription) for subscription in self._live.copy())
 
     def attach(self, stream: Stream) -> Subscription:
-        """Begin the subscription of a stream."""
+        """Starts the subscription of a stream."""
         subscription = Subscription(
             stream.pattern, stream.put, stream.owner, next(self._numbers)
         )
@@ -302,16 +310,16 @@ class Bus:
         return subscription
 
     def now(self) -> float:
-        """The time that an envelope made now carries."""
+        """Returns the time for an envelope built now."""
         return self._clock()
 
     def count_dropped(self, subscription: Subscription) -> None:
-        """Count an event that a subscription was given and let go of."""
+        """Counts an event that a subscription received and dropped."""
         subscription.outcomes.dropped.add()
         self._outcomes.dropped.add()
 
     def _deliver(self, route: _Route, event: Envelope, started: float) -> None:
-        """Call several subscribers one after the other."""
+        """Calls several subscribers one after the other."""
         clock, dropped = self._clock, 0
         for subscription in route.subscriptions:
             subscription.calls += 1
@@ -338,7 +346,9 @@ class Bus:
         self._change(True, subscription)
 
     def _change(self, is_new: bool, subscription: Subscription) -> None:
-        """Change the trie, then forget all routes: a reader that is still walking keeps its result to itself."""
+        """Changes the trie, then clears all routes: a reader that is still walking keeps its result
+        to itself.
+        """
         self._changes.append((is_new, subscription))
         with self._lock:
             # Entered again from a finalizer in the middle of a change: that change goes on with this one.
@@ -362,7 +372,7 @@ class Bus:
         self._routes, self._same = routes, same
 
     def _find(self, topic: str) -> _Route:
-        """The route of a topic that isn't cached."""
+        """Finds the route of a topic that isn't cached."""
         _check("topic", topic)
         topic = str.__str__(topic)
         # Taken before the walk: if the subscriptions change meanwhile, a stale route ends up in an abandoned dict.
@@ -382,7 +392,7 @@ class Bus:
         return event
 
     def _refuses(self, route: _Route) -> bool:
-        """True when this publish is nested too deep; tells everyone who listens for that."""
+        """Returns whether this publish is nested too deeply, and reports that."""
         depth = self._guard.refuses(self, self._under_way)
         # What is pending here is so because a callback kept the error from the publish that would have told.
         stop = Stop(route.topic, depth) if depth else self._guard.take_pending()
@@ -403,7 +413,7 @@ class Bus:
                 )
 
     def _examine(self, subscription: Subscription, result: object) -> int:
-        """Look at what a callback returned; 1 if the event was dropped for want of a loop."""
+        """Examines what a callback returned. Returns 1 if the event was dropped for lack of a loop."""
         if result is DROPPED:
             self.count_dropped(subscription)
             return 1

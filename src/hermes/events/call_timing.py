@@ -1,4 +1,4 @@
-"""How long the slowest call of a subscription took."""
+"""Measures the slowest call of a subscription."""
 
 from collections.abc import Callable
 
@@ -10,10 +10,11 @@ TOLERANCE_S = 0.001  # seconds
 
 
 class Stopwatch:
-    """Records durations that were measured with the clock of the day.
+    """Records durations measured with the wall clock.
 
-    An event needs the time of day anyway, and reading a second clock for each would cost more than the delivery
-    itself. Somebody may set that clock, so a new record is held against a steady clock before it counts.
+    An event needs the wall clock anyway, and reading a second clock for each would cost more than
+    the delivery itself. The wall clock may be set, so a new record is checked against a steady
+    clock before it counts.
     """
 
     __slots__ = ("_clock", "_offset", "_since", "_steady")
@@ -25,7 +26,7 @@ class Stopwatch:
         self._offset = clock() - self._since
 
     def record(self, subscription: Subscription, seconds: float) -> None:
-        """Remember `seconds` if no call took longer and the clock wasn't set meanwhile."""
+        """Records `seconds` if no call took longer and the clock wasn't set meanwhile."""
         now = self._steady()
         offset = self._clock() - now
         jump = offset - self._offset

@@ -1,4 +1,4 @@
-"""Counters that any thread may advance without a lock."""
+"""Counters that any thread may increment without a lock."""
 
 import sys
 from itertools import repeat
@@ -20,7 +20,7 @@ class Counter:
 
 
 class Outcomes:
-    """What became of events, apart from those that were simply delivered."""
+    """Counts what happened to events that were not simply delivered."""
 
     __slots__ = ("dropped", "failed", "finished", "scheduled")
 

@@ -1,4 +1,6 @@
-"""The bus of this process, behind `hermes_events`. Constructors are given their bus; only facades ask for this one."""
+"""The default bus of this process, behind `hermes_events`. Constructors are given their bus; only
+facades use this one.
+"""
 
 from hermes.events.bus import Bus
 
@@ -6,5 +8,5 @@ _bus = Bus()
 
 
 def default_bus() -> Bus:
-    """The one bus that plugins of this process publish to and subscribe on."""
+    """Returns the bus that plugins of this process publish to and subscribe on."""
     return _bus

@@ -1,8 +1,7 @@
-"""What a subscriber receives: a dict that nobody can change, with the payload's values in it.
+"""Envelopes: the immutable dicts that subscribers receive, with the payload's values.
 
-Owns the frozen containers and the way from a publisher's payload to them. Containers are copied and frozen, tuples stay
-tuples. A value that JSON can't hold stays unchanged, and the envelope is then an `Unencodable`: senders replace the
-value with a string (`wire.py`).
+Containers are copied and frozen; tuples stay tuples. A value that JSON can't hold stays unchanged,
+and the envelope is then an `Unencodable`: senders replace the value with a string (`wire.py`).
 """
 
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ _TOO_LARGE = 10**MAX_DIGITS
 
 
 class Envelope(dict[str, Any]):
-    """A dict that can't be changed. `dict(event)` is a changeable copy of its first level, `thaw(event)` of all."""
+    """An immutable dict. `dict(event)` is a mutable copy of its first level, `thaw(event)` of all."""
 
     __slots__ = ()
 
@@ -33,19 +32,19 @@ class Envelope(dict[str, Any]):
 
 
 class Unencodable(Envelope):
-    """An envelope, or a part of one, with something inside that JSON can't hold."""
+    """An envelope, or a part of one, with a value that JSON can't hold."""
 
     __slots__ = ()
 
 
 class Foreign(Envelope):
-    """An envelope that came from another process and lacks nothing: the bus delivers it as it is. A copy is none."""
+    """A complete envelope from another process: the bus delivers it as it is. A copy is not foreign."""
 
     __slots__ = ()
 
 
 class FrozenList(list[Any]):
-    """A list that can't be changed, as it is found inside an envelope."""
+    """An immutable list inside an envelope."""
 
     __slots__ = ()
 
@@ -95,7 +94,7 @@ for _change in ("remove", "reverse", "sort"):
 
 
 def thaw(value: Any) -> Any:
-    """A plain, changeable copy of an event or of a part of one, at every level."""
+    """Returns a plain, mutable copy of an event or of a part of one, at every level."""
     if isinstance(value, dict):
         return {key: thaw(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -106,9 +105,9 @@ def thaw(value: Any) -> Any:
 
 
 def seal(payload: object, topic: str, source: str, now: float) -> Envelope:
-    """The envelope of `payload`, with `type`, `ts` and `src` filled in where they are missing.
+    """Builds the envelope of `payload`, with `type`, `ts` and `src` filled in if missing.
 
-    A payload that can't be read arrives as it is, under the name `payload`.
+    A payload that can't be read is delivered as it is, under the name `payload`.
     """
     if payload is None:
         return Envelope(type=topic, ts=now, src=source)
@@ -146,7 +145,7 @@ def require_mapping(payload: object) -> None:
 
 
 def is_json(value: Any) -> bool:
-    """True for a string, number, truth value or None that JSON can hold."""
+    """Returns whether a string, number, truth value or None can be encoded as JSON."""
     kind = type(value)
     if kind is str:
         return str.isascii(value) or _is_text(value)
@@ -160,17 +159,17 @@ def is_json(value: Any) -> bool:
 
 
 class _Sealer:
-    """One walk through one payload. Knows which containers it is inside of, to detect cycles."""
+    """One walk through one payload. Tracks the containers it is inside of, to detect cycles."""
 
     __slots__ = ("_inside", "is_unencodable")
 
     def __init__(self) -> None:
         self._inside: set[int] = set()
         self.is_unencodable = False
-        """Whether the payload has something that JSON can't hold."""
+        """Whether the payload has a value that JSON can't hold."""
 
     def items(self, payload: Any) -> list[tuple[Any, Any]]:
-        """The payload's names and frozen values."""
+        """Yields the payload's names and frozen values."""
         self._inside.add(id(payload))
         return [self._item(name, value) for name, value in list(payload.items())]
 
@@ -180,7 +179,7 @@ class _Sealer:
         return name, value if is_json(value) else self._frozen(value)
 
     def _frozen(self, value: object) -> object:
-        """A value that is not plain: containers as frozen copies, anything else as it is."""
+        """Freezes a value that is not plain: containers as copies, anything else as it is."""
         if type(value) is Envelope:
             return value
         if isinstance(value, (Mapping, list, tuple)):
@@ -228,7 +227,7 @@ class _Sealer:
 
 
 def _tuple_like(value: tuple[Any, ...], inner: list[Any]) -> tuple[Any, ...]:
-    """A tuple of the same kind with other values; the same one when they are the same."""
+    """Returns a tuple of the same type with other values; the same one if they are equal."""
     if all(one is other for one, other in zip(value, inner, strict=True)):
         return value
     make = getattr(type(value), "_make", tuple)  # a named one keeps its names
@@ -236,7 +235,7 @@ def _tuple_like(value: tuple[Any, ...], inner: list[Any]) -> tuple[Any, ...]:
 
 
 def base_value(value: str | float) -> str | int | float:
-    """The plain string or number behind a subclass, whose own conversion may differ."""
+    """Returns the plain string or number behind a subclass, whose own conversion may differ."""
     if isinstance(value, str):
         return str.__str__(value)
     return int.__int__(value) if isinstance(value, int) else float.__float__(value)

@@ -1,4 +1,4 @@
-"""How deep publishes may nest in a thread: a callback may publish, but not without end."""
+"""Limits how deeply publishes may nest in a thread: a callback may publish, but not endlessly."""
 
 import sys
 import threading
@@ -17,14 +17,14 @@ SPARE_FRAMES = 200
 
 
 class Stop(NamedTuple):
-    """A publish that came to nothing because it was nested too deep."""
+    """A publish that was refused because it was nested too deeply."""
 
     topic: str
     depth: int
 
 
 class RecursionGuard:
-    """Decides which publishes are refused. `alarm` is how many may be under way before it has to be asked at all."""
+    """Decides which publishes are refused. `alarm` is how many may be running before it has to be asked."""
 
     __slots__ = ("_local", "_publish", "_reported", "alarm", "limit", "refused")
 
@@ -39,10 +39,11 @@ class RecursionGuard:
         self._reported: set[str] = set()
 
     def refuses(self, bus: object, under_way: int) -> int:
-        """The depth at which a publish of `bus` is refused in this thread, or 0 when it may go on.
+        """Returns the depth at which a publish of `bus` is refused in this thread, or 0 if it may
+        proceed.
 
-        Once one is refused, every nested one is until the thread's outermost publish of this bus is over. Otherwise
-        a callback that publishes twice would double at every level on the way back.
+        Once one is refused, every nested one is until the thread's outermost publish of this bus is
+        over. Otherwise a callback that publishes twice would double at every level on the way back.
         """
         if under_way == 0:
             self.alarm = self.limit
@@ -63,9 +64,9 @@ class RecursionGuard:
         return len(frames)
 
     def exhausted(self, topic: str) -> bool:
-        """True when Python's stack ended inside of nested publishes, too near to say so here.
+        """Returns True if Python's stack ended inside nested publishes, too near to report it here.
 
-        It is noted then, and whoever called this publish has to let the error pass.
+        It is recorded, and the caller of this publish has to let the error pass.
         """
         frames, height = _stack(self._publish)
         if len(frames) <= 1 or sys.getrecursionlimit() - height >= min(
@@ -80,13 +81,13 @@ class RecursionGuard:
         return True
 
     def take_pending(self) -> Stop | None:
-        """What `exhausted` noted in this thread, once."""
+        """Returns what `exhausted` recorded in this thread, once."""
         stop, self._local.pending = self._local.pending, None
         return stop
 
     @contextmanager
     def report(self, stop: Stop) -> Iterator[bool]:
-        """Let this thread's next publish through, to report a refusal; False inside of another report."""
+        """Lets this thread's next publish through, to report a refusal; False inside another report."""
         trips = self._local
         if trips.reporting:
             yield False
@@ -98,7 +99,7 @@ class RecursionGuard:
             trips.reporting, trips.exempt = None, False
 
     def is_news(self, topic: str) -> bool:
-        """True the first time that `topic` is refused."""
+        """Returns True the first time that `topic` is refused."""
         if topic in self._reported or len(self._reported) >= MAX_REPORTED:
             return False
         self._reported.add(topic)
@@ -118,7 +119,9 @@ class _Trips(threading.local):
 
 
 def _stack(publish: CodeType) -> tuple[list[FrameType], int]:
-    """The publishes, of any bus, that this thread is inside of, the innermost first; and how high its stack is."""
+    """Returns the publishes, of any bus, that this thread is inside of, innermost first, and its
+    stack depth.
+    """
     frames: list[FrameType] = []
     height = 0
     frame: FrameType | None = sys._getframe()  # noqa: SLF001 - what inspect.currentframe calls, without loading that

@@ -1,7 +1,7 @@
-"""Where an event was born. One that came from another process is published with `relay`, and whoever sends events away
-asks `is_foreign` first: nothing is ever sent back, or sent on twice.
+"""The origin of an event. An event from another process is published with `relay`.
 
-What a subscriber publishes in answer to a foreign event is born here, and is no foreign event.
+Whoever sends events away checks `is_foreign` first: nothing is ever sent back, or sent on twice.
+What a subscriber publishes in response to a foreign event is not foreign.
 """
 
 import time
@@ -18,7 +18,9 @@ def relay(
     topic: str,
     payload: Mapping[str, Any],
 ) -> None:
-    """Publishes what another process sent, as it was read from JSON. Raises as `publish` does for an empty topic."""
+    """Publishes an event of another process, as read from JSON. Raises as `publish` does for an
+    empty topic.
+    """
     event = Foreign(payload)
     for value in payload.values():
         kind = type(value)
@@ -36,5 +38,5 @@ def relay(
 
 
 def is_foreign(event: object) -> bool:
-    """Whether an event, as a subscriber receives it, came from another process."""
+    """Returns whether an event, as a subscriber receives it, came from another process."""
     return type(event) is Foreign

@@ -1,7 +1,7 @@
 """Events as an async iterator, with a bounded queue between the publisher and the reader.
 
-Owns the queue: what gives way when it is full, the `gap` events that say so, and waking the reader. A publisher never
-waits, and wakes the reader once for all that arrived while it slept.
+Owns the queue: what is dropped when it is full, the `gap` events that report it, and waking the
+reader. A publisher never waits, and wakes the reader once for all that arrived while it slept.
 """
 
 import threading
@@ -21,7 +21,7 @@ GAP = "gap"
 
 
 class StreamHost(Protocol):
-    """What a stream needs of its bus."""
+    """What a stream needs from its bus."""
 
     def attach(self, stream: "Stream") -> Subscription: ...
 
@@ -33,7 +33,7 @@ class StreamHost(Protocol):
 
 
 class Stream:
-    """One reader's events. Begins with `async with` and ends when that is left."""
+    """One reader's events. Starts with `async with` and ends when that is left."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Stream:
             await waiting
 
     def close(self) -> None:
-        """End the stream and forget what is queued; safe to call again."""
+        """Ends the stream and drops what is queued; safe to call again."""
         if self._subscription is not None:
             self._host.unsubscribe(self._subscription)
         with self._lock:
@@ -106,14 +106,14 @@ class Stream:
         self.finish()
 
     def finish(self) -> None:
-        """Let the reader have what is queued, and then end."""
+        """Ends the stream after the reader has read what is queued."""
         with self._lock:
             self._is_over = True
             waiting, self._waiting = self._waiting, None
         self._wake(waiting)
 
     def put(self, event: Envelope) -> None:
-        """Queue an event; called by whoever publishes, in any thread."""
+        """Queues an event. Called by the publisher, in any thread."""
         with self._lock:
             if self._is_over:
                 return
@@ -139,7 +139,7 @@ class Stream:
             self._queue.append((0, event))
 
     def _take(self) -> Envelope | None:
-        """The next event or gap, or None when there is nothing to read."""
+        """Returns the next event or gap, or None if there is nothing to read."""
         if self._missing and (self.policy == "drop_oldest" or not self._queue):
             missing, self._missing = self._missing, 0
             return self._gap(missing)

@@ -1,4 +1,4 @@
-"""One subscription: its pattern, its callback, whose it is, and what became of the events it was given."""
+"""One subscription: its pattern, callback, owner and statistics."""
 
 import functools
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Callback = Callable[[Envelope], object]
 
 
 class SubscriptionStats(NamedTuple):
-    """What became of the events of one subscription: each is delivered, failed, dropped or pending."""
+    """What happened to the events of one subscription: each is delivered, failed, dropped or pending."""
 
     pattern: str
     owner: str | None
@@ -24,7 +24,7 @@ class SubscriptionStats(NamedTuple):
 
 
 class Subscription:
-    """The handle that `subscribe` returns; handles are told apart by identity alone."""
+    """The handle that `subscribe` returns. Handles are compared by identity."""
 
     __slots__ = (
         "call",
@@ -58,9 +58,9 @@ class Subscription:
         return f"<Subscription {self.pattern!r} to {self.callback}{owner}>"
 
     def end(self) -> int:
-        """Never call the callback again, also not for the event that is being delivered, and let go of it.
+        """Never calls the callback again, not even for the event being delivered, and releases it.
 
-        Returns how often it had been called: from here on it only pretends.
+        Returns how many times it was called: from here on it only pretends.
         """
         self.call, calls = ignore, self.calls
         if self.on_end is not None:
@@ -87,11 +87,13 @@ class Subscription:
 
 
 def ignore(event: Envelope) -> None:
-    """Stand in for the callback of a subscription that has ended."""
+    """Replaces the callback of a subscription that has ended."""
 
 
 def is_async(callback: Callable[..., Any]) -> bool:
-    """True for what has to be awaited: functions, bound methods, partials of them, objects with an async call."""
+    """Returns whether a callback has to be awaited: functions, bound methods, partials, objects
+    with an async call.
+    """
     import inspect
 
     while isinstance(callback, functools.partial):
@@ -102,7 +104,7 @@ def is_async(callback: Callable[..., Any]) -> bool:
 
 
 def refuse_useless(callback: object) -> None:
-    """Refuse what can't be called, and generators, whose body would never run."""
+    """Rejects what can't be called, and generators, whose body would never run."""
     import inspect
 
     if not callable(callback):
@@ -116,7 +118,7 @@ def refuse_useless(callback: object) -> None:
 
 
 def name_of(callback: object) -> str:
-    """The callback as a reader of the statistics knows it."""
+    """Returns the callback's name for statistics."""
     while isinstance(callback, functools.partial):
         callback = callback.func
     name = getattr(callback, "__qualname__", None) or type(callback).__qualname__

@@ -1,7 +1,8 @@
-"""The matcher: which subscriptions a topic reaches.
+"""Matches topics to subscriptions.
 
-Owns the segment trie. Writers hold the bus's lock; a reader needs none, because every change is one store that it sees
-either before or after: a finished branch is linked, a tuple is replaced, an empty branch is unlinked.
+Owns the segment trie. Writers hold the bus's lock; a reader needs none, because every change is one
+store that it sees either before or after: a finished branch is linked, a tuple is replaced, an
+empty branch is unlinked.
 """
 
 from typing import Generic, TypeVar
@@ -49,7 +50,7 @@ class _Node(Generic[Value]):
 
 
 class Trie(Generic[Value]):
-    """Values filed under dotted patterns: `*` stands for one segment, `**` for any number of them."""
+    """Values stored under dotted patterns: `*` matches one segment, `**` any number of them."""
 
     __slots__ = ("_root",)
 
@@ -57,7 +58,7 @@ class Trie(Generic[Value]):
         self._root: _Node[Value] = _Node()
 
     def add(self, pattern: str, value: Value) -> None:
-        """File `value` under `pattern`; the same one may be filed again elsewhere."""
+        """Stores `value` under `pattern`; the same one may be stored under others too."""
         segments = pattern.split(".")
         node = self._root
         for position, segment in enumerate(segments):
@@ -69,7 +70,7 @@ class Trie(Generic[Value]):
         node.values = (*node.values, value)
 
     def remove(self, pattern: str, value: Value) -> None:
-        """Take `value` away and prune what is empty then; a value that isn't there is ignored."""
+        """Removes `value` and prunes empty branches; a missing value is ignored."""
         node = self._root
         path: list[tuple[_Node[Value], str]] = []
         for segment in pattern.split("."):
@@ -84,7 +85,7 @@ class Trie(Generic[Value]):
             node.unlink(segment)
 
     def match(self, topic: str) -> list[Value]:
-        """Every value whose pattern matches `topic`, each filing once, in no particular order."""
+        """Returns every value whose pattern matches `topic`, once per pattern, in no particular order."""
         here = [self._root]
         # A `**` swallows any number of segments: once reached, its node stays a place to go on from.
         open_ended: dict[_Node[Value], None] = {}
@@ -105,12 +106,12 @@ class Trie(Generic[Value]):
         return [value for node in (*here, *open_ended) for value in node.values]
 
     def is_empty(self) -> bool:
-        """True when nothing is filed, not even an empty branch."""
+        """Whether nothing is stored, not even an empty branch."""
         return self._root.is_empty()
 
 
 def _branch(segments: list[str], value: Value) -> _Node[Value]:
-    """A finished branch, built from its tip so that no reader ever meets a half of it."""
+    """Builds a complete branch from its tip, so that no reader ever meets a partial one."""
     node: _Node[Value] = _Node()
     node.values = (value,)
     for segment in reversed(segments):
@@ -123,7 +124,7 @@ def _branch(segments: list[str], value: Value) -> _Node[Value]:
 def _follow_any(
     nodes: list[_Node[Value]], open_ended: dict[_Node[Value], None]
 ) -> None:
-    """Add the `**` nodes that can be entered from `nodes` without consuming a segment."""
+    """Adds the `**` nodes that can be entered from `nodes` without consuming a segment."""
     for node in nodes:
         deeper = node.any
         while deeper is not None and deeper not in open_ended:

@@ -19,21 +19,21 @@ class WireEncoder:
 
     def __init__(self) -> None:
         self.replaced = 0
-        """How many values JSON can't hold, and were sent as strings."""
+        """How many values that JSON can't hold were sent as strings."""
 
     def encode(self, event: object) -> bytes:
-        """JSON, whatever is in the event."""
+        """Returns the event as JSON, whatever it contains."""
         try:
             return _encode(self.ready(event))
         except (TypeError, ValueError, RecursionError):
             return _encode(self.plain(event))
 
     def ready(self, event: Any) -> Any:
-        """The event itself, or a copy in which values that JSON can't hold are replaced."""
+        """Returns the event itself, or a copy with unencodable values replaced."""
         return self.plain(event) if type(event) is Unencodable else event
 
     def plain(self, value: Any) -> Any:
-        """The value, with only types that JSON has."""
+        """Returns the value with only JSON types."""
         return self._plain(value, set())
 
     def _plain(self, value: Any, inside: set[int]) -> Any:
@@ -69,7 +69,7 @@ class WireEncoder:
 
 
 def _text(value: object) -> str:
-    """A value as text. Works even if the value's own code fails."""
+    """Returns a value as text, even if the value's own code fails."""
     if isinstance(value, str):
         return _repaired(value[:MAX_TEXT_CHARS])
     try:
@@ -88,5 +88,5 @@ def _described(value: object) -> str:
 
 
 def _repaired(text: str) -> str:
-    """Text that can be encoded: matching halves of a surrogate pair are joined, other halves are replaced."""
+    """Returns encodable text: matching halves of a surrogate pair are joined, other halves are replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

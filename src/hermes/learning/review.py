@@ -22,7 +22,7 @@ from hermes.learning.learning_service import LearningService
 from hermes.learning.proposals import Proposal
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import make_private_folder
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import ToolStarted, TurnEnded
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import AssistantMessage

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from hermes.core.calls import FENCE
 from hermes.learning.scan import scan
 from hermes.primitives.recent import RecentDict
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import ToolFinished
 

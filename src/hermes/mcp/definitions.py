@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from hermes.mcp.safe_text import one_line, plain
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 from hermes.settings.sections import McpToolSettings
 
 PREFIX = "mcp"

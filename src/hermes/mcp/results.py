@@ -13,7 +13,7 @@ from hermes.errors import ToolFailed, os_reason
 from hermes.mcp.safe_text import one_line, plain
 from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.messages import Image
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 
 MAX_SHOWN_CHARACTERS = 30_000
 """Of longer results, the head and the tail are shown."""

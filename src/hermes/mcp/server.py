@@ -25,7 +25,7 @@ from hermes.mcp.server_limits import CallTimeout
 from hermes.mcp.tool_pins import PinnedTools
 from hermes.primitives.backoff import delay_s
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings.sections import McpServerSettings
 
 _MAX_RETRY_DELAY_S = 60.0

@@ -18,7 +18,7 @@ from hermes.mcp.safe_text import ServerFailed, ServerRefused, one_line
 from hermes.mcp.server import McpServer
 from hermes.mcp.server_cache import Listings, ToolPins
 from hermes.mcp.server_config import ServerContext, ServerStatus
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import McpServerSettings
 

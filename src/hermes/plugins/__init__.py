@@ -1,4 +1,4 @@
-"""Plugins on disk: which there are, what they say of themselves, and which the user has enabled. Runs none of them."""
+"""Plugins on disk: finding them, their manifests, and which the user has enabled. Runs none of them."""
 
 from hermes.plugins.manifest import Manifest
 from hermes.plugins.plugin_registry import Plugin, PluginRegistry

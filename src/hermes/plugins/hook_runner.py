@@ -1,6 +1,7 @@
-"""Running hooks: each has a thread and a queue of its own, so that one that fails or hangs costs nobody else anything.
+"""Runs hooks: each has its own thread and queue, so that one that fails or hangs affects no other.
 
-`fire` returns at once. Events reach a hook in order, one at a time, each with the hook's own timeout.
+`fire` returns at once. Events reach a hook in order, one at a time, each with the hook's own
+timeout.
 """
 
 import asyncio
@@ -23,15 +24,15 @@ from hermes.plugins.hooks import HANDLER, Hook
 
 log = logging.getLogger("hermes.hooks")
 
-_MAX_QUEUED_EVENTS = 1000  # events that wait for a hook
-_MAX_HUNG_CALLS = 3  # calls that never came back, after which a hook is left alone
+_MAX_QUEUED_EVENTS = 1000  # queued per hook
+_MAX_HUNG_CALLS = 3  # hung calls after which a hook is disabled
 _PREFIX = "hermes_hook_"
 
 Handler = Callable[[str, dict[str, Any]], Any]
 
 
 class HookStats(msgspec.Struct):
-    """What became of the events of one hook."""
+    """What happened to the events of one hook."""
 
     name: str
     done: int = 0
@@ -48,7 +49,7 @@ class HookRunner:
         self._workers = [_Worker(hook) for hook in hooks if hook.state == "trusted"]
 
     def fire(self, event_type: str, context: Mapping[str, Any]) -> None:
-        """Tells every hook that wants to know. Never waits, never raises."""
+        """Sends an event to every hook that subscribes to it. Never waits, never raises."""
         for worker in self._workers:
             if worker.hook.hears(event_type):
                 worker.put(event_type, dict(context))
@@ -57,7 +58,7 @@ class HookRunner:
         return [worker.stats for worker in self._workers]
 
     def close(self, patience: float = 5.0) -> None:
-        """Takes nothing more, and waits a while for what is under way."""
+        """Accepts no more events, and waits a while for running calls."""
         deadline = time.monotonic() + patience
         for worker in self._workers:
             worker.end()
@@ -78,7 +79,7 @@ class _Worker:
         if self._ended or self._queue.qsize() >= _MAX_QUEUED_EVENTS:
             self.stats.dropped += 1
             log.warning(
-                "the hook %s is behind or off: it was not told of %s",
+                "the hook %s is behind or off: it did not receive %s",
                 self.hook.name,
                 event_type,
             )
@@ -124,12 +125,12 @@ class _Worker:
                 return
 
     def _give_up(self, error: BaseException) -> None:
-        """Leaves the hook alone in this process."""
+        """Disables the hook in this process."""
         self._ended = True
         self.stats.failed += 1
         self.stats.dropped += self._queue.qsize()
         log.error(
-            "the hook %s is off until Hermes is started again",
+            "the hook %s is off until Hermes is restarted",
             self.hook.name,
             exc_info=error,
         )
@@ -173,7 +174,7 @@ def _run_handler(
     timeout: float,
     outcome: list[BaseException | None],
 ) -> None:
-    """One call, sync or async, in a thread that may be left behind."""
+    """Makes one call, sync or async, in a thread that may be abandoned."""
     try:
         result = handler(event_type, context)
         if inspect.isawaitable(result):
@@ -189,9 +190,9 @@ async def _awaited(result: Any) -> None:
 
 
 def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
-    """Its `handle`, from exactly the bytes that were agreed to. Raises whatever its code raises.
+    """Loads `handle` from exactly the bytes the user agreed to. Raises whatever its code raises.
 
-    Without `printing`, what it prints goes into the log: the terminal belongs to somebody else.
+    Without `printing`, its output goes to the log: the terminal belongs to somebody else.
     """
     name = f"{_PREFIX}{hook.name.replace('-', '_')}_{hook.hash[:16]}"
 

@@ -1,6 +1,7 @@
-"""Hooks on disk: folders of `hooks/` in the home that hold HOOK.yaml and handler.py. Looking at one runs none of it.
+"""Hooks on disk: folders of `hooks/` in the home with a HOOK.yaml and a handler.py. Runs none of
+them.
 
-A hook is off until the user trusts it, exactly as it is; one that has changed since is off again.
+A hook is off until the user trusts its exact content; one that has changed since is off again.
 """
 
 import re
@@ -22,14 +23,14 @@ EVENTS = (
     "gateway:startup", "session:start", "session:end", "session:reset",
     "agent:start", "agent:step", "agent:end", "command:*",
 )  # fmt: skip
-"""What a hook can be told of. `command:*` stands for every command, `command:new` for one."""
+"""The events a hook can subscribe to. `command:*` stands for every command, `command:new` for one."""
 _MAX_MANIFEST_BYTES = 64 * 1024  # bytes of a manifest
 
 State: TypeAlias = Literal["off", "trusted", "changed", "broken"]
 
 
 class HookManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What HOOK.yaml says."""
+    """The content of HOOK.yaml."""
 
     name: str
     events: Annotated[tuple[str, ...], Meta(min_length=1)]
@@ -48,7 +49,7 @@ class Hook(msgspec.Struct, frozen=True):
     problem: str = ""
 
     def hears(self, event_type: str) -> bool:
-        """Whether it wants to be told of such an event."""
+        """Returns whether it subscribes to an event."""
         wanted = self.manifest.events if self.manifest else ()
         return any(
             one in {event_type, "*"}
@@ -65,7 +66,7 @@ class Hooks:
         self._pins = FolderPins(home, "hooks.json", "hooks")
 
     def every(self) -> list[Hook]:
-        """All of them, by name."""
+        """Returns all hooks by name."""
         if not self._folder.is_dir():
             return []
         pins = self._pins.every()
@@ -76,7 +77,7 @@ class Hooks:
         ]
 
     def find(self, name: str) -> Hook:
-        """One of them. NotFound when there is none of that name."""
+        """Returns a hook. Raises NotFound if there is none of that name."""
         found = {hook.name: hook for hook in self.every()}
         if name in found:
             return found[name]
@@ -88,7 +89,7 @@ class Hooks:
         raise NotFound(f"There is no hook {name!r}.", hint=known)
 
     def trust(self, name: str, expected: str = "") -> Hook:
-        """Lets a hook run as it is now; with `expected`, only if that is what the user was shown."""
+        """Trusts a hook as it is now; with `expected`, only if that is what the user was shown."""
         hook = self.find(name)
         if hook.problem:
             raise HermesError(
@@ -98,13 +99,13 @@ class Hooks:
         if expected not in {"", hook.hash}:
             raise HermesError(
                 f"The hook {name} has changed in the meantime.",
-                hint="It is off. Look at it again.",
+                hint="It is off. Review it again.",
             )
         self._pins.set(name, hook.hash)
         return self.find(name)
 
     def untrust(self, name: str) -> bool:
-        """Keeps a hook from running; False when it was not trusted."""
+        """Stops trusting a hook. Returns False if it was not trusted."""
         return self._pins.remove(name)
 
 

@@ -1,4 +1,4 @@
-"""`dashboard/manifest.json`: what a plugin says of itself."""
+"""Reads `dashboard/manifest.json`, the manifest of a plugin."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ class ManifestError(HermesError):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """Paths are below the plugin's `dashboard` folder."""
+    """A plugin's manifest. Paths are relative to its `dashboard` folder."""
 
     name: Annotated[
         str, Meta(description="The same as its folder: small letters, digits, - and _.")
@@ -44,7 +44,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the plugin in `folder`. Raises ManifestError that says what is wrong."""
+    """Reads the manifest of the plugin in `folder`. Raises ManifestError with what is wrong."""
     path = folder / "dashboard" / "manifest.json"
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What the user agreed to: for each name the hash of exactly that folder, in a file of the home."""
+"""What the user agreed to: by name, the hash of exactly that folder, in a file of the home."""
 
 import time
 from pathlib import Path
@@ -10,14 +10,14 @@ from hermes.settings import Home, atomic
 
 
 class Pin(msgspec.Struct):
-    """A hash, and since when it is agreed to (unix seconds)."""
+    """A hash, and when it was agreed to (Unix seconds)."""
 
     hash: str
     since: float
 
 
 class FolderPins:
-    """The pins of one file. `what` is what the user calls the things in it."""
+    """The pins of one file. `what` is the user's word for the things in it."""
 
     def __init__(self, home: Home, file: str, what: str) -> None:
         self._home = home
@@ -25,7 +25,9 @@ class FolderPins:
         self._what = what
 
     def every(self) -> dict[str, Pin]:
-        """All of them by name. HermesError when the file can't be read: then nothing is agreed to."""
+        """Returns all pins by name. Raises HermesError if the file can't be read: then nothing is
+        agreed to.
+        """
         try:
             return msgspec.json.decode(
                 self._file.read_bytes(), type=dict[str, dict[str, Pin]]
@@ -39,11 +41,11 @@ class FolderPins:
             ) from error
 
     def set(self, name: str, mark: str) -> None:
-        """Agrees to a folder with this hash."""
+        """Pins a folder with this hash."""
         self._change(name, Pin(mark, time.time()))
 
     def remove(self, name: str) -> bool:
-        """False when there was none."""
+        """Removes a pin. Returns False if there was none."""
         return self._change(name, None)
 
     def _change(self, name: str, pin: Pin | None) -> bool:

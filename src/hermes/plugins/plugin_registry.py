@@ -1,4 +1,4 @@
-"""The plugins of a home, and which of them are enabled: each with a hash of exactly what the user agreed to."""
+"""The plugins of a home, and which are enabled: each with a hash of exactly what the user agreed to."""
 
 import hashlib
 import os
@@ -34,9 +34,12 @@ class Plugin(msgspec.Struct, frozen=True):
 
 
 class PluginRegistry:
-    """Finds plugins in the home, those that came with Hermes, and those that packages bring (entry point
-    `hermes.plugins`). What the user put into the home goes first. What came with Hermes is trusted as Hermes is: once
-    enabled, it stays so when an update changes it."""
+    """Finds plugins in the home, bundled ones, and those of packages (entry point
+    `hermes.plugins`).
+
+    Plugins in the home take precedence. Bundled ones are trusted as Hermes is: once enabled, they
+    stay so when an update changes them.
+    """
 
     def __init__(self, home: Home, bundled: Path = BUNDLED) -> None:
         self._bundled = bundled
@@ -44,7 +47,7 @@ class PluginRegistry:
         self._pins = FolderPins(home, "plugins.json", "plugins")
 
     def every(self) -> list[Plugin]:
-        """All plugins, by name. Looking runs nothing of them."""
+        """Returns all plugins by name. Runs none of them."""
         pins = self._pins.every()
         found: dict[str, Plugin] = {}
         folders = [
@@ -61,7 +64,7 @@ class PluginRegistry:
         return [found[name] for name in sorted(found)]
 
     def find(self, name: str) -> Plugin:
-        """One plugin. NotFound when there is none of that name."""
+        """Returns a plugin. Raises NotFound if there is none of that name."""
         for plugin in self.every():
             if plugin.name == name:
                 return plugin
@@ -72,7 +75,7 @@ class PluginRegistry:
         )
 
     def enable(self, name: str, expected: str = "") -> Plugin:
-        """Lets a plugin run as it is now; with `expected`, only if that is what the user was shown."""
+        """Enables a plugin as it is now; with `expected`, only if that is what the user was shown."""
         plugin = self.find(name)
         if plugin.problem:
             raise HermesError(
@@ -81,18 +84,18 @@ class PluginRegistry:
         if expected not in {"", plugin.hash}:
             raise HermesError(
                 f"The plugin {name} has changed in the meantime.",
-                hint=f"{_UNCHANGED} Look at it again.",
+                hint=f"{_UNCHANGED} Review it again.",
             )
         self._pins.set(name, plugin.hash)
         return self.find(name)
 
     def disable(self, name: str) -> bool:
-        """Keeps a plugin from running; False when it was not enabled."""
+        """Disables a plugin. Returns False if it was not enabled."""
         return self._pins.remove(name)
 
 
 def _of_packages() -> list[Path]:
-    """Folders of installed packages that say they are plugins. They are found without being imported."""
+    """Yields the plugin folders of installed packages, without importing them."""
     from importlib.metadata import entry_points
     from importlib.util import find_spec
 
@@ -132,9 +135,9 @@ def _look(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
 
 
 def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
-    """A hash of every name and every byte in a folder. A link is refused: what it leads to can change unseen.
+    """Hashes every name and byte in a folder. Rejects links: their target can change unseen.
 
-    What was read is put into `keep`, by the names of the files.
+    Stores what was read in `keep`, by file name.
     """
     whole = hashlib.sha256()
     files = size = 0
@@ -153,7 +156,7 @@ def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Every file and link in a folder, by name; of one that came with Hermes without what Python makes of it."""
+    """Returns every file and link in a folder by name; of bundled ones without Python's compiled files."""
     found: list[Path] = []
     ours = folder.is_relative_to(BUNDLED)
     for top, folders, names in os.walk(folder, followlinks=False):

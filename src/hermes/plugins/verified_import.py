@@ -1,5 +1,8 @@
-"""Python that runs from exactly the bytes that were agreed to: a folder is read once, hashed, and its modules are made
-of what was read. What changes on disk meanwhile, and what Python compiled before, has no part in it."""
+"""Imports Python from exactly the bytes the user agreed to.
+
+A folder is read once and hashed, and its modules are built from what was read. Later changes on
+disk, and files that Python compiled before, are ignored.
+"""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -15,7 +18,7 @@ from hermes.plugins.plugin_registry import hash_of
 
 
 class _Sealed(MetaPathFinder, InspectLoader):
-    """Finds and makes the modules beside the file `entry`, as parts of a package that is called `name`."""
+    """Finds and builds the modules beside the file `entry`, as parts of a package called `name`."""
 
     def __init__(
         self, name: str, folder: Path, entry: str, sources: Mapping[str, bytes]
@@ -62,7 +65,7 @@ class _Sealed(MetaPathFinder, InspectLoader):
         )
 
     def _file(self, fullname: str) -> str:
-        """The file of a module; empty if it is none of ours."""
+        """Returns the file of a module; empty if it is not in the folder."""
         if fullname == self._name:
             return self._entry
         if not self._is_ours(fullname):
@@ -78,7 +81,7 @@ class _Sealed(MetaPathFinder, InspectLoader):
         )
 
     def _is_folder(self, fullname: str) -> bool:
-        """Whether a module is a folder without a file of its own."""
+        """Returns whether a module is a folder without a file of its own."""
         return self._is_ours(fullname) and any(
             file.startswith(f"{self._stem(fullname)}/") for file in self._sources
         )
@@ -92,7 +95,7 @@ class _Sealed(MetaPathFinder, InspectLoader):
 
 
 def read(folder: Path, mark: str) -> dict[str, bytes]:
-    """Every file of a folder by its name, if the folder is still what `mark` says."""
+    """Reads every file of a folder by name, if the folder still matches `mark`."""
     files: dict[str, bytes] = {}
     if hash_of(folder, keep=files) != mark:
         raise HermesError(
@@ -109,9 +112,9 @@ def load(
     name: str,
     prepare: Callable[[ModuleType], None] | None = None,
 ) -> ModuleType:
-    """The module in the file `entry`, made of what was read. Raises whatever its code raises.
+    """Loads the module in the file `entry` from what was read. Raises whatever its code raises.
 
-    `prepare` is given the module before any of its code has run.
+    `prepare` receives the module before any of its code runs.
     """
     sources = {file: content for file, content in files.items() if file.endswith(".py")}
     finder = _Sealed(name, folder, entry, sources)
@@ -133,7 +136,7 @@ def load(
 
 
 def unload(name: str) -> None:
-    """Forgets a module and its parts."""
+    """Unloads a module and its parts."""
     for known in [
         one for one in list(sys.modules) if one == name or one.startswith(f"{name}.")
     ]:

@@ -13,7 +13,7 @@ import msgspec
 from hermes import __version__
 from hermes.errors import ModelError
 from hermes.images.image_resize import ImageLimits
-from hermes.providers import error_reasons
+from hermes.providers import retry_rules
 from hermes.providers.catalogue import with_cost
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.http_client import Http, HttpReply, HttpTimeouts, TransportFailure
@@ -107,10 +107,10 @@ class ModelAdapter:
         """Closes the connections, which all adapters of one `Http` share."""
         await self._http.aclose()
 
-    def caller(self, model: str) -> error_reasons.CalledService:
+    def caller(self, model: str) -> retry_rules.CalledService:
         """Describes this service for error messages."""
         endpoint = self.endpoint
-        return error_reasons.CalledService(
+        return retry_rules.CalledService(
             provider=endpoint.provider,
             model=model,
             base_url=endpoint.base_url,
@@ -154,9 +154,9 @@ class ModelAdapter:
                     await reply.read_all(_MAX_MODEL_LIST_BYTES), type=_Listing
                 )
         except TransportFailure as failure:
-            raise error_reasons.from_transport(caller, failure) from failure
+            raise retry_rules.from_transport(caller, failure) from failure
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise error_reasons.malformed(
+            raise retry_rules.malformed(
                 caller, f"its list of models can't be read: {error}"
             ) from error
         return [model.id for model in listed.data]
@@ -165,7 +165,7 @@ class ModelAdapter:
         """Uses the first model that the server lists, because nobody named one."""
         names = await self.list_models(key)
         if not names:
-            raise error_reasons.malformed(
+            raise retry_rules.malformed(
                 self.caller(""), "it lists no models; name one in model.default"
             )
         self.endpoint = self.endpoint.at_model(names[0])
@@ -226,22 +226,22 @@ class ModelAdapter:
 
 
 def _model_error(
-    caller: error_reasons.CalledService, error: Exception, key: str
+    caller: retry_rules.CalledService, error: Exception, key: str
 ) -> ModelError:
     """What a failure in the middle of a reply means."""
     if isinstance(error, TransportFailure):
-        return error_reasons.from_transport(caller, error)
+        return retry_rules.from_transport(caller, error)
     if isinstance(error, ErrorFrame):
-        return error_reasons.from_frame(caller, _without_key(error.body, key))
-    return error_reasons.malformed(caller, str(error))
+        return retry_rules.from_frame(caller, _without_key(error.body, key))
+    return retry_rules.malformed(caller, str(error))
 
 
 async def _require_ok(
-    reply: HttpReply, caller: error_reasons.CalledService, key: str
+    reply: HttpReply, caller: retry_rules.CalledService, key: str
 ) -> None:
     if reply.status != 200:
         body = _without_key(await reply.read_error(), key)
-        raise error_reasons.from_status(
+        raise retry_rules.from_status(
             caller, reply.status, body, reply.headers, time.time()
         )
 
@@ -268,15 +268,15 @@ async def _read_whole(
     reply: HttpReply,
     start: bytes,
     reader: Reader,
-    caller: error_reasons.CalledService,
+    caller: retry_rules.CalledService,
     key: str,
 ) -> list[ModelEvent]:
     """Returns the events of a reply that came as one JSON object. Raises ModelError if it is something else."""
     kind = reply.headers.get("content-type", "")
     body = _without_key(start + await reply.read_all(MAX_EVENT_BYTES), key)
-    words, _ = error_reasons.explain(body, kind)
+    words, _ = retry_rules.explain(body, kind)
     title = kind.split(";")[0] or "no content type"
-    problem = error_reasons.malformed(
+    problem = retry_rules.malformed(
         caller, f"expected a stream of events, got {title}: {words}"
     )
     try:

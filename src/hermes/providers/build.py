@@ -12,7 +12,7 @@ from hermes.providers.adapter import Codec, ModelAdapter
 from hermes.providers.api_keys import KeyRing
 from hermes.providers.endpoint import ModelEndpoint, Options
 from hermes.providers.http_client import Http, HttpTimeouts
-from hermes.providers.quirks import is_local
+from hermes.providers.provider_table import is_local
 from hermes.providers.retry import Candidate, Resilient, RetryLimits
 from hermes.providers.routing import (
     ModelRoute,

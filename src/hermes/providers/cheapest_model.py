@@ -8,7 +8,7 @@ import math
 import msgspec
 
 from hermes.providers.catalogue import ModelFacts
-from hermes.providers.quirks import GENERIC, family_of
+from hermes.providers.provider_table import GENERIC, family_of
 from hermes.providers.routing import ModelRoute, route_facts
 
 _INPUT_PER_OUTPUT_TOKEN = 8  # tokens: work on the side reads much and writes little

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.providers.catalogue import ModelFacts, facts_of
-from hermes.providers.quirks import Quirks
+from hermes.providers.provider_table import Quirks
 from hermes.schema.model import ModelRequest
 from hermes.settings.sections import CustomModel
 

@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.primitives.decompression import CompressionError, Decompressor
 from hermes.providers.http_response import ConnectionBroken, HttpResponse
-from hermes.providers.quirks import is_local
+from hermes.providers.provider_table import is_local
 
 if TYPE_CHECKING:
     from hermes.providers.direct_http import Direct, Http11Connection

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from hermes.providers.quirks import Api
+from hermes.providers.provider_table import Api
 from hermes.schema.messages import AssistantMessage
 
 

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from hermes.errors import SettingsError
-from hermes.providers import quirks
+from hermes.providers import provider_table
 from hermes.providers.catalogue import ModelFacts, Prices, facts_of
-from hermes.providers.quirks import FAMILIES, Api, Quirks, is_local
+from hermes.providers.provider_table import FAMILIES, Api, Quirks, is_local
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import CustomModel, CustomProvider
 
@@ -23,7 +23,7 @@ class ModelRoute(Struct, frozen=True, kw_only=True):
     model: str
     base_url: str = ""
     api: Api = "chat"
-    quirks: Quirks = quirks.GENERIC
+    quirks: Quirks = provider_table.GENERIC
     key_variable: str = ""
     custom: Mapping[str, CustomModel] = {}
 
@@ -68,7 +68,7 @@ def route_to(
     if provider == EMBEDDED:
         return ModelRoute(provider=EMBEDDED, model=model)
     custom = settings.custom_providers.get(provider)
-    family = quirks.family((custom.family if custom else "") or provider)
+    family = provider_table.family((custom.family if custom else "") or provider)
     if family is None and custom is None and not base_url:
         raise _unknown(settings, provider)
     own_address = (custom.base_url if custom else "") or base_url
@@ -76,7 +76,7 @@ def route_to(
     variable = custom.key_env if custom else family.key_variable
     address = own_address or _usual_address(family, variable, secrets)
     if not own_address and family.family == "openai":
-        family = quirks.family_of(address)
+        family = provider_table.family_of(address)
     return ModelRoute(
         provider=provider,
         model=model or family.default_model,
@@ -106,7 +106,7 @@ def _family_at(own_address: str, family: Quirks | None) -> Quirks:
     """The quirks of a service. Another service under OpenAI's name behaves as its address says."""
     is_generic = family is None or family.family in {"openai", "generic"}
     if family is None or (own_address and is_generic):
-        return quirks.family_of(own_address)
+        return provider_table.family_of(own_address)
     return family
 
 
@@ -137,8 +137,8 @@ def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
 
     A key goes only where it was meant to go: `model.base_url` decides that, OPENAI_BASE_URL only for OpenAI's key.
     """
-    family = quirks.family_of(address)
-    if family is not quirks.GENERIC:
+    family = provider_table.family_of(address)
+    if family is not provider_table.GENERIC:
         return family.family
     keys = {family.family for family in FAMILIES if secrets.get(family.key_variable)}
     speaks = settings.model.api in {"auto", "anthropic"}
@@ -184,7 +184,7 @@ def _known(settings: Settings, provider: str) -> bool:
     return (
         provider == EMBEDDED
         or provider in settings.custom_providers
-        or quirks.family(provider) is not None
+        or provider_table.family(provider) is not None
     )
 
 

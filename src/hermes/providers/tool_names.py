@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import ModelEvent, ReplyFinished, ToolCallStarted
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 _MAX_NAME_CHARACTERS = 64
 

@@ -1,1 +1,3 @@
-"""When things are due: schedules in words, as intervals and as cron expressions, in a time zone. It runs nothing."""
+"""Schedules: in words, as intervals and as cron expressions, in a time zone. Computes when things
+are due; runs nothing.
+"""

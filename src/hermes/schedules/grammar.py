@@ -15,7 +15,7 @@ _MAX_INTERVAL_S = 10 * 366 * 86_400.0
 
 
 def length_of(words: ScheduleTokens) -> float | None:
-    """20 minutes, 1 hour and 30 minutes; None if there is none."""
+    """Parses "20 minutes" or "1 hour and 30 minutes"; None if there is none."""
     total = 0.0
     while (number := words.number()) is not None:
         unit = words.unit()
@@ -28,7 +28,7 @@ def length_of(words: ScheduleTokens) -> float | None:
 
 
 class Grammar:
-    """Reads one schedule, for whoever lives in that zone at that moment."""
+    """Parses one schedule, for a person in that zone at that moment."""
 
     def __init__(self, words: ScheduleTokens, now: float, zone_name: str) -> None:
         self._words = words
@@ -97,8 +97,8 @@ class Grammar:
         words = self._words
         if not 0 < number * UNITS[unit] <= _MAX_INTERVAL_S:
             raise ScheduleError(
-                f"“{words.text}” is no interval that can be kept.",
-                hint="A minute to ten years can.",
+                f"“{words.text}” is not a valid interval.",
+                hint="Use one minute to ten years.",
             )
         if unit == "day" and words.next:
             return self._each_days(number, self._today)
@@ -141,7 +141,7 @@ class Grammar:
         )
 
     def _between(self) -> tuple[int, int] | None:
-        """between 9 and 17: whole hours, both included."""
+        """Parses "between 9 and 17": whole hours, both included."""
         words = self._words
         if not words.take("between", "from"):
             return None
@@ -180,7 +180,9 @@ class Grammar:
         return self._in_month()
 
     def _in_month(self) -> Rule:
-        """the 1st and 15th [of each month] at 8, the last friday [of each month] at 16, the last day."""
+        """Parses "the 1st and 15th [of each month] at 8", "the last friday [of each month] at 16",
+        "the last day".
+        """
         words = self._words
         words.take("the")
         place = words.ordinal() or words.fail(
@@ -224,7 +226,7 @@ class Grammar:
     def _cron(
         self, day: str, month: str, weekday: str, times: list[time] | None = None
     ) -> Rule:
-        """On these days, at these times, or at those that follow."""
+        """Builds a cron rule for these days, at these times or at those that follow."""
         by_minute: dict[int, list[int]] = {}
         for moment in times or self._times():
             by_minute.setdefault(moment.minute, []).append(moment.hour)
@@ -253,7 +255,7 @@ class Grammar:
         return (self._words.day_of_week() or self._words.fail("a day of the week"))[0]
 
     def _maybe_days(self) -> tuple[int, ...] | None:
-        """monday, tuesday and friday; monday to thursday; weekdays."""
+        """Parses "monday, tuesday and friday", "monday to thursday" or "weekdays"."""
         words = self._words
         if words.take("weekdays", "weekday", "workdays", "workday"):
             return _WEEKDAYS
@@ -306,7 +308,7 @@ class Grammar:
         )
 
     def _once(self) -> Rule:
-        """What begins with none of the usual words."""
+        """Parses a schedule that starts with none of the usual words."""
         words = self._words
         if words.next == "at":
             return self._from_times(self._times())
@@ -340,7 +342,7 @@ class Grammar:
         return Once(on_the_wall(day, moment, self._zone))
 
     def _coming(self, weekday: int) -> Rule:
-        """The next such day; today only if its time is still to come."""
+        """Returns the next such day; today only if its time is still to come."""
         moment = self._one_time()
         day = self._today + timedelta(days=(weekday - self._today.weekday()) % 7)
         at = on_the_wall(day, moment, self._zone)
@@ -372,7 +374,7 @@ class Grammar:
         return self._once_on(self._today)
 
     def _from_times(self, times: list[time]) -> Rule:
-        """at 9; at 9 every weekday; at 9 on mondays."""
+        """Parses "at 9", "at 9 every weekday" or "at 9 on mondays"."""
         words = self._words
         if (
             words.take("daily")
@@ -395,7 +397,7 @@ class Grammar:
 
 
 def _numbers(days: tuple[int, ...]) -> str:
-    """Days of the week as cron counts them, from Sunday 0."""
+    """Returns days of the week in cron's numbers, from Sunday 0."""
     if days == _EVERY_DAY:
         return "*"
     numbers = sorted((day + 1) % 7 for day in days)

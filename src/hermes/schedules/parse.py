@@ -28,14 +28,16 @@ _ZONE = re.compile(
 
 
 class ParsedSchedule(NamedTuple):
-    """What a schedule means."""
+    """The meaning of a schedule."""
 
     rule: Rule
     zone: str
 
 
 def understand(text: str, now: float, zone_name: str) -> ParsedSchedule:
-    """The rule of a schedule as a person writes it. Raises ScheduleError, which says how far it was understood."""
+    """Parses a schedule as a person writes it. Raises ScheduleError, which says how far it was
+    understood.
+    """
     text = " ".join(text.split())
     if not text or len(text) > _MAX_SCHEDULE_CHARS:
         what = "is too long" if text else "is empty"
@@ -53,26 +55,26 @@ def understand(text: str, now: float, zone_name: str) -> ParsedSchedule:
         rule = cron(text)
     if next_after(rule, zone_name, now) is None:
         raise ScheduleError(
-            f"“{text}” is over already.", hint="Name a time that is still to come."
+            f"“{text}” is already in the past.", hint="Name a time in the future."
         )
     return ParsedSchedule(rule, zone_name)
 
 
 def seconds(text: str) -> float:
-    """A length of time: `90`, `90s`, `10 minutes`, `1h`."""
+    """Parses a duration: `90`, `90s`, `10 minutes`, `1h`."""
     if found := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:s|sec|seconds?)?\s*", text):
         return float(found[1])
     words = ScheduleTokens(text)
     total = length_of(words)
     if total is None or not words.done:
         raise ScheduleError(
-            f"{text!r} is no length of time.", hint="Such as: 90s, 10 minutes, 2h"
+            f"{text!r} is not a duration.", hint="Such as: 90s, 10 minutes, 2h"
         )
     return total
 
 
 def _proper(name: str) -> str:
-    """A zone's name as it is filed."""
+    """Returns a zone's canonical name."""
     if name.lower() in ("utc", "gmt"):
         return name.upper()
     return (

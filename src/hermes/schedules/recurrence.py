@@ -1,7 +1,7 @@
-"""The arithmetic of rules: which instant comes next.
+"""Computes the next instant of a rule.
 
-A time of the clock on the wall that daylight saving leaves out happens once, right after the gap; one that comes twice
-happens the first time only. Rules that fire within every hour follow the real flow of time.
+A wall-clock time that daylight saving skips happens once, right after the gap; one that comes twice
+happens the first time only. Rules that fire within every hour follow elapsed time.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
 
 MIN_INTERVAL_S = 60.0
-"""Seconds between two runs of a job, at least."""
+"""The minimum seconds between two runs of a job."""
 
 _ALIASES = {
     "@hourly": "0 * * * *",
@@ -28,11 +28,11 @@ _ALIASES = {
 
 
 def cron(text: str) -> Cron:
-    """The rule of a cron expression or an alias such as @daily. Raises ScheduleError."""
+    """Parses a cron expression or an alias such as @daily. Raises ScheduleError."""
     text = " ".join(text.split())
     if text == "@reboot":
         raise ScheduleError(
-            "@reboot is no time.",
+            "@reboot is not a time.",
             hint="Run `hermes` when the machine starts, with systemd.",
         )
     if text.startswith("@") and text not in _ALIASES:
@@ -43,7 +43,7 @@ def cron(text: str) -> Cron:
     if len(expression.split()) != 5:
         hint = "It has five: minute, hour, day of the month, month, day of the week. Such as: 0 9 * * 1-5"
         raise ScheduleError(
-            f"{text!r} is no cron expression: it has {len(expression.split())} fields.",
+            f"{text!r} is not a cron expression: it has {len(expression.split())} fields.",
             hint=hint,
         )
     try:
@@ -51,23 +51,23 @@ def cron(text: str) -> Cron:
     except (CronSimError, AssertionError) as error:
         what = str(error).replace("Bad", "it has a bad") or "it can't be read"
         raise ScheduleError(
-            f"{text!r} is no cron expression: {what}.", hint="Such as: 0 9 * * 1-5"
+            f"{text!r} is not a cron expression: {what}.", hint="Such as: 0 9 * * 1-5"
         ) from error
     rule = Cron((expression,))
     if next_after(rule, "UTC", 0.0) is None:
         raise ScheduleError(
-            f"{text!r} never happens.", hint="Look at the day and the month."
+            f"{text!r} never happens.", hint="Check the day and the month."
         )
     return rule
 
 
 def next_after(rule: Rule, zone_name: str, after: float) -> float | None:
-    """The first instant of the rule that is later than `after`; None when there is none."""
+    """Returns the first instant of the rule after `after`; None if there is none."""
     return next(instants(rule, zone_name, after), None)
 
 
 def instants(rule: Rule, zone_name: str, after: float) -> Iterator[float]:
-    """Every instant of the rule that is later than `after`, in order."""
+    """Yields every instant of the rule after `after`, in order."""
     match rule:
         case Once():
             return iter((rule.at,) if rule.at > after else ())
@@ -89,7 +89,7 @@ def _every(rule: Every, after: float) -> Iterator[float]:
 
 
 def _cron(rule: Cron, where: ZoneInfo, after: float) -> Iterator[float]:
-    """All expressions in one stream; an instant that several name happens once."""
+    """Merges the instants of all expressions, each once."""
     streams = [_one_cron(expression, where, after) for expression in rule.expressions]
     waiting = [
         (at, stream) for stream in streams if (at := next(stream, None)) is not None
@@ -105,7 +105,7 @@ def _cron(rule: Cron, where: ZoneInfo, after: float) -> Iterator[float]:
 
 
 def _one_cron(expression: str, where: ZoneInfo, after: float) -> Iterator[float]:
-    """As cronsim says, which begins before an hour that comes twice and so may name instants that are over."""
+    """Yields cronsim's instants. It starts before an hour that comes twice, so it may yield past ones."""
     last = after
     for moment in CronSim(expression, datetime.fromtimestamp(after, where)):
         at = moment.timestamp()
@@ -129,7 +129,9 @@ def _days(rule: Days, where: ZoneInfo, after: float) -> Iterator[float]:
 
 
 def on_the_wall(day: date, moment: time, where: ZoneInfo) -> float:
-    """The instant at which the clock on the wall shows this: the first of two, or the end of the gap it is in."""
+    """Returns the instant at which the wall clock shows this: the first of two, or the end of the
+    gap it is in.
+    """
     at = datetime.combine(day, moment, where).timestamp()  # fold is 0: the first of two
     if datetime.fromtimestamp(at, where).replace(tzinfo=None) == datetime.combine(
         day, moment

@@ -1,4 +1,4 @@
-"""Time zones: by name, and the one of this machine."""
+"""Time zones by name, and this machine's own."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -12,22 +12,20 @@ _FOLDER = "zoneinfo/"
 
 
 class ScheduleError(HermesError):
-    """A schedule that can't be understood, or can't be kept."""
+    """A schedule that can't be understood or is not possible."""
 
 
 def zone(name: str) -> ZoneInfo:
-    """The zone by that name."""
+    """Returns the zone of that name."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         hint = "Zones have names such as Europe/Berlin, America/New_York or UTC."
-        raise ScheduleError(
-            f"There is no time zone {name!r} here.", hint=hint
-        ) from error
+        raise ScheduleError(f"Unknown time zone {name!r}.", hint=hint) from error
 
 
 def on_the_clock(at: float, name: str) -> datetime:
-    """An instant as a clock there shows it; in UTC when there is no such zone (any more)."""
+    """Returns an instant as a clock in a zone shows it; in UTC if the zone no longer exists."""
     try:
         return datetime.fromtimestamp(at, zone(name))
     except ScheduleError:
@@ -35,7 +33,7 @@ def on_the_clock(at: float, name: str) -> datetime:
 
 
 def local_zone(environment: Mapping[str, str], link: Path = _LINK) -> str:
-    """The name of this machine's zone: by TZ, else by where /etc/localtime leads, else UTC."""
+    """Returns the name of this machine's zone: from TZ, else from /etc/localtime, else UTC."""
     for name in (environment.get("TZ", "").lstrip(":"), _linked(link)):
         if name:
             try:

@@ -1,5 +1,4 @@
-"""The words of a schedule, read from left to right: numbers, units, days, times. What can't be read says how far it
-was understood."""
+"""Splits a schedule into tokens: numbers, units, days, times. Errors say how far it was understood."""
 
 import re
 from datetime import date, time
@@ -54,7 +53,7 @@ EXAMPLES = (
 
 
 class ScheduleTokens:
-    """A schedule on its way to being understood."""
+    """A schedule being parsed."""
 
     def __init__(self, text: str) -> None:
         self.text = " ".join(text.split())
@@ -67,26 +66,26 @@ class ScheduleTokens:
 
     @property
     def done(self) -> bool:
-        """Whether all of it was understood."""
+        """Whether all of it was parsed."""
         return self._at == len(self._words)
 
     @property
     def next(self) -> str:
-        """The word that comes next; empty at the end."""
+        """The next word; empty at the end."""
         return "" if self.done else self._words[self._at][0]
 
     def skip(self) -> str:
-        """Takes the next word, whatever it is."""
+        """Consumes the next word, whatever it is."""
         word = self.next
         self._at += not self.done
         return word
 
     def take(self, *choices: str) -> str:
-        """Takes the next word if it is one of these."""
+        """Consumes the next word if it is one of these."""
         return self.skip() if self.next in choices else ""
 
     def phrase(self, *words: str) -> bool:
-        """Takes these words if they all come next, in this order."""
+        """Consumes these words if they all come next, in this order."""
         following = [
             word for word, _, _ in self._words[self._at : self._at + len(words)]
         ]
@@ -96,11 +95,11 @@ class ScheduleTokens:
         return True
 
     def need(self, *choices: str) -> str:
-        """Takes one of these words, which has to come."""
+        """Consumes one of these words, which must come next."""
         return self.take(*choices) or self.fail(f"“{choices[0]}”")
 
     def fail(self, wanted: str) -> NoReturn:
-        """Says how far it was understood, and what should have come next."""
+        """Builds the error: how far it was understood, and what should have come next."""
         hint = f"Such as: {'; '.join(EXAMPLES)}."
         understood = self.text[: self._words[self._at - 1][2]] if self._at else ""
         rest = self.text[self._words[self._at][1] :] if not self.done else ""
@@ -117,7 +116,7 @@ class ScheduleTokens:
         raise ScheduleError(f"Understood “{understood}”; {where}.", hint=hint)
 
     def number(self) -> int | None:
-        """A number, in digits or as a word."""
+        """Parses a number, in digits or as a word."""
         if self.next.isdecimal():
             return int(self.skip())
         if self.next in _NUMBERS:
@@ -125,7 +124,7 @@ class ScheduleTokens:
         return 1 if self.take("a", "an") else None
 
     def unit(self) -> str | None:
-        """minute, hour, day or week, however it is written."""
+        """Parses minute, hour, day or week, in any spelling."""
         word = _SHORT_UNITS.get(self.next, self.next.removesuffix("s"))
         if word not in UNITS:
             return None
@@ -133,7 +132,7 @@ class ScheduleTokens:
         return word
 
     def day_of_week(self) -> tuple[int, bool] | None:
-        """A day of the week, 0 for Monday, and whether it was named as a habit (`mondays`)."""
+        """Parses a day of the week, 0 for Monday, and whether it was plural (`mondays`)."""
         word = self.next
         for number, name in enumerate(DAYS):
             if word in (name, name[:3], f"{name}s"):
@@ -142,7 +141,7 @@ class ScheduleTokens:
         return None
 
     def ordinal(self) -> int | None:
-        """1st, 2nd... or first, second..., `last` is -1."""
+        """Parses 1st, 2nd... or first, second...; `last` is -1."""
         found = re.fullmatch(r"(\d+)(?:st|nd|rd|th)", self.next)
         if found:
             self.skip()
@@ -152,14 +151,14 @@ class ScheduleTokens:
         return -1 if self.take("last") else None
 
     def month(self) -> int | None:
-        """A month by its name, 1 for January."""
+        """Parses the name of a month, 1 for January."""
         for number, name in enumerate(MONTHS, 1):
             if self.take(name, name[:3]):
                 return number
         return None
 
     def calendar_day(self) -> date | None:
-        """YYYY-MM-DD."""
+        """Parses YYYY-MM-DD."""
         if not re.fullmatch(r"\d{4}-\d\d-\d\d", self.next):
             return None
         try:
@@ -170,13 +169,13 @@ class ScheduleTokens:
         return found
 
     def part_of_day(self, named: str = "") -> str:
-        """morning, afternoon, evening or night, if it comes next: hours that follow, up to twelve, are meant so."""
+        """Parses morning, afternoon, evening or night; it applies to following hours up to twelve."""
         part = named or self.take(*_PARTS)
         self._part = part or self._part
         return part
 
     def moment(self) -> time:
-        """A time of the clock on the wall: 9, 9:30, 9am, 17:30, noon."""
+        """Parses a wall-clock time: 9, 9:30, 9am, 17:30, noon."""
         if self.next in _NAMED_TIMES:
             return _NAMED_TIMES[self.skip()]
         found = re.fullmatch(r"(\d{1,2})(?:[:.](\d\d))?", self.next)
@@ -199,7 +198,7 @@ class ScheduleTokens:
         return time(hour, minute)
 
     def times(self) -> list[time]:
-        """One or more times: 9:00, 12:00 and 17:30."""
+        """Parses one or more times: 9:00, 12:00 and 17:30."""
         found = [self.moment()]
         while self._goes_on():
             self.take(",")
@@ -209,7 +208,7 @@ class ScheduleTokens:
         return sorted(set(found))
 
     def _goes_on(self) -> bool:
-        """Whether another time follows, and not a zone."""
+        """Returns whether another time follows, and not a zone."""
         following = [word for word, _, _ in self._words[self._at : self._at + 3]]
         listed = following[:1] in ([","], ["and"])
         return listed and any(
@@ -218,7 +217,7 @@ class ScheduleTokens:
 
 
 def _within(part: str, hour: int) -> int:
-    """The hour that somebody means who says “8 in the evening”."""
+    """Returns the hour meant by “8 in the evening”."""
     if part == "night" and hour == 12:
         return 0
     first = {"afternoon": 1, "evening": 1, "night": 6}.get(part, 24)
@@ -226,7 +225,7 @@ def _within(part: str, hour: int) -> int:
 
 
 def length(seconds: float) -> str:
-    """A length of time in words."""
+    """Describes a duration."""
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size and seconds % size == 0:
             count = int(seconds // size)

@@ -7,7 +7,7 @@ from typing import get_args, get_origin
 import msgspec
 
 from hermes.schema import events
-from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.event_base import ENVELOPE_FIELDS, Event
 from hermes.schema.gateway import GATEWAY_EVENTS
 from hermes.schema.learning import LEARNING_EVENTS
 from hermes.schema.messages import MESSAGES

@@ -1,12 +1,12 @@
-"""Events that are not messages: the life of a session, a turn and a tool call, and what the bus says of itself."""
+"""Events that are not messages: sessions, turns, tool calls, and the bus itself."""
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.messages import Usage
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 SessionKind: TypeAlias = Literal["root", "branch", "child"]
 Reach: TypeAlias = Literal["workspace", "network", "machine"]
@@ -17,7 +17,7 @@ TurnEnd: TypeAlias = Literal[
 
 
 class SessionCreated(Event, frozen=True, kw_only=True):
-    """A session began. Always the first row of its log."""
+    """A session started. Always the first row of its log."""
 
     topic: ClassVar[str] = "session.created"
 
@@ -48,7 +48,7 @@ class SessionCreated(Event, frozen=True, kw_only=True):
 
 
 class SessionTitled(Event, frozen=True, kw_only=True):
-    """A session got a title, from its user or by itself."""
+    """A session got a title, from its user or automatically."""
 
     topic: ClassVar[str] = "session.titled"
     sensitive: ClassVar[tuple[str, ...]] = ("title",)
@@ -81,7 +81,7 @@ class SessionRecovered(Event, frozen=True, kw_only=True):
 
 
 class TurnStarted(Event, frozen=True, kw_only=True):
-    """Hermes began to work on what the user said."""
+    """Hermes started to work on the user's messages."""
 
     topic: ClassVar[str] = "agent.turn.started"
 
@@ -92,7 +92,7 @@ class TurnStarted(Event, frozen=True, kw_only=True):
 
 
 class TurnEnded(Event, frozen=True, kw_only=True):
-    """The turn is over, however it went."""
+    """The turn ended, for whatever reason."""
 
     topic: ClassVar[str] = "agent.turn.ended"
 
@@ -117,7 +117,7 @@ class ToolStarted(Event, frozen=True, kw_only=True):
 
 
 class Steered(Event, frozen=True, kw_only=True):
-    """Messages that arrived while the turn ran were put before the model."""
+    """Messages that arrived during the turn were passed to the model."""
 
     topic: ClassVar[str] = "agent.turn.steered"
 
@@ -148,7 +148,7 @@ class SessionPrompted(Event, frozen=True, kw_only=True):
 
 
 class SessionUndone(Event, frozen=True, kw_only=True):
-    """Turns were taken back: the model no longer sees them. Their rows stay in the log."""
+    """Turns were undone: the model no longer sees them. Their rows stay in the log."""
 
     topic: ClassVar[str] = "session.undone"
 
@@ -168,7 +168,7 @@ class SessionUndone(Event, frozen=True, kw_only=True):
 
 
 class SessionRedone(Event, frozen=True, kw_only=True):
-    """The last undo was taken back: the model sees those turns again."""
+    """The last undo was reversed: the model sees those turns again."""
 
     topic: ClassVar[str] = "session.redone"
 
@@ -197,7 +197,9 @@ class CodexThread(Event, frozen=True, kw_only=True):
 
 
 class SessionCompacted(Event, frozen=True, kw_only=True):
-    """Room was made: the model sees a summary in place of the middle of the conversation. The log keeps all of it."""
+    """The conversation was compacted: the model sees a summary in place of its middle. The log
+    keeps all of it.
+    """
 
     topic: ClassVar[str] = "session.compacted"
     sensitive: ClassVar[tuple[str, ...]] = ("summary",)
@@ -223,7 +225,9 @@ class SessionCompacted(Event, frozen=True, kw_only=True):
 
 
 class SessionTrimmed(Event, frozen=True, kw_only=True):
-    """Room was made without a model: old results are pointers now in the model's view. The log keeps them."""
+    """The conversation was trimmed without a model: the model sees references in place of old
+    results. The log keeps them.
+    """
 
     topic: ClassVar[str] = "session.trimmed"
 
@@ -240,7 +244,7 @@ class SessionTrimmed(Event, frozen=True, kw_only=True):
 
 
 class CompactionFailed(Event, frozen=True, kw_only=True):
-    """The conversation could not be compressed; nothing was removed, and it is tried again later."""
+    """The conversation could not be compressed. Nothing was removed; Hermes will try again later."""
 
     topic: ClassVar[str] = "session.compaction_failed"
 
@@ -248,7 +252,7 @@ class CompactionFailed(Event, frozen=True, kw_only=True):
 
 
 class ModelRetried(Event, frozen=True, kw_only=True):
-    """A model call failed and is made again, perhaps elsewhere; what was streamed of the reply is void."""
+    """A model call failed and is retried, perhaps elsewhere; what was streamed of the reply is void."""
 
     topic: ClassVar[str] = "agent.model.retried"
 
@@ -261,7 +265,7 @@ class ModelRetried(Event, frozen=True, kw_only=True):
 
 
 class ReplyRejected(Event, frozen=True, kw_only=True):
-    """A reply could not be used as it was; the model is asked again or the turn ends."""
+    """A reply could not be used; the model is asked again or the turn ends."""
 
     topic: ClassVar[str] = "agent.reply.rejected"
 
@@ -280,7 +284,7 @@ class ReplyRejected(Event, frozen=True, kw_only=True):
 
 
 class ApprovalRequested(Event, frozen=True, kw_only=True):
-    """A tool call waits for a person's word."""
+    """A tool call waits for a person's approval."""
 
     topic: ClassVar[str] = "agent.approval.requested"
     sensitive: ClassVar[tuple[str, ...]] = ("summary", "arguments")
@@ -351,7 +355,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):
-    """A tool wants to know something from the user."""
+    """A tool asks the user a question."""
 
     topic: ClassVar[str] = "agent.question.asked"
     sensitive: ClassVar[tuple[str, ...]] = ("text", "options")
@@ -385,7 +389,7 @@ class QuestionAnswered(Event, frozen=True, kw_only=True):
 
 
 class AuxiliaryCalled(Event, frozen=True, kw_only=True):
-    """A model did something on the side, such as finding a title; not part of the conversation."""
+    """An auxiliary model was called, for example for a title; not part of the conversation."""
 
     topic: ClassVar[str] = "agent.auxiliary.called"
 
@@ -404,7 +408,7 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
 
 
 class PictureDescribed(Event, frozen=True, kw_only=True):
-    """A model that can see told the one that answers, which can't, what is in a picture."""
+    """A model that can see described an image to the one that answers, which can't."""
 
     topic: ClassVar[str] = "agent.picture.described"
     sensitive: ClassVar[tuple[str, ...]] = ("source", "text")
@@ -426,7 +430,7 @@ class PictureReduced(Event, frozen=True, kw_only=True):
 
 
 class PictureWithheld(Event, frozen=True, kw_only=True):
-    """A picture is not sent to the model; text takes its place."""
+    """An image is not sent to the model; text replaces it."""
 
     topic: ClassVar[str] = "agent.picture.withheld"
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
@@ -446,7 +450,7 @@ class PictureWithheld(Event, frozen=True, kw_only=True):
 
 
 class ModelPreparing(Event, frozen=True, kw_only=True):
-    """A local model is being made ready for its first answer on this machine."""
+    """A local model is being prepared for its first answer on this machine."""
 
     topic: ClassVar[str] = "agent.model.preparing"
     durable: ClassVar[bool] = False
@@ -456,7 +460,7 @@ class ModelPreparing(Event, frozen=True, kw_only=True):
 
 
 class MessageDelta(Event, frozen=True, kw_only=True):
-    """More of the reply that is being written."""
+    """More of the reply being written."""
 
     topic: ClassVar[str] = "agent.message.delta"
     durable: ClassVar[bool] = False
@@ -476,7 +480,7 @@ class ReasoningDelta(Event, frozen=True, kw_only=True):
 
 
 class ToolGenerating(Event, frozen=True, kw_only=True):
-    """The model began to write a tool call."""
+    """The model started to write a tool call."""
 
     topic: ClassVar[str] = "agent.tool.generating"
     durable: ClassVar[bool] = False
@@ -488,7 +492,7 @@ class ToolGenerating(Event, frozen=True, kw_only=True):
 
 
 class ToolProgress(Event, frozen=True, kw_only=True):
-    """A running tool has something to show."""
+    """A running tool printed something."""
 
     topic: ClassVar[str] = "agent.tool.progress"
     durable: ClassVar[bool] = False
@@ -499,7 +503,7 @@ class ToolProgress(Event, frozen=True, kw_only=True):
 
 
 class RecursionStopped(Event, frozen=True, kw_only=True):
-    """A callback published inside a callback, too deep; that publish was not delivered."""
+    """A callback published inside callbacks, nested too deeply; that publish was not delivered."""
 
     topic: ClassVar[str] = "bus.recursion_stopped"
     durable: ClassVar[bool] = False
@@ -509,7 +513,7 @@ class RecursionStopped(Event, frozen=True, kw_only=True):
 
 
 class Gap(Event, frozen=True, kw_only=True):
-    """A reader was too slow, or a bridge had no room: events are missing at this place."""
+    """A reader was too slow, or a bridge had no room: events are missing here."""
 
     topic: ClassVar[str] = "gap"
     durable: ClassVar[bool] = False

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 
 
 class _GatewayEvent(Event, frozen=True, kw_only=True):
@@ -26,13 +26,13 @@ class _GatewayEvent(Event, frozen=True, kw_only=True):
 
 
 class GatewayStartup(_GatewayEvent, frozen=True, kw_only=True):
-    """The gateway is ready: it has settled what was running, and takes messages."""
+    """The gateway is ready: it has cleaned up after the last run, and accepts messages."""
 
     topic: ClassVar[str] = "gateway.startup"
 
 
 class GatewaySessionStart(_GatewayEvent, frozen=True, kw_only=True):
-    """A process began to work in a session, a new one or one of before."""
+    """A process started to work in a session, new or existing."""
 
     topic: ClassVar[str] = "gateway.session.start"
 
@@ -46,7 +46,7 @@ class GatewaySessionEnd(_GatewayEvent, frozen=True, kw_only=True):
 
 
 class GatewaySessionReset(_GatewayEvent, frozen=True, kw_only=True):
-    """A chat goes on in a new session."""
+    """A chat continues in a new session."""
 
     topic: ClassVar[str] = "gateway.session.reset"
 
@@ -54,7 +54,7 @@ class GatewaySessionReset(_GatewayEvent, frozen=True, kw_only=True):
 
 
 class GatewayAgentStart(_GatewayEvent, frozen=True, kw_only=True):
-    """A turn began."""
+    """A turn started."""
 
     topic: ClassVar[str] = "gateway.agent.start"
     sensitive: ClassVar[tuple[str, ...]] = ("message",)
@@ -63,7 +63,7 @@ class GatewayAgentStart(_GatewayEvent, frozen=True, kw_only=True):
 
 
 class GatewayAgentStep(_GatewayEvent, frozen=True, kw_only=True):
-    """The model replied; its tool calls are run next."""
+    """The model replied; its tool calls run next."""
 
     topic: ClassVar[str] = "gateway.agent.step"
 

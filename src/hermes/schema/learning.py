@@ -1,14 +1,14 @@
-"""Events of learning: what was remembered or learned, what waits for the user's word, and what a review came to."""
+"""Events of learning: changes, proposals and reviews."""
 
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 
 
 class LearningChanged(Event, frozen=True, kw_only=True):
-    """Memory or a skill was changed; the history has the difference and the way back."""
+    """Memory or a skill was changed; the history has the diff and can revert it."""
 
     topic: ClassVar[str] = "agent.learning.changed"
     sensitive: ClassVar[tuple[str, ...]] = ("title",)
@@ -24,7 +24,7 @@ class LearningChanged(Event, frozen=True, kw_only=True):
 
 
 class LearningProposed(Event, frozen=True, kw_only=True):
-    """A change of memory or a skill waits for the user's word."""
+    """A change of memory or a skill waits for the user's approval."""
 
     topic: ClassVar[str] = "agent.learning.proposed"
     sensitive: ClassVar[tuple[str, ...]] = ("title", "diff")
@@ -39,7 +39,7 @@ class LearningProposed(Event, frozen=True, kw_only=True):
 
 
 class LearningReviewed(Event, frozen=True, kw_only=True):
-    """A review looked back at the conversation; this is all that is seen of it."""
+    """A review of the conversation ended; this event is its only trace."""
 
     topic: ClassVar[str] = "agent.learning.reviewed"
     sensitive: ClassVar[tuple[str, ...]] = ("summary",)

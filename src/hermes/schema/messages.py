@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from hermes.schema.event import Event, Role
+from hermes.schema.event_base import Event, Role
 
 FinishReason: TypeAlias = Literal[
     "stop", "tool_calls", "length", "refused", "interrupted"

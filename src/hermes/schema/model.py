@@ -1,11 +1,11 @@
-"""What a model is asked and what it streams back. Adapters speak the wire formats; everybody else speaks this."""
+"""The request to a model and the events it streams back. Only adapters know the wire formats."""
 
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from hermes.schema.messages import AssistantMessage, Message
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,27 +30,27 @@ class TextDelta(msgspec.Struct, frozen=True):
 
 
 class ReasoningPiece(msgspec.Struct, frozen=True):
-    """More of the model's thinking."""
+    """More of the model's reasoning."""
 
     text: str
 
 
 class ToolCallStarted(msgspec.Struct, frozen=True):
-    """The model began to write a tool call; its arguments are not complete, and it must not run yet."""
+    """The model started to write a tool call; its arguments are incomplete, and it must not run yet."""
 
     id: str
     name: str
 
 
 class ReplyPreparing(msgspec.Struct, frozen=True):
-    """The model is being made ready, `done` of `total` steps; the reply has not begun."""
+    """The model is being prepared, `done` of `total` steps; the reply has not started."""
 
     done: int
     total: int
 
 
 class Retrying(msgspec.Struct, frozen=True):
-    """The call failed and is made again, perhaps elsewhere. What was streamed of this reply so far is void."""
+    """The call failed and is retried, perhaps elsewhere. What was streamed of this reply so far is void."""
 
     reason: str
     detail: str

@@ -1,34 +1,34 @@
-"""Schedules as data: when a job runs, the job, each instant it was planned for, and their events."""
+"""Schedules as data: rules, jobs, their instants, and their events."""
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 
 CatchUp: TypeAlias = Literal["skip", "once", "all"]
 State: TypeAlias = Literal["planned", "running", "done", "failed", "skipped", "missed"]
 Cause: TypeAlias = Literal["schedule", "catch-up", "hand"]
 NOWHERE = "none"
-"""The delivery target of a job whose result is only kept."""
+"""The delivery target of a job whose result is only stored."""
 
 
 class Cron(msgspec.Struct, frozen=True, tag="cron"):
-    """Whenever one of these cron expressions (five fields) fits the clock on the wall."""
+    """Fires whenever one of these cron expressions (five fields) matches the wall clock."""
 
     expressions: tuple[str, ...]
 
 
 class Every(msgspec.Struct, frozen=True, tag="every"):
-    """Again after so many seconds, counted from an instant."""
+    """Fires after so many seconds, counted from an instant."""
 
     seconds: float
     since: float
 
 
 class Days(msgspec.Struct, frozen=True, tag="days"):
-    """Every so many days, counted from a day (YYYY-MM-DD), at times of the clock on the wall (HH:MM)."""
+    """Fires every so many days, counted from a day (YYYY-MM-DD), at wall-clock times (HH:MM)."""
 
     days: int
     since: str
@@ -36,7 +36,7 @@ class Days(msgspec.Struct, frozen=True, tag="days"):
 
 
 class Once(msgspec.Struct, frozen=True, tag="once"):
-    """At one instant."""
+    """Fires at one instant."""
 
     at: float
 
@@ -45,7 +45,7 @@ Rule: TypeAlias = Cron | Every | Days | Once
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Work that is done at certain times."""
+    """Work that is done at set times."""
 
     id: str
     name: str
@@ -56,11 +56,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     zone: str
     created: float
     catch_up: CatchUp = "once"
-    """What becomes of instants at which nothing ran the schedules."""
+    """What happens to missed instants."""
     catch_up_most: int = 10
-    """With `all`: at most so many, the newest."""
+    """With `all`: the maximum, newest first."""
     jitter: float = 0.0
-    """Seconds within which the start is moved, by another amount for each instant."""
+    """Seconds within which the start is delayed, by a different amount for each instant."""
     timeout: float = 3_600.0
     budget: str = ""
     """The most that one run may use: `$0.50` or `200k tokens`."""
@@ -73,14 +73,16 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     times: int = 0
     """How many more runs; 0 for no end."""
     by: str = "user"
-    """Who made it: `user`, `import`, or the session of an agent."""
+    """Who created it: `user`, `import`, or the session of an agent."""
     paused: str = ""
-    """Why it does not run; empty when it does."""
+    """Why it is paused; empty if it is not."""
     removed: bool = False
 
 
 class Instant(msgspec.Struct, frozen=True):
-    """One time a job was planned for, and what became of it. `repeats` more than 1: so many in a row, from `due` on."""
+    """One time a job was planned for, and its result. `repeats` more than 1: so many in a row, from
+    `due` on.
+    """
 
     job: str
     due: float
@@ -98,7 +100,7 @@ class Instant(msgspec.Struct, frozen=True):
 
 
 class ScheduleChanged(Event, frozen=True, kw_only=True):
-    """A job was made, changed, paused, resumed or removed."""
+    """A job was created, changed, paused, resumed or removed."""
 
     topic: ClassVar[str] = "schedule.changed"
     durable: ClassVar[bool] = False
@@ -114,7 +116,7 @@ class ScheduleChanged(Event, frozen=True, kw_only=True):
 
 
 class ScheduleStarted(Event, frozen=True, kw_only=True):
-    """A job runs."""
+    """A job started to run."""
 
     topic: ClassVar[str] = "schedule.started"
     durable: ClassVar[bool] = False

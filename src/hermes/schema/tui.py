@@ -1,17 +1,18 @@
-"""What the chat at a terminal publishes of the session it shows, under the names that tools around it know.
+"""The `tui.*` events that the chat at a terminal publishes about its session.
 
-All of it is transient, and made from the `agent.*` events of the session; `session_id` is in the envelope.
+All of them are transient, and derived from the `agent.*` events of the session; `session_id` is in
+the envelope.
 """
 
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 
 
 class TuiMessageStart(Event, frozen=True, kw_only=True):
-    """The terminal began to show a reply."""
+    """The terminal started to show a reply."""
 
     topic: ClassVar[str] = "tui.message.start"
     durable: ClassVar[bool] = False
@@ -50,7 +51,7 @@ class TuiToolGenerating(Event, frozen=True, kw_only=True):
 
 
 class TuiToolStart(Event, frozen=True, kw_only=True):
-    """A tool call began; the terminal shows it at work."""
+    """A tool call started; the terminal shows it as running."""
 
     topic: ClassVar[str] = "tui.tool.start"
     durable: ClassVar[bool] = False
@@ -76,7 +77,7 @@ class TuiToolProgress(Event, frozen=True, kw_only=True):
 
 
 class TuiToolComplete(Event, frozen=True, kw_only=True):
-    """A tool call ended; the terminal shows how."""
+    """A tool call ended; the terminal shows its result."""
 
     topic: ClassVar[str] = "tui.tool.complete"
     durable: ClassVar[bool] = False
@@ -92,7 +93,7 @@ class TuiToolComplete(Event, frozen=True, kw_only=True):
 
 
 class TuiReasoningDelta(Event, frozen=True, kw_only=True):
-    """More of the model's thinking."""
+    """More of the model's reasoning."""
 
     topic: ClassVar[str] = "tui.reasoning.delta"
     durable: ClassVar[bool] = False
@@ -102,7 +103,7 @@ class TuiReasoningDelta(Event, frozen=True, kw_only=True):
 
 
 class TuiReasoningAvailable(Event, frozen=True, kw_only=True):
-    """The model's thinking of a reply is there as a whole."""
+    """The model's reasoning for a reply is complete."""
 
     topic: ClassVar[str] = "tui.reasoning.available"
     durable: ClassVar[bool] = False
@@ -112,7 +113,7 @@ class TuiReasoningAvailable(Event, frozen=True, kw_only=True):
 
 
 class TuiError(Event, frozen=True, kw_only=True):
-    """The terminal shows that something went wrong."""
+    """The terminal shows an error."""
 
     topic: ClassVar[str] = "tui.error"
     durable: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""The session log, its projections and search, on SQLite. `open_store` is the door."""
+"""The session log, its projections and search, on SQLite. Start with `open_store`."""
 
 from hermes.store.store import Store, exists, open_store
 

@@ -1,4 +1,6 @@
-"""Checks an answer in the transaction that writes it: its question is open, and the answer fits."""
+"""Validates an answer in the transaction that writes it: its question must be open, and the answer
+must fit.
+"""
 
 import apsw
 import msgspec
@@ -24,7 +26,7 @@ _KINDS = (
     TurnStarted,
 )
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _KINDS)
-# The call's id is looked for in SQL, so that only the few rows that name it are decoded.
+# SQL searches for the call's id, so that only the few rows that name it are decoded.
 _BACKWARDS = f"""
 SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOPICS})
   AND (type = '{TurnStarted.topic}' OR instr(data, ?))
@@ -33,9 +35,11 @@ ORDER BY seq DESC
 
 
 def require_open(connection: apsw.Connection, session: str, answer: Answer) -> None:
-    """Raises unless the newest row about the call is a question that this answer fits. So only the first one counts.
+    """Raises unless the newest row of the call is a question that this answer fits, so only the
+    first answer counts.
 
-    It looks no further back than to the newest turn that answers somebody: before one begins, each call has its result.
+    Searches back to the newest turn that answers somebody: before a turn starts, each call has its
+    result.
     """
     written = f'"call_id":{msgspec.json.encode(answer.call_id).decode()}'
     for columns in connection.execute(_BACKWARDS, (session, written)):
@@ -47,7 +51,7 @@ def require_open(connection: apsw.Connection, session: str, answer: Answer) -> N
                     if why := misfit(request, answer):
                         raise AnswerRefused(
                             why,
-                            hint="Nothing was recorded. Look at the request again, then answer.",
+                            hint="Nothing was recorded. Read the request again, then answer.",
                         )
                     return
             case (

@@ -1,7 +1,8 @@
-"""Claims: what calls that are under way may still use, so that processes side by side don't pass a cap together.
+"""Claims: what running calls may still use, so that concurrent processes do not exceed a cap
+together.
 
-A claim is made before a call and given back when what it really used is in the log. One whose process has ended, or
-that is older than any call can be, counts no more.
+A claim is made before a call and released when its actual usage is in the log. A claim does not
+count if its process has ended or if it is older than any call can be.
 """
 
 import apsw
@@ -12,7 +13,7 @@ from hermes.store.database import Database
 from hermes.store.leases import is_gone, this_process
 from hermes.store.sessions import FAMILY
 
-MAX_CALL_S = 3_600.0  # seconds; no call takes longer
+MAX_CALL_S = 3_600.0  # no call takes longer
 
 
 class BudgetClaims:
@@ -24,7 +25,7 @@ class BudgetClaims:
         self._owner = owner or this_process()
 
     def make(self, session: str, day: str, usage: Usage) -> None:
-        """Claims this much for a session's next call, in place of what it claimed before."""
+        """Claims an amount for a session's next call, replacing its earlier claim."""
         values = (
             *(
                 session,
@@ -42,7 +43,7 @@ class BudgetClaims:
         )
 
     def release(self, session: str) -> None:
-        """Gives a session's claim back, without waiting for it to be written."""
+        """Releases a session's claim, without waiting for the write."""
         values = (session, self._owner)
         self._db.submit(
             lambda connection: _exhaust(
@@ -53,7 +54,9 @@ class BudgetClaims:
     def of_others(
         self, session: str, day: str, *, family: str = ""
     ) -> tuple[int, float]:
-        """Tokens and dollars that others than this session here have claimed: today, or in a family of sessions."""
+        """Returns the tokens and dollars claimed by others than this session in this process:
+        today, or in a family of sessions.
+        """
         where = f"session IN ({FAMILY})" if family else "day = ?2"
         query = f"SELECT session, owner, tokens, cost_usd FROM claims WHERE expires > ?1 AND {where}"  # noqa: S608
         values = (self._clock.now(), family or day)

@@ -1,5 +1,7 @@
-"""What a rebuilt database takes over besides the log: the tables that stand for themselves. They have no checksums, so
-they are read as SQLite reads them, from a copy: the damaged file is never touched."""
+"""Copies the tables that are not projections into a rebuilt database.
+
+They have no checksums, so SQLite reads them, from a copy: the damaged file is never touched.
+"""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -12,13 +14,13 @@ from hermes.store.connection import log
 from hermes.store.database_file import companions
 from hermes.store.schema import KEPT
 
-_MAX_COPIED_BYTES = 1 << 30  # bytes of a database that is copied
+_MAX_COPIED_BYTES = 1 << 30  # of a database that is copied
 
 
 def take_over(
     connection: apsw.Connection, damaged: Path, tables: Iterable[str] = KEPT
 ) -> tuple[str, ...]:
-    """Copies what can be read of those tables into a new database. Returns the tables of which something is missing."""
+    """Copies what can be read of those tables into a new database. Returns the incomplete ones."""
     there = {
         name
         for (name,) in connection.execute(
@@ -30,7 +32,7 @@ def take_over(
         with _copy(damaged) as copy, closing(apsw.Connection(str(copy))) as old:
             old.execute(
                 "PRAGMA writable_schema=ON"
-            ).fetchall()  # also reads a file that is too short
+            ).fetchall()  # also reads a truncated file
             return tuple(name for name in wanted if not _copied(old, connection, name))
     except (apsw.Error, OSError, UnicodeDecodeError) as error:
         log.warning("schedules and chats of %s can't be read: %s", damaged, error)
@@ -38,7 +40,7 @@ def take_over(
 
 
 def _copied(old: apsw.Connection, new: apsw.Connection, table: str) -> bool:
-    """Whether the whole table came over."""
+    """Returns whether the whole table was copied."""
     columns = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
     names, places = ", ".join(columns), ", ".join("?" for _ in columns)
     try:
@@ -48,7 +50,7 @@ def _copied(old: apsw.Connection, new: apsw.Connection, table: str) -> bool:
                 row,  # noqa: RUF100, S608
             )
     except (apsw.Error, UnicodeDecodeError) as error:
-        if "no such table" in str(error):  # of an older version, which had none
+        if "no such table" in str(error):  # an older version without this table
             return True
         log.warning("not all of %s could be read: %s", table, error)
         return False
@@ -57,7 +59,7 @@ def _copied(old: apsw.Connection, new: apsw.Connection, table: str) -> bool:
 
 @contextmanager
 def _copy(damaged: Path) -> Iterator[Path]:
-    """The database with its write-ahead log under another name, while inside."""
+    """Copies the database with its write-ahead log, while the context is open."""
     target = damaged.with_name(f"{damaged.name}.reading")
     if damaged.stat().st_size > _MAX_COPIED_BYTES:
         raise OSError("it is too large to be copied")

@@ -1,6 +1,6 @@
-"""What the gateway keeps: which chat goes on in which session, what came in, and what was sent.
+"""The gateway's tables: the session of each chat, received messages and sent messages.
 
-Writes return futures, for an event loop: they resolve once the rows are on disk.
+Writes return futures that resolve once the rows are on disk.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _PIECE = "id, session, seq, part, state, message"
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A chat and its session. `seq` is the row up to which everything was delivered."""
+    """A chat and its session. Everything up to row `seq` was delivered."""
 
     key: str
     session: str
@@ -30,7 +30,7 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 class PendingMessage(msgspec.Struct, frozen=True):
-    """A message that was taken in and not dealt with yet."""
+    """A message that was received and not handled yet."""
 
     platform: str
     id: str
@@ -38,8 +38,11 @@ class PendingMessage(msgspec.Struct, frozen=True):
 
 
 class DeliveredMessage(msgspec.Struct, frozen=True):
-    """One message on a platform, or the attempt at one. `seq` is 0 while its text is still being written; `id` is 0 for
-    one that need not be noted before it is sent."""
+    """A message sent to a platform, or an attempt.
+
+    `seq` is 0 while its text is being written; `id` is 0 for a message that need not be recorded
+    before it is sent.
+    """
 
     id: int
     session: str
@@ -59,19 +62,19 @@ class Chats:
     # --- which session
 
     def find(self, key: str) -> Binding | None:
-        """The session of a chat."""
+        """Returns the binding of a chat."""
         return self._one("key = ?", key)
 
     def of_session(self, session: str) -> Binding | None:
-        """The chat of a session."""
+        """Returns the chat of a session."""
         return self._one("session = ?", session)
 
     def busy(self) -> list[Binding]:
-        """Chats in which something was going on when it was last written down, or is now."""
+        """Returns the chats that were busy when last recorded."""
         return self._every("busy", ())
 
     def behind(self) -> list[Binding]:
-        """Chats whose session has rows that were not looked at yet."""
+        """Returns the chats whose session has undelivered rows."""
         query = f"""
         SELECT {", ".join(f"gateway_chats.{name}" for name in _BINDING.split(", "))}
         FROM gateway_chats JOIN sessions ON sessions.id = session WHERE sessions.head > gateway_chats.seq
@@ -80,11 +83,11 @@ class Chats:
         return [_binding(row) for row in rows]
 
     def recent(self, limit: int = 100) -> list[Binding]:
-        """Chats, the most recently used first."""
+        """Returns chats, most recently used first."""
         return self._every("1 ORDER BY updated DESC LIMIT ?", (limit,))
 
     def of_person(self, platform: str, person: str) -> list[Binding]:
-        """Chats that somebody began, the most recently used first."""
+        """Returns the chats a person started, most recently used first."""
         place = f"{platform}/"
         return self._every(
             "person = ? AND substr(key, 1, ?) = ? ORDER BY updated DESC",
@@ -92,7 +95,7 @@ class Chats:
         )
 
     def shown(self, key: str, limit: int = 50) -> list[str]:
-        """Sessions of which something was sent to a chat lately, the latest first."""
+        """Returns sessions recently sent to a chat, latest first."""
         query = (
             "SELECT session FROM gateway_outbox WHERE chat = ? ORDER BY id DESC LIMIT ?"
         )
@@ -102,7 +105,7 @@ class Chats:
         return list(dict.fromkeys(row[0] for row in rows))
 
     def bind(self, binding: Binding) -> "Future[None]":
-        """Gives a chat its session; another chat that had it loses it."""
+        """Binds a chat to a session; another chat bound to it loses it."""
         values = (*msgspec.structs.astuple(binding), self._clock.now())
 
         def job(connection: apsw.Connection) -> None:
@@ -116,7 +119,7 @@ class Chats:
         return self._db.submit(job)
 
     def set_model(self, key: str, model: str) -> "Future[None]":
-        """Another model answers in this chat."""
+        """Sets the model of a chat."""
         return self._do(
             "UPDATE gateway_chats SET model = ? WHERE key = ?", (model, key)
         )
@@ -124,7 +127,7 @@ class Chats:
     # --- what came in
 
     def accept(self, platform: str, name: str, data: str, key: str) -> "Future[bool]":
-        """Takes a message in, and notes that its chat is busy; False when it was taken in before."""
+        """Records a received message and marks its chat busy. Returns False if it was received before."""
         now = self._clock.now()
 
         def job(connection: apsw.Connection) -> bool:
@@ -142,11 +145,11 @@ class Chats:
         return self._db.submit(job)
 
     def handled(self, platform: str, name: str) -> "Future[None]":
-        """A message was dealt with; its id is kept."""
+        """Marks a message as handled; its id is kept."""
         return self._do(_HANDLED, (platform, name))
 
     def waiting(self) -> list[PendingMessage]:
-        """What was taken in and not dealt with, the oldest first."""
+        """Returns the messages not handled yet, oldest first."""
         query = "SELECT platform, id, data FROM gateway_inbox WHERE data != '' ORDER BY received"
         return [
             PendingMessage(*row)
@@ -156,7 +159,7 @@ class Chats:
         ]
 
     def heard(self, platform: str) -> float:
-        """When something of a platform was last taken in; 0 for never."""
+        """Returns when a platform's last message was received; 0 for never."""
         query = "SELECT max(received) FROM gateway_inbox WHERE platform = ?"
         row = self._db.read(
             lambda connection: connection.execute(query, (platform,)).fetchone()
@@ -164,7 +167,7 @@ class Chats:
         return float(row[0] or 0.0) if row else 0.0
 
     def forget(self, before: float) -> "Future[None]":
-        """Drops what is older: ids of messages no platform sends again, and how replies were sent."""
+        """Deletes older records: ids of messages no platform sends again, and how replies were sent."""
 
         def job(connection: apsw.Connection) -> None:
             connection.execute(
@@ -182,7 +185,7 @@ class Chats:
     def sending(
         self, key: str, session: str, seq: int, part: int
     ) -> "Future[DeliveredMessage]":
-        """Before a message is sent."""
+        """Records a message before it is sent."""
         values = (key, session, seq, part, self._clock.now())
 
         def job(connection: apsw.Connection) -> DeliveredMessage:
@@ -195,7 +198,7 @@ class Chats:
         return self._db.submit(job)
 
     def sent(self, key: str, piece: DeliveredMessage) -> "Future[None]":
-        """A message has arrived, under the id and for the row that the piece names now."""
+        """Records that a message has arrived, with its id and row."""
         if not piece.id:
             row = (
                 key,
@@ -218,7 +221,7 @@ class Chats:
     def rest(
         self, key: str, session: str, seq: int, handled: Sequence[str] = ()
     ) -> "Future[None]":
-        """Everything up to that row was delivered, those messages were dealt with, and nothing is left to do."""
+        """Records that everything up to a row was delivered and that the chat is idle."""
         now, platform = self._clock.now(), key.partition("/")[0]
 
         def job(connection: apsw.Connection) -> None:
@@ -229,7 +232,7 @@ class Chats:
         return self._db.submit(job)
 
     def everywhere(self, session: str, seq: int) -> list[tuple[str, DeliveredMessage]]:
-        """The messages of one row in all chats that it was sent to, with the keys of these."""
+        """Returns the messages of one row in all chats that received it, with their keys."""
         query = f"""
         SELECT chat, {_PIECE} FROM gateway_outbox WHERE session = ? AND seq = ? AND message != '' ORDER BY id
         """  # noqa: S608 - our own names
@@ -239,7 +242,7 @@ class Chats:
         return [(row[0], DeliveredMessage(*row[1:])) for row in rows]
 
     def piece(self, number: int) -> tuple[str, DeliveredMessage] | None:
-        """One message by its number, with the key of its chat."""
+        """Returns a message by its number, with the key of its chat."""
         query = f"SELECT chat, {_PIECE} FROM gateway_outbox WHERE id = ?"  # noqa: S608 - our own names
         row = self._db.read(
             lambda connection: connection.execute(query, (number,)).fetchone()
@@ -247,7 +250,7 @@ class Chats:
         return (row[0], DeliveredMessage(*row[1:])) if row else None
 
     def pieces(self, key: str, session: str, seq: int) -> list[DeliveredMessage]:
-        """What was sent of one row, or begun of the row to come (0), in order."""
+        """Returns what was sent of one row, or of the row being written (0), in order."""
         query = f"""
         SELECT {_PIECE} FROM gateway_outbox WHERE chat = ? AND session = ? AND seq = ? ORDER BY part, id
         """  # noqa: S608 - our own names

@@ -1,4 +1,4 @@
-"""Moves the write-ahead log into the database from a thread of its own, so that no commit waits for it."""
+"""Checkpoints the write-ahead log from a thread of its own, so that no commit waits for it."""
 
 import threading
 from contextlib import closing
@@ -8,14 +8,16 @@ import apsw
 
 from hermes.store.connection import connect, log
 
-_CHECKPOINT_PAGES = 1_000  # pages of the log after which it is moved
+_CHECKPOINT_PAGES = 1_000  # size of the log at which it is checkpointed
 _WRITER_CHECKPOINT_PAGES = (
-    16_000  # and after which a writer does it itself: the thread can't keep up
+    16_000  # and at which a writer does it itself: the thread is too slow
 )
 
 
 class Checkpoints:
-    """Begins with `watch`; a process that is killed leaves nothing that SQLite would not do by itself."""
+    """The checkpoint thread. `watch` starts it; a killed process leaves nothing that SQLite would
+    not handle itself.
+    """
 
     def __init__(self, path: Path, busy_timeout: float) -> None:
         self._path = path
@@ -27,12 +29,12 @@ class Checkpoints:
         )
 
     def watch(self, writer: apsw.Connection) -> None:
-        """From now on what this connection writes is moved here."""
+        """Checkpoints what this connection writes from now on."""
         writer.set_wal_hook(self._noted)
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread, after what it is at."""
+        """Stops the thread after its current checkpoint."""
         self._over = True
         self._due.set()
         self._thread.join()
@@ -51,11 +53,11 @@ class Checkpoints:
             ) as connection:
                 connection.execute(
                     "PRAGMA user_version"
-                ).fetchall()  # it has to look to know that there is a log
+                ).fetchall()  # a read is needed to notice the log
                 while self._due.wait() and not self._over:
                     self._due.clear()
                     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.Error as error:  # the writer does it from now on
+        except apsw.Error as error:  # the writer checkpoints from now on
             log.warning(
                 "the write-ahead log can't be moved beside the writer: %s", error
             )

@@ -1,4 +1,4 @@
-"""A connection to `state.db` with our settings, and SQLite's errors in our words."""
+"""Opens connections to `state.db` with Hermes' settings, and translates SQLite's errors."""
 
 import logging
 import os
@@ -22,7 +22,9 @@ _READ = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 def connect(
     path: Path, *, busy_timeout: float, change: bool = True, read_only: bool = False
 ) -> apsw.Connection:
-    """A connection with the settings every one of ours has; the file must exist. Without `change` it stays as it is."""
+    """Opens a connection with the common settings; the file must exist. Without `change`, the file
+    stays as it is.
+    """
     if read_only:
         return _connect_to_read(path, busy_timeout)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -45,12 +47,12 @@ def connect(
 
 
 def keep_wal(connection: apsw.Connection, *, on: bool = True) -> None:
-    """Whether closing the connection leaves the write-ahead log in place, as it must for a damaged database."""
+    """Sets whether closing the connection keeps the write-ahead log, as it must for a damaged database."""
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(on))
 
 
 def _connect_to_read(path: Path, busy_timeout: float) -> apsw.Connection:
-    """A connection that writes nothing, where nothing can be written."""
+    """Opens a connection that writes nothing, where nothing can be written."""
     if has_wal(path):
         connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro", flags=_READ)
         connection.set_busy_handler(patience(path, busy_timeout))
@@ -59,14 +61,16 @@ def _connect_to_read(path: Path, busy_timeout: float) -> apsw.Connection:
 
 
 def glance(path: Path) -> apsw.Connection:
-    """A connection to the file alone, which leaves nothing beside it. What its write-ahead log holds is not seen."""
+    """Opens a connection to the file alone, which leaves no files beside it. Ignores the
+    write-ahead log.
+    """
     return apsw.Connection(
         f"{path.absolute().as_uri()}?mode=ro&immutable=1", flags=_READ
     )
 
 
 def has_wal(path: Path) -> bool:
-    """Whether a part of the database is in its write-ahead log."""
+    """Returns whether part of the database is in its write-ahead log."""
     try:
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     except FileNotFoundError:
@@ -74,8 +78,10 @@ def has_wal(path: Path) -> bool:
 
 
 def patience(path: Path, timeout: float) -> Callable[[int], bool]:
-    """A busy handler that polls in random steps, the shorter the longer it has waited, so that nobody is passed over
-    among many writers; in long ones when somebody keeps the lock for good."""
+    """Returns a busy handler that polls at random intervals, shorter the longer it has waited.
+
+    So nobody starves among many writers. Intervals get long when somebody keeps the lock for good.
+    """
     started = 0.0
     told = False
 
@@ -96,7 +102,7 @@ def patience(path: Path, timeout: float) -> Callable[[int], bool]:
 
 
 def _step(waited: float) -> float:
-    """At most so many seconds until the next look; measured with 16 writers on two busy cores."""
+    """Returns the maximum seconds until the next attempt; measured with 16 writers on two busy cores."""
     if waited < 0.02:
         return 0.005
     if waited < 0.06:
@@ -106,7 +112,7 @@ def _step(waited: float) -> float:
 
 @contextmanager
 def in_our_words(path: Path) -> Iterator[None]:
-    """Turns SQLite's exceptions into ours: what happened, what was kept, what to do."""
+    """Translates SQLite's exceptions into Hermes' own: what happened, what was saved, what to do."""
     try:
         yield
     except apsw.Error as error:
@@ -114,7 +120,7 @@ def in_our_words(path: Path) -> Iterator[None]:
 
 
 def translated(error: apsw.Error, path: Path) -> StoreError:
-    """The error a person should read."""
+    """Returns the error for a person to read."""
     if isinstance(error, apsw.BusyError):
         hint = "Nothing of this was written. See which process holds it (fuser, lsof), then try again."
         return StoreBusy(f"{path} is locked by another process", hint=hint)
@@ -134,7 +140,7 @@ def translated(error: apsw.Error, path: Path) -> StoreError:
 
 
 def only_the_index(error: BaseException | None) -> bool:
-    """Whether SQLite found damage in the content of the search index alone, which can be made anew in place."""
+    """Returns whether only the search index is damaged, which can be rebuilt in place."""
     return (
         isinstance(error, apsw.CorruptError)
         and _detail(error) == apsw.SQLITE_CORRUPT_VTAB
@@ -142,17 +148,17 @@ def only_the_index(error: BaseException | None) -> bool:
 
 
 def _detail(error: apsw.Error) -> int:
-    """SQLite's extended result code; errors of apsw itself have none."""
+    """Returns SQLite's extended result code; errors of apsw itself have none."""
     return int(getattr(error, "extendedresult", 0))
 
 
 def suspicion(path: Path) -> Path:
-    """A file that says: damage was met, look at everything before opening this database again."""
+    """Returns the path of a marker file: damage was found, so the next open checks everything."""
     return path.with_name(f"{path.name}.suspect")
 
 
 def suspect(path: Path) -> None:
-    """Makes the next opening look at every page, however large the file."""
+    """Makes the next open check every page, however large the file."""
     try:
         os.close(open_private(suspicion(path), os.O_CREAT | os.O_WRONLY))
     except OSError as error:

@@ -1,8 +1,9 @@
-"""Connections to `state.db`: one writer with group commit, one reader, and SQLite's errors in our words.
+"""Connections to `state.db`: one writer with group commit, and one reader.
 
-Every write is a job. Jobs that wait at the same moment share one transaction and one fsync, each in a savepoint of its
-own, and are acknowledged only when that transaction is on disk. Whoever waits for a write commits it, along with what
-others have submitted meanwhile; a thread commits what was submitted by those who can't wait (coroutines).
+Every write is a job. Jobs that wait at the same moment share one transaction and one fsync, each in
+its own savepoint, and are acknowledged only when that transaction is on disk. A thread that waits
+for a write commits it, along with what others have submitted meanwhile; a background thread commits
+what was submitted by those who can't wait (coroutines).
 """
 
 import os
@@ -36,18 +37,16 @@ T = TypeVar("T")
 _Task = tuple[Callable[[apsw.Connection], object], Future[object]]
 _Outcome = tuple[Future[object], object, BaseException | None]
 
-_MAX_JOBS_PER_COMMIT = 256  # jobs that may share a transaction
-_IDLE_S = 1.0  # seconds without a write before projections that may lag are brought up to date
-_SLOW_WRITE_S = 0.02  # seconds after which a write is too slow for an event loop
-_WRITES_ON_THREAD = 50  # writes that the thread gets after such a one
-_CATCH_UP_PAUSE_S = 0.05  # seconds between two steps of that
-_MAX_CATCH_UP_INTERVAL_S = (
-    5.0  # seconds between two such steps where somebody always writes
-)
+_MAX_JOBS_PER_COMMIT = 256  # jobs per transaction
+_IDLE_S = 1.0  # pause in writes before lagging projections are updated
+_SLOW_WRITE_S = 0.02  # a slower write would block an event loop
+_WRITES_ON_THREAD = 50  # writes sent to the thread after a slow one
+_CATCH_UP_PAUSE_S = 0.05  # between two such updates
+_MAX_CATCH_UP_INTERVAL_S = 5.0  # ... while somebody keeps writing
 
 
 class Database:
-    """The open file. Not to be carried over a fork: a child opens its own."""
+    """The open database. Not usable after a fork: a child opens its own."""
 
     def __init__(
         self,
@@ -60,13 +59,11 @@ class Database:
         shown: Path | None = None,
     ) -> None:
         self.path = path
-        self._shown = shown or path  # what a person knows it as
+        self._shown = shown or path  # the path shown to people
         self.read_only = read_only  # every write is refused by SQLite
         self._pid = os.getpid()
         self._on_idle = on_idle
-        self._on_commit = (
-            on_commit  # is told the number of the last row that is on disk
-        )
+        self._on_commit = on_commit  # called with the number of the last row on disk
         self._last_row = 0
         self._closed = False
         self._damage: StoreDamaged | None = None
@@ -79,9 +76,7 @@ class Database:
         )  # rings True for a task, False for the end
         self._asleep = False  # the thread waits for the bell alone
         self._written = 0.0  # when `write` last did
-        self._caught_up = (
-            time.monotonic()
-        )  # when projections that may lag were last brought nearer
+        self._caught_up = time.monotonic()  # when lagging projections were last updated
         self._unhurried = 0  # writes that go to the thread because the disk was slow
         self._shared: Checkpoints | None = (
             None  # many write at once: the thread commits together what they submit
@@ -99,11 +94,13 @@ class Database:
 
     @property
     def closed(self) -> bool:
-        """Whether it takes no more writes."""
+        """Whether it accepts no more writes."""
         return self._closed
 
     def share(self) -> None:
-        """From now on what is submitted is committed together by the thread, and moved into the file by another."""
+        """Commits submitted jobs together on the background thread, and checkpoints on another,
+        from now on.
+        """
         if self._shared is None:
             self._shared = Checkpoints(self.path, self._busy_timeout)
             with self._writing:
@@ -112,8 +109,8 @@ class Database:
     def submit(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
         """Runs `job` in a write transaction soon. The future resolves once the result is on disk.
 
-        At once, when nobody else writes and the disk has been quick; by the thread otherwise, so that an event loop
-        never waits for another process or a slow disk.
+        It runs at once if nobody else writes and the disk has been fast, otherwise on the
+        background thread, so that an event loop never waits for another process or a slow disk.
         """
         if self._shared is not None:
             pass
@@ -136,7 +133,7 @@ class Database:
                 self._wake()
         future = self._enqueue(job)
         while not future.done() and self._commit_waiting():
-            pass  # nothing was waiting: another thread took it along and is about to say how it went
+            pass  # another thread has taken the job and is about to resolve it
         self._wake()
         return future.result()
 
@@ -147,13 +144,15 @@ class Database:
     def select(
         self, query: str, values: tuple[str | int | float, ...] = ()
     ) -> list[tuple[Any, ...]]:
-        """The rows of one query. That sees one state by itself, so this is cheaper than `read`."""
+        """Returns the rows of one query. One query sees one state anyway, so this is cheaper than
+        `read`.
+        """
         return self.run_on_reader(
             lambda reader: reader.execute(query, values).fetchall()
         )
 
     def run_on_reader(self, job: Callable[[apsw.Connection], T]) -> T:
-        """Runs `job` on the reader without a transaction, for jobs that make a single query."""
+        """Runs `job` on the reader without a transaction, for jobs with a single query."""
         self._refuse_after_fork()
         try:
             with self._reading, in_our_words(self._shown):
@@ -163,7 +162,7 @@ class Database:
                     return job(self._reader)
                 except UnicodeDecodeError as error:
                     raise apsw.CorruptError(
-                        f"a text that is none ({error.reason})"
+                        f"a text that is not valid ({error.reason})"
                     ) from error
         except StoreDamaged as error:
             self._note_damage(error)
@@ -171,7 +170,7 @@ class Database:
 
     @contextmanager
     def separate_reader(self) -> Iterator[apsw.Connection]:
-        """A connection for a long read, so that other reads need not wait."""
+        """Opens a connection for a long read, so that other reads need not wait."""
         self._refuse_after_fork()
         try:
             with in_our_words(self._shown):
@@ -188,7 +187,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """Finishes what was submitted, then lets go of the file. Idempotent."""
+        """Finishes submitted jobs, then closes the file. Idempotent."""
         if os.getpid() != self._pid:
             self._closed = True  # a forked copy: connections and locks are the parent's
             return
@@ -224,7 +223,7 @@ class Database:
         return future
 
     def _at_once(self, job: Callable[[apsw.Connection], T]) -> "Future[T] | None":
-        """Writes without waiting for anybody; None when somebody else is writing."""
+        """Writes without waiting; returns None if somebody else is writing."""
         self._refuse_after_fork()
         if self._tasks or not self._writing.acquire(blocking=False):
             return None
@@ -247,7 +246,7 @@ class Database:
         return future
 
     def _write_alone(self, job: Callable[[apsw.Connection], T]) -> T:
-        """The usual case: nobody else writes just now, so nobody has to be told."""
+        """Handles the usual case: nobody else writes, so nobody has to be notified."""
         if self._closed:
             raise StoreError("the session log is closed")
         try:
@@ -258,7 +257,7 @@ class Database:
             raise
 
     def _wake(self) -> None:
-        """Lets the thread know that there may be something to index."""
+        """Tells the thread that there may be something to index."""
         self._written = time.monotonic()
         if self._asleep:
             self._asleep = False
@@ -283,23 +282,25 @@ class Database:
             pause = _IDLE_S
 
     def _idle(self) -> float | None:
-        """A step of what can wait; returns how long to pause after it."""
+        """Does one step of deferred work. Returns how long to pause after it."""
         now = time.monotonic()
         if (
             now - self._written < _IDLE_S
             and now - self._caught_up < _MAX_CATCH_UP_INTERVAL_S
         ):
             return _IDLE_S
-        self._asleep = True  # before the last look, so that a write just after it rings
+        self._asleep = (
+            True  # before the last check, so that a later write wakes the thread
+        )
         if not self._catch_up():
             return None
         self._asleep = False
         return _CATCH_UP_PAUSE_S
 
     def _commit_waiting(self) -> bool:
-        """Commits a batch and tells those who wait for it; False when nobody does.
+        """Commits a batch and resolves its futures. Returns False if nothing waits.
 
-        They are told without the lock: what they do then may be another write.
+        The futures resolve without the lock: their callbacks may write again.
         """
         with self._writing:
             batch: list[_Task] = []
@@ -312,7 +313,9 @@ class Database:
         return bool(batch)
 
     def _commit(self, batch: list[_Task]) -> list[_Outcome]:
-        """One transaction for the whole batch. Nothing is acknowledged before COMMIT has returned."""
+        """Commits the whole batch in one transaction. Nothing is acknowledged before COMMIT has
+        returned.
+        """
         try:
             with in_our_words(self._shown), self._writer_transaction():
                 if (
@@ -332,8 +335,8 @@ class Database:
             return [(future, None, error) for _, future in batch]
         except (
             BaseException
-        ):  # this thread is stopped (Ctrl-C); the others must not wait for it
-            hint = "It may have been written or not; look at the session before trying again."
+        ):  # this thread was interrupted (Ctrl-C); others must not wait for it
+            hint = "It may or may not have been written. Check the session before trying again."
             error = StoreError("interrupted while saving", hint=hint)
             _tell([(future, None, error) for _, future in batch])
             raise
@@ -356,7 +359,7 @@ class Database:
             self._on_commit(last_row)
 
     def _catch_up(self) -> bool:
-        """Brings lagging projections nearer; True while there is more to do."""
+        """Updates lagging projections. Returns True while there is more to do."""
         if self._on_idle is None:
             return False
         self._caught_up = time.monotonic()
@@ -373,7 +376,7 @@ class Database:
             return False
 
     def _note_damage(self, error: BaseException) -> None:
-        """From here on nothing is written, and the next opening looks at everything."""
+        """Refuses all further writes, and makes the next open check everything."""
         if (
             isinstance(error, StoreDamaged)
             and self._damage is None
@@ -402,7 +405,9 @@ def _tell(outcomes: list[_Outcome]) -> None:
 def _attempt(
     connection: apsw.Connection, job: Callable[[apsw.Connection], object], path: Path
 ) -> tuple[object, BaseException | None]:
-    """Runs one job in a savepoint. An error of the database ends the whole batch; an error of the job only the job."""
+    """Runs one job in a savepoint. A database error ends the whole batch; an error of the job only
+    the job.
+    """
     connection.execute("SAVEPOINT job")
     try:
         result = job(connection)

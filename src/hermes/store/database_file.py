@@ -1,4 +1,4 @@
-"""`state.db` as a file: is it there, is it ours, is it sound, is it current; creating and migrating it.
+"""`state.db` as a file: whether it exists, is ours, sound and current; creating and migrating it.
 
 Nothing here writes to a file that is damaged, newer than this Hermes or another program's.
 """
@@ -21,10 +21,12 @@ from hermes.store.schema import APPLICATION_ID, LAST_ROW
 from hermes.store.write_ahead_log import commits_after, content
 
 CHECK_ALL_BYTES = 4 * 1024 * 1024
-"""Up to this size opening checks everything, in some tens of milliseconds; `hermes sessions check` always does."""
+"""Up to this size, opening checks everything, in some tens of milliseconds; `hermes sessions check`
+always does.
+"""
 
 CHECK_PAGES_BYTES = 16 * 1024 * 1024
-"""Up to this size opening checks the structure of every page."""
+"""Up to this size, opening checks the structure of every page."""
 
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
 _HEADER, _MAGIC = 100, b"SQLite format 3\0"
@@ -34,7 +36,7 @@ _WAL_HEADER_BYTES = (
 
 
 class DatabaseState(Enum):
-    """What opening found."""
+    """The state of a file when it was opened."""
 
     MISSING = "missing"
     CURRENT = "current"
@@ -43,8 +45,10 @@ class DatabaseState(Enum):
 
 
 class DatabaseFinding(NamedTuple):
-    """A state; a file's version if it could be read; for a damaged one what is wrong, and how many of its last rows are
-    gone, if that is all that is wrong."""
+    """A state, the file's version if readable, and for a damaged file what is wrong.
+
+    If only its last rows are missing, also how many.
+    """
 
     state: DatabaseState
     version: int = 0
@@ -53,7 +57,7 @@ class DatabaseFinding(NamedTuple):
 
 
 def companions(path: Path) -> list[Path]:
-    """The database and the files SQLite keeps beside it."""
+    """Returns the paths of the database and the files SQLite keeps beside it."""
     return [
         path,
         path.with_name(path.name + "-wal"),
@@ -69,7 +73,7 @@ def inspect(
     read_only: bool = False,
     check_pages_bytes: int = CHECK_PAGES_BYTES,
 ) -> DatabaseFinding:
-    """Looks without changing anything. Raises for a file that is newer than we are or not ours."""
+    """Inspects a file without changing anything. Raises for a newer file or another program's."""
     wal = path.with_name(path.name + "-wal")
     if not path.exists():
         if wal.exists() and wal.stat().st_size:
@@ -131,9 +135,10 @@ def inspect(
 
 
 def _glimpsed_version(path: Path) -> int:
-    """What the header says, read without SQLite, which leaves files beside those it opens. Refuses what isn't ours.
+    """Reads the version from the header without SQLite, which leaves files beside those it opens.
 
-    0 when that can't be told so: the header is damaged, or a newer one may be in the write-ahead log.
+    Rejects other programs' files. Returns 0 if the version is not certain: the header is damaged,
+    or a newer one may be in the write-ahead log.
     """
     with path.open("rb") as file:
         header = file.read(_HEADER)
@@ -148,7 +153,9 @@ def _glimpsed_version(path: Path) -> int:
 def _look_inside(
     connection: apsw.Connection, path: Path, known: int, check_pages_bytes: int
 ) -> tuple[int, int]:
-    """The file's version, and the number of its last row. Raises apsw.CorruptError when a page is bad."""
+    """Returns the file's version and the number of its last row. Raises apsw.CorruptError for a bad
+    page.
+    """
     version = int(connection.execute("PRAGMA user_version").get)
     if version < 1:
         raise apsw.CorruptError("the header has no version")
@@ -173,7 +180,7 @@ def _check_roots(connection: apsw.Connection) -> None:
 
 
 def _check_everything(connection: apsw.Connection, *, rows: bool) -> None:
-    """Every page, and with `rows` every row, which only today's shape of the tables allows."""
+    """Checks every page, and with `rows` every row, which only the current schema allows."""
     with connection:  # one consistent state, also while others write
         if not rows:
             check_pages(connection, indexes=True)
@@ -184,7 +191,7 @@ def _check_everything(connection: apsw.Connection, *, rows: bool) -> None:
 
 
 def _require_ours(connection: apsw.Connection, path: Path) -> None:
-    """Tells another program's database, which is refused, from one of ours whose header went bad."""
+    """Rejects another program's database, as opposed to one of ours with a damaged header."""
     if connection.execute("PRAGMA application_id").get == APPLICATION_ID:
         return
     ours = "SELECT count(*) FROM sqlite_schema WHERE name IN ('events', 'events_by_session', 'search_progress')"
@@ -195,9 +202,10 @@ def _require_ours(connection: apsw.Connection, path: Path) -> None:
 
 
 def _check_wal(connection: apsw.Connection, path: Path) -> None:
-    """Raises apsw.CorruptError when the write-ahead log has transactions that SQLite no longer sees.
+    """Raises apsw.CorruptError if the write-ahead log has transactions that SQLite no longer sees.
 
-    Each is on disk before the next begins, so a power cut can leave one behind the readable part, never two.
+    Each is on disk before the next starts, so a power cut can leave one behind the readable part,
+    never two.
     """
     log = content(path.with_name(path.name + "-wal"))
     if not log:
@@ -217,7 +225,7 @@ def _check_wal(connection: apsw.Connection, path: Path) -> None:
 
 
 def create(path: Path, migrations: Sequence[str]) -> None:
-    """Makes a whole new database in one step: others see none or all of it. The caller owns the lock."""
+    """Creates a new database atomically. The caller owns the lock."""
     draft = path.with_name(f"{path.name}.new")
     for leftover in companions(draft):
         leftover.unlink(missing_ok=True)
@@ -230,14 +238,16 @@ def create(path: Path, migrations: Sequence[str]) -> None:
 
 
 def settle(connection: apsw.Connection) -> None:
-    """Moves everything from the write-ahead log into the file itself, so that the file alone is whole."""
+    """Moves everything from the write-ahead log into the file itself, so that the file alone is
+    complete.
+    """
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def migrate(
     path: Path, migrations: Sequence[str], found: int, *, busy_timeout: float
 ) -> Path:
-    """Brings an older file up to date, after a backup, whose path it returns. The caller owns the lock."""
+    """Migrates an older file after a backup, and returns the backup's path. The caller owns the lock."""
     with (
         in_our_words(path),
         closing(connect(path, busy_timeout=busy_timeout)) as connection,
@@ -248,7 +258,7 @@ def migrate(
 
 
 def copy_whole(path: Path, target: Path) -> None:
-    """Copies the database as it stands at one moment, whoever writes meanwhile."""
+    """Copies the database as of one moment, whoever writes meanwhile."""
     with (
         in_our_words(path),
         closing(connect(path, busy_timeout=30.0, read_only=True)) as connection,
@@ -257,7 +267,7 @@ def copy_whole(path: Path, target: Path) -> None:
 
 
 def _copy_whole(connection: apsw.Connection, backup: Path) -> Path:
-    """A copy that is on disk, whole, when this returns."""
+    """Copies the database. The copy is complete and on disk when this returns."""
     draft = backup.with_name(f"{backup.name}.new")
     draft.unlink(missing_ok=True)
     fd = open_private(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY)

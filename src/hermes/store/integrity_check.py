@@ -1,4 +1,4 @@
-"""The thorough check: every page, every checksum, every sequence, every projection."""
+"""The full check: every page, checksum, sequence and projection."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ _ROWS = f"SELECT {_COLUMNS}, crc, CAST({shared_text.TEXT} AS BLOB) FROM events" 
 
 
 class IntegrityReport(msgspec.Struct, frozen=True):
-    """What was looked at, and what is wrong; no problems means all is well."""
+    """What was checked, and the problems found."""
 
     sessions: int
     rows: int
@@ -26,7 +26,7 @@ class IntegrityReport(msgspec.Struct, frozen=True):
 
 
 def check(connection: apsw.Connection) -> IntegrityReport:
-    """Looks at everything; changes nothing."""
+    """Checks everything; changes nothing."""
     try:
         check_pages(connection, indexes=True)
     except apsw.CorruptError as error:
@@ -39,7 +39,9 @@ def check(connection: apsw.Connection) -> IntegrityReport:
 
 
 def check_pages(connection: apsw.Connection, *, indexes: bool = False) -> None:
-    """Reads every page; raises apsw.CorruptError naming the first fault. With `indexes`, their entries as well."""
+    """Reads every page; with `indexes`, their entries too. Raises apsw.CorruptError naming the
+    first fault.
+    """
     verdict = connection.execute(
         "PRAGMA integrity_check(1)" if indexes else "PRAGMA quick_check(1)"
     ).get
@@ -100,7 +102,7 @@ def _bad_sequences(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _known_lost(connection: apsw.Connection, session: str) -> int:
-    """Rows that recoveries have said are missing."""
+    """Returns the number of rows that recoveries reported as missing."""
     query = "SELECT data FROM events WHERE session = ? AND type = ?"
     notes = connection.execute(query, (session, SessionRecovered.topic)).fetchall()
     return max(

@@ -1,4 +1,6 @@
-"""Optional JSON copies of sessions, for people and scripts that read files. The database stays the truth."""
+"""Optional JSON copies of sessions, for people and scripts that read files. The database stays
+authoritative.
+"""
 
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from hermes.store.store import Store
 
 
 def write_snapshot(store: Store, session: str, folder: Path) -> Path:
-    """Writes `session_<id>.json` in one step: readers see the old or the new file, never a half."""
+    """Writes `session_<id>.json` atomically."""
     if "/" in session:
         raise StoreError(
             f"session {session!r} can't have a file of its own",

@@ -1,8 +1,10 @@
-"""Leases: at most one process runs a session. A lease ends by release or with the process that held it.
+"""Leases: at most one process runs a session. A lease ends by release or with the process that held
+it.
 
-Where possible, the kernel tells whether that process is alive: sleep, or setting the clock, ends nobody's lease.
-Elsewhere a lease also ends when it was not renewed in time. Each new holder gets a larger token; a write that carries
-an older one is refused, so a process that lost its lease can't overwrite its successor's work.
+Where possible, the kernel tells whether that process is alive: sleep, or setting the clock, ends
+nobody's lease. Elsewhere a lease also ends if it was not renewed in time. Each new holder gets a
+larger token; a write with an older one is refused, so a process that lost its lease can't overwrite
+its successor's work.
 """
 
 import os
@@ -41,7 +43,7 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Leases:
-    """Hands out leases on the sessions of one database."""
+    """The leases on the sessions of one database."""
 
     def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
         self._db = database
@@ -52,11 +54,11 @@ class Leases:
         self.owner = owner or this_process()
 
     def acquire(self, session: str, *, ttl: float = LEASE_TTL_S) -> Lease:
-        """Takes the session, or says who has it."""
+        """Acquires the session. Raises an error that names the holder if there is one."""
         return self._db.write(self._acquiring(session, ttl))
 
     def take(self, session: str) -> "Future[Lease]":
-        """As `acquire`, without waiting."""
+        """Does the same as `acquire`, without waiting."""
         return self._db.submit(self._acquiring(session, LEASE_TTL_S))
 
     def _acquiring(
@@ -66,7 +68,7 @@ class Leases:
             now = self._clock.now()
             held = _find(connection, session)
             if held and self._is_live(held, now):
-                hint = "Wait for it, watch it, or stop that process; it may also be steered from here."
+                hint = "Wait for that process, watch it, or stop it. You can also steer it from here."
                 raise SessionBusy(
                     f"session {session} is being run by {shown(held.owner)}", hint=hint
                 )
@@ -88,7 +90,7 @@ class Leases:
         )
 
     def renew(self, lease: Lease, *, ttl: float = LEASE_TTL_S) -> Lease:
-        """The heartbeat: the same lease with a later end."""
+        """Extends a lease (the heartbeat)."""
         expires = self._clock.now() + ttl
 
         def job(connection: apsw.Connection) -> Lease:
@@ -102,8 +104,10 @@ class Leases:
         return self._db.write(job)
 
     def release(self, lease: Lease) -> None:
-        """Gives the session back. The token stays, so that the next holder's is larger. If that can't be written, it
-        is tried again: this process lives, so for others it would hold the session as long."""
+        """Releases the session. The token stays, so that the next holder's is larger.
+
+        A failed write is retried: while this process lives, it would hold the session for others.
+        """
         self._given_back.add((lease.session, lease.token))
         try:
             self._db.write(_releasing(lease))
@@ -113,7 +117,7 @@ class Leases:
         self._given_back.discard((lease.session, lease.token))
 
     def give_back(self, lease: Lease) -> "Future[None]":
-        """As `release`, without waiting."""
+        """Does the same as `release`, without waiting."""
         self._given_back.add((lease.session, lease.token))
         future = self._db.submit(_releasing(lease))
         future.add_done_callback(partial(self._after_release, lease))
@@ -137,12 +141,12 @@ class Leases:
             self.release(lease)
 
     def holder(self, session: str) -> Lease | None:
-        """Who runs the session now."""
+        """Returns who runs the session now."""
         held = self._db.read(lambda connection: _find(connection, session))
         return held if held and self._is_live(held, self._clock.now()) else None
 
     def held(self) -> list[Lease]:
-        """Every session that somebody runs now."""
+        """Returns every session that somebody runs now."""
         now = self._clock.now()
         rows = self._db.select("SELECT * FROM leases WHERE owner != ''")
         return [
@@ -153,27 +157,29 @@ class Leases:
 
 
 def require(connection: apsw.Connection, lease: Lease) -> None:
-    """Raises unless this very lease is still the newest one, and was not given back."""
+    """Raises unless this lease is still the newest one and was not released."""
     held = _find(connection, lease.session)
     if held is None or (held.owner, held.token) != (lease.owner, lease.token):
         successor = shown(held.owner) if held and held.owner else "nobody"
-        hint = "Nothing was written. What was saved before is safe; resume the session to go on."
+        hint = "Nothing was written. What was saved before is safe; resume the session to continue."
         raise LeaseLost(f"session {lease.session} is now run by {successor}", hint=hint)
 
 
 def is_live(lease: Lease, now: float) -> bool:
-    """Whether somebody still runs the session."""
+    """Returns whether somebody still runs the session."""
     return holds(lease.owner, lease.expires, now)
 
 
 def holds(owner: str, expires: float, now: float) -> bool:
-    """Whether an owner still holds a lease that expires then. One that is certainly alive does, however late it is."""
+    """Returns whether an owner still holds a lease that expires then. A live owner does, however
+    late it is.
+    """
     lives = _lives(owner)
     return 0 < expires - now < _MAX_CLOCK_LEAD_S if lives is None else lives
 
 
 def is_gone(owner: str) -> bool:
-    """True only when the owner is a process of this machine that has certainly ended."""
+    """Returns True only if the owner is a process of this machine that has certainly ended."""
     return _lives(owner) is False
 
 
@@ -183,7 +189,7 @@ def this_process() -> str:
 
 
 def shown(owner: str) -> str:
-    """A process as a person would look for it."""
+    """Describes a process for a person."""
     host, pid, _ = ["", "", "", *owner.rsplit(":", 2)][-3:]
     return f"process {pid} on {host}" if pid else owner
 
@@ -204,7 +210,9 @@ def _find(connection: apsw.Connection, session: str) -> Lease | None:
 
 
 def _lives(owner: str) -> bool | None:
-    """Whether a process is alive; None if that can't be known here, as on another machine or in another container."""
+    """Returns whether a process is alive; None if unknown, as on another machine or in another
+    container.
+    """
     host, pid, birth = ["", "", "", *owner.rsplit(":", 2)][-3:]
     started, boot, namespace = [*birth.split("."), "", ""][:3]
     if (
@@ -221,7 +229,9 @@ def _lives(owner: str) -> bool | None:
 
 
 def _birth(pid: int) -> str:
-    """When a process started, in a form that a reused pid does not repeat; empty when it has ended."""
+    """Returns when a process started, in a form that a reused pid does not repeat; empty if it has
+    ended.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -234,7 +244,7 @@ def _birth(pid: int) -> str:
 
 @cache
 def _boot() -> str:
-    """The id of this boot of the machine: pids and start times can repeat after a reboot."""
+    """Returns the id of this boot of the machine: pids and start times can repeat after a reboot."""
     with suppress(OSError):
         return (
             Path("/proc/sys/kernel/random/boot_id")
@@ -247,7 +257,7 @@ def _boot() -> str:
 
 @cache
 def _pid_namespace() -> str:
-    """In which container a pid counts."""
+    """Returns the container in which a pid is valid."""
     with suppress(OSError):
         return re.sub(r"\D", "", str(Path("/proc/self/ns/pid").readlink()))
     return ""

@@ -1,8 +1,9 @@
-"""A lock file beside `state.db`: everyone who has the database open holds it shared; whoever replaces or rebuilds the
-file needs it alone. So no process ever goes on writing to a database that was renamed under it.
+"""A lock file beside `state.db`: shared by everyone who has the database open, exclusive for
+replacing the file.
 
-It contains the number of the last acknowledged row, with the inode and the modification time of the database that has
-it. A database with fewer rows that was not changed since has lost some, for example with its write-ahead log. One that
+So no process ever writes to a database that was renamed under it. The file contains the number of
+the last acknowledged row, with the inode and the modification time of its database. A database with
+fewer rows that was not changed since has lost some, for example with its write-ahead log. One that
 somebody put in its place has another inode or time.
 """
 
@@ -18,12 +19,12 @@ _NOTE_BYTES = 64
 
 
 def lock_path(database: Path) -> Path:
-    """Where the lock of a database is."""
+    """Returns the path of a database's lock file."""
     return database.with_name(f"{database.name}.lock")
 
 
 def last_row_noted(database: Path) -> int:
-    """The number of the last row that was acknowledged in this very file; 0 when that was not noted."""
+    """Returns the number of the last row acknowledged in this very file; 0 if unknown."""
     try:
         number, _, identity = (
             lock_path(database).read_text()[:_NOTE_BYTES].strip().partition(" ")
@@ -39,18 +40,18 @@ def _identity(database: Path) -> str:
 
 
 class DatabaseLock(FileLock):
-    """The lock of a database, which also notes how far its log has come."""
+    """The lock of a database, which also records the last row."""
 
     def __init__(self, database: Path) -> None:
         super().__init__(lock_path(database), follow_links=True)
         self._database = database
 
     def share(self, *, timeout: float) -> None:
-        """Holds it together with others."""
+        """Acquires the lock shared."""
         self._take(timeout, shared=True)
 
     def own(self, *, timeout: float) -> None:
-        """Holds it alone."""
+        """Acquires the lock exclusively."""
         self._take(timeout, shared=False)
 
     def _take(self, timeout: float, *, shared: bool) -> None:
@@ -66,8 +67,10 @@ class DatabaseLock(FileLock):
         )
 
     def note_last_row(self, number: int) -> None:
-        """Notes the last row on disk. The caller holds the lock. Not worth an fsync: an older number does no harm."""
-        with suppress(OSError):  # the row is saved, whatever becomes of this
+        """Records the last row on disk. The caller holds the lock. Needs no fsync: an older number
+        does no harm.
+        """
+        with suppress(OSError):  # the row is saved either way
             os.pwrite(
                 self.fd,
                 f"{number} {_identity(self._database)}".ljust(_NOTE_BYTES).encode(),
@@ -75,6 +78,8 @@ class DatabaseLock(FileLock):
             )
 
     def forget_last_row(self) -> None:
-        """Call before another file replaces the database. The caller holds the lock alone."""
+        """Clears the record, before another file replaces the database. The caller holds the lock
+        exclusively.
+        """
         with suppress(OSError):
             os.ftruncate(self.fd, 0)

@@ -1,4 +1,4 @@
-"""Which process holds the lock on a file that this one is waiting for, as far as the kernel tells."""
+"""Finds which process holds the lock that this one is waiting for, as far as the kernel tells."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ def log_wait(path: Path, timeout: float) -> None:
 
 
 def holder_of(path: Path) -> str:
-    """The process that has locked a database or a lock file, in words."""
+    """Describes the process that has locked a database or a lock file."""
     files = [path, path.with_name(f"{path.name}-shm")]
     wanted = {found.st_ino for file in files if (found := _stat(file)) is not None}
     own = os.getpid()
@@ -37,7 +37,7 @@ def holder_of(path: Path) -> str:
 
 
 def owner_in_words(owner: str) -> str:
-    """The owner of a lease: `host:pid:birth`."""
+    """Describes the owner of a lease: `host:pid:birth`."""
     host, _, rest = owner.rpartition(":")[0].rpartition(":")
     return (
         process_in_words(int(rest))
@@ -47,12 +47,12 @@ def owner_in_words(owner: str) -> str:
 
 
 def process_in_words(pid: int) -> str:
-    """`hermes gateway run (process 123)`."""
+    """Describes a process: `hermes gateway run (process 123)`."""
     return f"{_command(pid)} (process {pid})"
 
 
 def _exclusive_locks() -> list[tuple[int, int]]:
-    """The process and the file of each lock that shuts others out; nothing where the kernel does not list them."""
+    """Yields the process and the file of each exclusive lock; nothing if the kernel does not list them."""
     try:
         lines = _LOCKS.read_text().splitlines()
     except OSError:
@@ -73,7 +73,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _command(pid: int) -> str:
-    """The command line of a process: the program and its first arguments."""
+    """Returns the command line of a process: the program and its first arguments."""
     try:
         words = (
             Path(f"/proc/{pid}/cmdline")

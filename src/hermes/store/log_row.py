@@ -1,4 +1,4 @@
-"""A row of the log: an event with its place `(session, epoch, seq)`, as stored and as an envelope."""
+"""A row of the log: an event with its position `(session, epoch, seq)`, as stored and as an envelope."""
 
 import struct
 import zlib
@@ -10,14 +10,14 @@ import msgspec
 
 from hermes.errors import StoreError
 from hermes.schema.catalogue import CATALOGUE
-from hermes.schema.event import Event, complete
+from hermes.schema.event_base import Event, complete
 from hermes.store import shared_text
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 
 _FRAMES_SINCE_VERSION = (
     1 << 32
-)  # is set in checksums of today, which are quicker to compute than those before
+)  # set in current checksums, which are faster than the earlier ones
 _PLACE = struct.Struct("<qqd").pack
 
 _encode = msgspec.json.Encoder().encode
@@ -26,7 +26,7 @@ _plain = msgspec.json.Decoder(dict[str, Any])
 
 
 class EncodedEvent(NamedTuple):
-    """An event made ready to be written: checked and encoded, without a place yet."""
+    """An event ready to be written: validated and encoded, without a position yet."""
 
     type: str
     role: str | None
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
     @property
     def event(self) -> Event | None:
-        """The typed event; None when this Hermes can't read it: a newer one has added or changed it."""
+        """The typed event; None if this Hermes can't read it because a newer one added or changed it."""
         decoder = _decoders.get(self.type)
         try:
             return decoder.decode(self.data) if decoder else None
@@ -56,13 +56,13 @@ class Row(NamedTuple):
             return None
 
     def envelope(self) -> dict[str, Any]:
-        """The event as every feed shows it: all its fields at top level, with type, time and cursor."""
-        kind = CATALOGUE.get(self.type)  # None for what a newer Hermes wrote
+        """Returns the event as every feed shows it: all fields at top level, with type, time and cursor."""
+        kind = CATALOGUE.get(self.type)  # None for a newer Hermes' event
         fields = _plain.decode(self.data)
         return self._place() | (complete(kind, fields) if kind else fields)
 
     def as_written(self) -> dict[str, Any]:
-        """The same with only those fields that are in the log: the others are at their default."""
+        """Returns the envelope with only the fields in the log, without defaults."""
         return self._place() | _plain.decode(self.data)
 
     def _place(self) -> dict[str, Any]:
@@ -78,19 +78,19 @@ class Row(NamedTuple):
 COLUMNS = ", ".join(Row._fields)
 
 STORED = f"{COLUMNS}, crc, {shared_text.TEXT}"
-"""What a query selects for `checked`."""
+"""The columns a query selects for `checked`."""
 
 
 def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
-    """Rows of the log from `STORED` columns. Raises apsw.CorruptError if one does not match its checksum."""
+    """Builds rows from `STORED` columns. Raises apsw.CorruptError if one does not match its checksum."""
     rows: list[Row] = []
     heads: dict[tuple[str, str, str | None, str], int] = {}
     crc32 = zlib.crc32
-    make: Any = tuple.__new__  # which takes half as long as Row(...)
+    make: Any = tuple.__new__  # half as slow as Row(...)
     for number, session, seq, epoch, ts, kind, role, turn, inner, crc, frame in stored:
         data = inner if frame is None else shared_text.full_text(frame, inner)
         row = make(Row, (number, session, seq, epoch, ts, kind, role, turn, data))
-        try:  # as `is_whole`, step by step: this is done for every row that is read
+        try:  # `is_whole`, inlined: this runs for every row read
             if crc < _FRAMES_SINCE_VERSION:
                 whole = is_whole(row, crc)
             else:
@@ -104,7 +104,7 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
             TypeError,
             AttributeError,
             struct.error,
-        ):  # not even the types are right
+        ):  # wrong types
             whole = False
         if not whole:
             raise apsw.CorruptError(
@@ -135,24 +135,24 @@ def draft(event: Event) -> EncodedEvent:
 
 
 def checksum(row: Row) -> int:
-    """Tells a row that was read from a row that was written, whatever happened to the pages in between."""
+    """Returns a row's checksum, which detects any change between writing and reading."""
     place = zlib.crc32(_PLACE(row.seq, row.epoch, row.ts), _head_sum(row))
     return _FRAMES_SINCE_VERSION | zlib.crc32(row.data.encode(), place)
 
 
 def earlier_checksum(row: Row) -> int:
-    """The checksum of rows that were written before there were frames."""
+    """Returns the checksum of rows written before there were frames."""
     head = f"{row.session}\0{row.seq}\0{row.epoch}\0{float(row.ts)!r}\0{row.type}\0{row.role or ''}\0{row.turn}\0"
     return zlib.crc32(row.data.encode(), zlib.crc32(head.encode()))
 
 
 def is_whole(row: Row, crc: int) -> bool:
-    """Whether a row matches the checksum that was written with it."""
+    """Returns whether a row matches its checksum."""
     try:
         return crc == (
             checksum(row) if crc >= _FRAMES_SINCE_VERSION else earlier_checksum(row)
         )
-    except (TypeError, ValueError, struct.error):  # not even the types are right
+    except (TypeError, ValueError, struct.error):  # wrong types
         return False
 
 

@@ -1,4 +1,4 @@
-"""What can be told about rows that a damaged `state.db` no longer holds. Only reads, and leaves nothing beside it."""
+"""Estimates which rows a damaged `state.db` has lost. Only reads, and leaves nothing beside it."""
 
 from contextlib import closing
 from pathlib import Path
@@ -15,14 +15,14 @@ _MAX_PAGE_BYTES = 65536
 
 
 class SessionHead(NamedTuple):
-    """How far a session had come."""
+    """The last row of a session."""
 
     epoch: int
     seq: int
 
 
 def what_is_gone(path: Path) -> str:
-    """Why nobody can say how many rows are missing, or nothing where the whole file is there."""
+    """Returns why the number of missing rows is unknown; empty if the whole file is there."""
     main, wal = content(path), content(path.with_name(path.name + "-wal"))
     if not path.is_file():
         return "the file is gone"
@@ -47,9 +47,10 @@ def what_is_gone(path: Path) -> str:
 
 
 def known_heads(path: Path) -> dict[str, SessionHead]:
-    """The last row of each session by the list of sessions, as far as that can be read.
+    """Returns the last row of each session from the list of sessions, as far as readable.
 
-    Nothing where a newer list may be in the write-ahead log: it may have had sessions deleted.
+    Returns nothing if a newer list may be in the write-ahead log: sessions may have been deleted
+    since.
     """
     if not path.is_file() or has_wal(path):
         return {}
@@ -59,7 +60,7 @@ def known_heads(path: Path) -> dict[str, SessionHead]:
         with closing(glance(path)) as connection:
             connection.execute(
                 "PRAGMA writable_schema=ON"
-            ).fetchall()  # also reads a file that is too short
+            ).fetchall()  # also reads a truncated file
             written = (
                 connection.execute(
                     "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
@@ -71,6 +72,6 @@ def known_heads(path: Path) -> dict[str, SessionHead]:
             ):
                 heads[session] = SessionHead(int(epoch), int(head))
     except (apsw.Error, UnicodeDecodeError, TypeError, ValueError):
-        pass  # what was read until here is as good as anything
-    # A list that speaks of more rows than were ever written is itself damaged.
+        pass  # keep what was read so far
+    # A list with more rows than were ever written is itself damaged.
     return heads if sum(head.seq for head in heads.values()) <= written else {}

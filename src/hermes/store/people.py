@@ -1,4 +1,6 @@
-"""Who may talk to Hermes in chat apps, and pairing codes: short-lived, few at a time, locked after wrong ones."""
+"""Who may use Hermes in chat apps, and pairing codes: short-lived, few at a time, locked after
+wrong ones.
+"""
 
 import apsw
 import msgspec
@@ -8,7 +10,7 @@ from hermes.store.database import Database
 
 
 class KnownPerson(msgspec.Struct, frozen=True):
-    """Somebody who was let in, or shut out."""
+    """A person who was admitted or blocked."""
 
     platform: str
     id: str
@@ -18,7 +20,7 @@ class KnownPerson(msgspec.Struct, frozen=True):
 
 
 class PairingRequest(msgspec.Struct, frozen=True):
-    """Somebody who has a code and waits to be let in."""
+    """A person with a pairing code who waits for admission."""
 
     platform: str
     person: str
@@ -28,25 +30,25 @@ class PairingRequest(msgspec.Struct, frozen=True):
 
 
 class People:
-    """The people of one database. All of it is small; reads are one row."""
+    """The people of one database. The tables are small; reads are one row."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._db = database
         self._clock = clock
 
     def find(self, platform: str, person: str) -> KnownPerson | None:
-        """Somebody who is known."""
+        """Returns a known person."""
         query = "SELECT * FROM gateway_people WHERE platform = ? AND id = ?"
         rows = self._db.select(query, (platform, person))
         return KnownPerson(*rows[0]) if rows else None
 
     def every(self) -> list[KnownPerson]:
-        """Everybody who is known."""
+        """Returns every known person."""
         query = "SELECT * FROM gateway_people ORDER BY platform, since"
         return [KnownPerson(*row) for row in self._db.select(query)]
 
     def put(self, known: KnownPerson) -> None:
-        """Lets somebody in, or changes what they may."""
+        """Admits a person, or changes their permissions."""
 
         def job(connection: apsw.Connection) -> None:
             values = msgspec.structs.astuple(known)
@@ -61,7 +63,7 @@ class People:
         self._db.write(job)
 
     def remove(self, platform: str, person: str) -> bool:
-        """Shuts somebody out; False when they were not in."""
+        """Removes a person. Returns False if they were not known."""
 
         def job(connection: apsw.Connection) -> bool:
             connection.execute(
@@ -73,7 +75,7 @@ class People:
         return self._db.write(job)
 
     def requests(self, since: float) -> list[PairingRequest]:
-        """Who waits to be let in, and asked no earlier; older ones are dropped."""
+        """Returns the pending requests since a time; older ones are deleted."""
 
         def job(connection: apsw.Connection) -> list[PairingRequest]:
             connection.execute("DELETE FROM gateway_codes WHERE made < ?", (since,))
@@ -87,7 +89,9 @@ class People:
         return self._db.write(job)
 
     def ask(self, request: PairingRequest, *, most: int, since: float) -> bool:
-        """Notes a request; False when this person has one, or `most` of the platform wait already."""
+        """Records a request. Returns False if this person has one, or `most` of the platform are
+        pending.
+        """
 
         def job(connection: apsw.Connection) -> bool:
             connection.execute("DELETE FROM gateway_codes WHERE made < ?", (since,))
@@ -104,7 +108,7 @@ class People:
         return self._db.write(job)
 
     def failed(self, since: float, *, note: bool) -> int:
-        """How many wrong codes were tried since then; with `note`, one more."""
+        """Returns how many wrong codes were tried since a time; with `note`, counts one more."""
         now = self._clock.now()
 
         def job(connection: apsw.Connection) -> int:

@@ -1,6 +1,7 @@
-"""Keeps the tables made from the log: `sessions` and `usage`. Runs inside the transaction that writes the row.
+"""Maintains the tables derived from the log: `sessions` and `usage`. Runs in the transaction that
+writes the row.
 
-Rebuilding a projection is replaying the log through the same functions.
+Rebuilding a projection means replaying the log through the same functions.
 """
 
 import math
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 
 import apsw
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     AuxiliaryCalled,
     SessionCompacted,
@@ -43,7 +44,7 @@ ON CONFLICT DO UPDATE SET
 
 
 def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
-    """Folds one new row into the projections."""
+    """Applies one new row to the projections."""
     if row.seq == 1:
         _begin_session(
             connection,
@@ -98,7 +99,7 @@ def _count_call(
 
 
 def _is_copy(connection: apsw.Connection, row: Row) -> bool:
-    """Whether a branch took this row from its parent, where it is already paid for."""
+    """Returns whether a branch copied this row from its parent, where it is already paid for."""
     query = (
         "SELECT 1 FROM sessions WHERE id = ? AND kind = 'branch' AND parent_seq >= ?"
     )
@@ -125,5 +126,5 @@ def _amounts(usage: Usage) -> tuple[int | float, ...]:
 
 
 def _countable(tokens: int) -> int:
-    """A number no sum of which overflows, whatever a provider or an imported file says."""
+    """Returns a number whose sums cannot overflow, whatever a provider or an imported file says."""
     return max(0, min(tokens, _MAX_CALL_TOKENS))

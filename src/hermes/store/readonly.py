@@ -1,7 +1,7 @@
-"""Reading a database whose folder can't be written.
+"""Reads a database whose folder is read-only.
 
-SQLite needs an index beside a write-ahead log. Where a crash left the log without one, and none can be made, both files
-are copied to a temporary folder and read there.
+SQLite needs an index beside a write-ahead log. If a crash left the log without one, and none can be
+created, both files are copied to a temporary folder and read there.
 """
 
 import shutil
@@ -14,12 +14,12 @@ from hermes.store.database_file import companions
 
 
 def needs_copy(path: Path) -> bool:
-    """Whether SQLite can't read this database where it is, although every byte of it can be read."""
+    """Returns whether SQLite can't read this database in place, although all its bytes can be read."""
     return has_wal(path) and not companions(path)[2].exists()
 
 
 class ReadableCopy:
-    """A copy for as long as it is read."""
+    """A temporary copy for reading."""
 
     def __init__(self, path: Path) -> None:
         try:

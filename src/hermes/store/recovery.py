@@ -1,4 +1,6 @@
-"""What happens to a damaged `state.db`: it is kept aside, untouched, and what is readable becomes a new one."""
+"""Recovers a damaged `state.db`: the file is kept aside untouched, and its readable rows become a
+new one.
+"""
 
 import time
 from collections.abc import Sequence
@@ -30,7 +32,7 @@ _DAMAGED, _REBUILT = ".damaged-", ".rebuilt-"
 
 _SCRATCH = f"CREATE TEMP TABLE salvaged ({COLUMNS}, UNIQUE (session, epoch, seq) ON CONFLICT IGNORE)"
 _COLLECT = f"INSERT INTO temp.salvaged VALUES ({', '.join('?' for _ in Row._fields)})"  # noqa: S608 - our own names
-# A row's id tells its place among all sessions; within one, its seq does, also if an id went bad.
+# A row's id gives its position among all sessions; within one, its seq does, also if an id went bad.
 _IN_ORDER = f"""
 SELECT {COLUMNS} FROM temp.salvaged
 JOIN (SELECT session AS newest, max(epoch) AS its_epoch FROM temp.salvaged GROUP BY session)
@@ -41,7 +43,7 @@ ORDER BY max(id) OVER (PARTITION BY session ORDER BY seq), session, seq
 
 @dataclass
 class _Kept:
-    """How far a session's rows have been written back."""
+    """How many of a session's rows have been restored."""
 
     epoch: int
     old_epoch: int
@@ -50,20 +52,20 @@ class _Kept:
 
     @property
     def lost(self) -> int:
-        """Rows that must have been there, since later ones are."""
+        """Rows that must have existed, since later ones do."""
         return self.head - self.rows
 
 
 class Recovery(msgspec.Struct, frozen=True):
-    """What a recovery found and kept; for a person to read."""
+    """The result of a recovery, for a person to read."""
 
     reason: str
     kept_aside: Path
     sessions: int
     rows: int
     lost: int  # known to be missing
-    gone: str = ""  # why there may be more of them than anybody can know
-    unread: tuple[str, ...] = ()  # other tables of which something is missing
+    gone: str = ""  # why the total is unknown
+    unread: tuple[str, ...] = ()  # other incomplete tables
 
     def __str__(self) -> str:
         return (
@@ -92,7 +94,7 @@ def _rows(number: int) -> str:
 
 
 class Incomplete(msgspec.Struct, frozen=True):
-    """Why a database that can only be read does not hold every row; for a person to read."""
+    """Why a read-only database does not hold every row, for a person to read."""
 
     reason: str
 
@@ -103,10 +105,10 @@ class Incomplete(msgspec.Struct, frozen=True):
 def recover(
     path: Path, migrations: Sequence[str], found: DatabaseFinding, now: float
 ) -> Recovery:
-    """Rebuilds from the damaged file, then puts that aside. The caller owns the lock.
+    """Rebuilds the database from the damaged file, then moves that aside. The caller owns the lock.
 
-    A crash before the new file is whole leaves the damaged one where it was. From then on `finish`, here or at the
-    next opening, does what is left to do.
+    A crash before the new file is complete leaves the damaged one in place. After that, `finish`,
+    now or at the next open, completes the recovery.
     """
     aside = _free_name(path, now)
     draft = path.with_name(f"{path.name}.rebuilding")
@@ -130,7 +132,9 @@ def recover(
 
 
 def _lost(sessions: dict[str, _Kept], heads: dict[str, SessionHead]) -> int:
-    """Rows that must have been there: later ones are, or the list of sessions counted them."""
+    """Returns the number of rows that must have existed: later ones do, or the list of sessions
+    counted them.
+    """
     lost = sum(kept.lost for kept in sessions.values())
     for session, head in heads.items():
         kept = sessions.get(session)
@@ -142,12 +146,14 @@ def _lost(sessions: dict[str, _Kept], heads: dict[str, SessionHead]) -> int:
 
 
 def unfinished(path: Path) -> list[Path]:
-    """Rebuilt databases that wait to be put in place."""
+    """Returns rebuilt databases that are not in place yet."""
     return sorted(path.parent.glob(f"{path.name}{_REBUILT}*"))
 
 
 def finish(path: Path) -> bool:
-    """Puts damaged files aside and the rebuilt one in their place; True if there was one. The caller owns the lock."""
+    """Moves damaged files aside and the rebuilt one in place. Returns whether there was one. The
+    caller owns the lock.
+    """
     waiting = unfinished(path)
     for rebuilt in waiting:
         aside = _counterpart(rebuilt, _REBUILT, _DAMAGED)
@@ -162,7 +168,7 @@ def finish(path: Path) -> bool:
 
 
 def _counterpart(path: Path, old: str, new: str) -> Path:
-    """The damaged file's name from the rebuilt one's and back: a crash in between forgets neither."""
+    """Converts the damaged file's name to the rebuilt one's and back, so that a crash loses neither."""
     return path.with_name(new.join(path.name.rsplit(old, 1)))
 
 
@@ -203,7 +209,7 @@ def _refill(connection: apsw.Connection, damaged: Path, now: float) -> dict[str,
 
 
 def _stand_in(connection: apsw.Connection, first: Row, epoch: int) -> None:
-    """A first row for a session that lost its own."""
+    """Returns a first row for a session that lost its own."""
     created = SessionCreated(surface="recovered")
     entry = draft_of(created)
     row = Row(

@@ -1,6 +1,8 @@
-"""Removes given values from a copy of the database that will be shared. Rows keep their order and valid checksums.
+"""Removes given values from a copy of the database that will be shared. Rows keep their order and
+valid checksums.
 
-A value may also be a word of ours, such as the name of a field or a state: those stay, so that every row can be read.
+A value may also be one of Hermes' own words, such as the name of a field or a state: those stay, so
+that every row can be read.
 """
 
 import re
@@ -19,11 +21,11 @@ from hermes.store.shared_text import FORGET, TEXT
 HIDDEN = "********"
 
 _HOLDS = f"SELECT {STORED} FROM events WHERE instr(data, ?) OR instr({TEXT}, ?)"  # noqa: S608 - our own names
-_REWRITE = "UPDATE events SET data = ?, crc = ?, frame = NULL WHERE id = ?"  # whole, without a frame that others share
+_REWRITE = "UPDATE events SET data = ?, crc = ?, frame = NULL WHERE id = ?"  # in full, without a shared frame
 
 
 def redact_copy(path: Path, values: Iterable[str]) -> int:
-    """Replaces the values wherever they stand in a copy that nobody else has open. Returns how many rows changed."""
+    """Replaces the values everywhere in a copy that nobody else has open. Returns how many rows changed."""
     with closing(connect(path, busy_timeout=30.0, change=False)) as connection:
         connection.execute("PRAGMA secure_delete=ON").fetchall()
         with connection:
@@ -31,7 +33,7 @@ def redact_copy(path: Path, values: Iterable[str]) -> int:
                 _replace(connection, value)
                 for value in sorted(values, key=len, reverse=True)
             )
-            if changed:  # its words come from the old rows; it is made again when the copy is first searched
+            if changed:  # it holds words of the old rows; the first search rebuilds it
                 connection.execute(
                     "INSERT INTO search (search) VALUES ('delete-all')"
                 ).fetchall()
@@ -60,12 +62,12 @@ def _replace(connection: apsw.Connection, value: str) -> int:
 
 
 def _may_be_ours(value: str) -> bool:
-    """Whether a value looks like the name of a field or a state."""
+    """Returns whether a value looks like the name of a field or a state."""
     return re.fullmatch("[a-z_.-]+", value) is not None
 
 
 def _without(row: Row, value: str) -> Row:
-    """The row without the value, but for places where nothing else than a word of ours can stand."""
+    """Returns the row without the value, except where only one of Hermes' own words can be."""
     new = row._replace(data=row.data.replace(value, HIDDEN))
     if not _may_be_ours(value) and (new.event is not None or row.event is None):
         return new
@@ -85,7 +87,7 @@ def _without(row: Row, value: str) -> Row:
 
 
 def _strings(data: Any) -> Iterator[tuple[Any, Any]]:
-    """Where the texts are: each as its container and its place in there."""
+    """Yields the texts, each with its container and its key there."""
     for place, inner in list(
         data.items() if isinstance(data, dict) else enumerate(data)
     ):
@@ -96,7 +98,7 @@ def _strings(data: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _texts(connection: apsw.Connection) -> Iterator[tuple[str, str]]:
-    """The columns that hold text, apart from the log, its frames and the index."""
+    """Returns the text columns, except those of the log, its frames and the index."""
     tables = connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table'"
     ).fetchall()

@@ -31,13 +31,13 @@ _COLUMNS = (
     11,
 )  # of `events`, the row's id included: before and since it has frames
 _FRAME_COLUMNS = 2
-_MAX_RECORD_BYTES = 2 * MAX_EVENT_BYTES  # bytes of a record; more is a broken length
+_MAX_RECORD_BYTES = 2 * MAX_EVENT_BYTES  # of a record; more means a broken length
 
 _Value = int | float | str | bytes | None
 
 
 def salvage(path: Path) -> Iterator[Row]:
-    """Every readable row of the log, in no particular order; the same one may come twice."""
+    """Yields every readable row of the log, in no particular order; the same one may come twice."""
     main, wal = content(path), content(path.with_name(path.name + "-wal"))
     stated = (page_size(wal), int.from_bytes(main[16:18], "big"))
     for size in dict.fromkeys((PAGE_BYTES, *stated)):
@@ -50,7 +50,7 @@ def salvage(path: Path) -> Iterator[Row]:
 
 
 class _Carved(NamedTuple):
-    """A row as it was found: its text may stand in a frame."""
+    """A row as found; part of its text may be in a frame."""
 
     row: Row
     crc: int
@@ -63,7 +63,7 @@ class _Frame(NamedTuple):
 
 
 def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
-    """Every row whose checksum is right. Those that have a frame come last: it may stand anywhere."""
+    """Yields every row with a correct checksum. Rows with a frame come last: it may be anywhere."""
     images = overlay(wal, size)
     texts: dict[int, str] = {}
     framed: list[_Carved] = []
@@ -90,7 +90,7 @@ def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
 
 
 class Pages:
-    """The pages of a database file with images from its write-ahead log laid over them."""
+    """The pages of a database file, overlaid with those of its write-ahead log."""
 
     def __init__(
         self, main: Content, wal: Content, size: int, newer: dict[int, int]
@@ -101,7 +101,7 @@ class Pages:
         self._newer = newer
 
     def numbers(self) -> Iterator[int]:
-        """Numbers of all pages there are, from 1. What was read of the files does not stay in memory."""
+        """Yields the numbers of all pages, from 1, without keeping the files in memory."""
         last = -(-len(self._main) // self.size)
         for number in chain(
             range(1, last + 1),
@@ -130,13 +130,13 @@ def _found_on(pages: Pages, number: int) -> Iterator[_Carved | _Frame]:
         try:
             found = _cell(pages, page, int.from_bytes(page[i : i + 2], "big"))
         except (IndexError, ValueError, struct.error):
-            continue  # a cell that is not one: the checksum of a real row would have told
+            continue  # not a cell: a real row has a valid checksum
         if found:
             yield found
 
 
 def _cell(pages: Pages, page: bytes, at: int) -> _Carved | _Frame | None:
-    """The cell at an offset, if it has the shape of an event or is a frame."""
+    """Returns the cell at an offset, if it has the shape of an event or a frame."""
     length, at = _varint(page, at)
     row_id, at = _varint(page, at)
     values = _record(_payload(pages, page, at, length))
@@ -165,7 +165,7 @@ def _cell(pages: Pages, page: bytes, at: int) -> _Carved | _Frame | None:
 
 
 def _payload(pages: Pages, page: bytes, at: int, length: int) -> bytes:
-    """A record's bytes, followed through its overflow pages."""
+    """Returns a record's bytes, including its overflow pages."""
     if length > _MAX_RECORD_BYTES:
         raise ValueError
     if length <= pages.size - 35:

@@ -1,5 +1,8 @@
-"""Jobs and the instants they were planned for. Each instant is written before it runs and ends exactly once; of all
-processes that look after the schedules, one runs it."""
+"""Jobs and their planned instants.
+
+Each instant is written before it runs and ends exactly once; of all processes that run schedules,
+one runs it.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -41,7 +44,7 @@ class ScheduleStore:
         self._owner = owner or this_process()
 
     def jobs(self, *, removed: bool = False) -> list[Job]:
-        """The jobs, the oldest first."""
+        """Returns the jobs, oldest first."""
         rows = self._rows("SELECT id, data FROM jobs", ())
         found = [job for name, data in rows if (job := _read(name, data)) is not None]
         return sorted(
@@ -50,11 +53,11 @@ class ScheduleStore:
         )
 
     def any(self) -> bool:
-        """Whether there is a job."""
+        """Returns whether there is a job."""
         return bool(self.jobs())
 
     def find(self, name: str) -> Job:
-        """The job a person means: its id, the beginning of one, or its name."""
+        """Returns the job with that id, start of an id, or name."""
         jobs = self.jobs()
         found = [job for job in jobs if name in (job.id, job.name)]
         found = found or [job for job in jobs if name and job.id.startswith(name)]
@@ -70,8 +73,9 @@ class ScheduleStore:
         raise UsageError(f"{name!r} may be any of: {ids}.", hint="Give the id.")
 
     def put(self, job: Job, *, dropped: str, following: Instant | None) -> None:
-        """Keeps a job as given. What was planned for it ends as skipped, for the reason given; `following` is planned
-        instead."""
+        """Saves a job. Its planned instants end as skipped, for the given reason; `following` is
+        planned instead.
+        """
         now = self._clock.now()
         self._db.write(
             lambda connection: _replan(connection, job, following, (dropped, now))
@@ -85,8 +89,10 @@ class ScheduleStore:
         *,
         dropped: str,
     ) -> tuple[Job, Planned]:
-        """Changes a job as it is now, whoever has changed it since it was looked at, and plans anew as `put` does.
-        Returns what it has become, and what is planned. NotFound when it is gone."""
+        """Changes the current state of a job and plans anew, as `put` does.
+
+        Returns the job and what is planned. Raises NotFound if it is gone.
+        """
         now = self._clock.now()
 
         def write(connection: apsw.Connection) -> tuple[Job, Planned]:
@@ -103,31 +109,31 @@ class ScheduleStore:
         return self._db.write(write)
 
     def plan(self, *planned: Instant) -> None:
-        """Writes instants down that are to run."""
+        """Saves instants that are to run."""
         self._db.write(lambda connection: [_write(connection, one) for one in planned])
 
     def planned(self, job: str = "") -> list[Instant]:
-        """What is still to come, the next first."""
+        """Returns the planned instants, next first."""
         return self._select(
             "WHERE state = 'planned' AND (?1 = '' OR job = ?1) ORDER BY starts, due",
             (job,),
         )
 
     def due(self, now: float) -> list[Instant]:
-        """What should run by now, the most overdue first."""
+        """Returns the instants that are due, most overdue first."""
         return self._select(
             "WHERE state = 'planned' AND starts <= ? ORDER BY starts, due", (now,)
         )
 
     def coming(self, now: float) -> float | None:
-        """When the next instant starts that is not due yet."""
+        """Returns when the next instant that is not due yet starts."""
         return self._rows(
             "SELECT min(starts) FROM instants WHERE state = 'planned' AND starts > ?",
             (now,),
         )[0][0]
 
     def running(self) -> list[Instant]:
-        """What runs now, here or elsewhere."""
+        """Returns the running instants, here or elsewhere."""
         return self._select("WHERE state = 'running' ORDER BY began", ())
 
     def claim(
@@ -135,9 +141,10 @@ class ScheduleStore:
         instant: Instant,
         after: Callable[[Job], tuple[Job, Instant | None]] | None = None,
     ) -> Instant | None:
-        """Takes an instant to run it here, and plans the one after it; None if it is not to be had (any more).
+        """Claims an instant to run it here, and plans the next one; None if it is not available.
 
-        A job runs once at a time. `after` says what the run makes of the job as it is now, and what comes next.
+        A job runs once at a time. `after` computes the job's state after this run, and what comes
+        next.
         """
         now = self._clock.now()
         taken = msgspec.structs.replace(
@@ -158,7 +165,7 @@ class ScheduleStore:
             WHERE job = ? AND due = ? AND state = 'planned'"""
             if busy:
                 return None
-            if instant.cause == "hand":  # for now, and never planned before
+            if instant.cause == "hand":  # due now, and never planned before
                 _write(connection, instant)
             connection.execute(
                 query, (taken.owner, taken.expires, now, instant.job, instant.due)
@@ -175,7 +182,9 @@ class ScheduleStore:
         return self._db.write(take)
 
     def close(self, ended: Iterable[Instant], planned: Iterable[Instant] = ()) -> None:
-        """Ends instants that never ran, and plans others, all or none. One that ended or runs stays as it is."""
+        """Ends instants that never ran, and plans others, all or none. Ended and running ones stay
+        as they are.
+        """
 
         def write(connection: apsw.Connection) -> None:
             for instant in (*ended, *planned):
@@ -184,7 +193,7 @@ class ScheduleStore:
         self._db.write(write)
 
     def renew(self, instant: Instant) -> bool:
-        """The heartbeat of a run; False when it is no longer ours."""
+        """Extends a run (the heartbeat). Returns False if it is no longer ours."""
         query = "UPDATE instants SET expires = ? WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"
         return self._change(
             query,
@@ -192,7 +201,7 @@ class ScheduleStore:
         )
 
     def belongs_to(self, instant: Instant, session: str) -> None:
-        """The session that does the work."""
+        """Records the session that does the work."""
         query = (
             "UPDATE instants SET session = ? WHERE job = ? AND due = ? AND owner = ?"
         )
@@ -201,7 +210,7 @@ class ScheduleStore:
     def end(
         self, instant: Instant, state: State, reason: str = "", delivery: str = ""
     ) -> bool:
-        """Ends a run of this process; False when somebody has ended it already."""
+        """Ends a run of this process. Returns False if somebody has already ended it."""
         query = """UPDATE instants SET state = ?, reason = ?, delivery = ?, ended = ?, expires = 0
         WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"""
         values = (
@@ -216,7 +225,7 @@ class ScheduleStore:
         return self._change(query, values)
 
     def settle(self) -> list[Instant]:
-        """Ends runs whose process is gone. Nothing is run again; returns them."""
+        """Ends and returns runs whose process is gone. Nothing is run again."""
         now = self._clock.now()
         gone = [one for one in self.running() if not holds(one.owner, one.expires, now)]
         query = """UPDATE instants SET state = 'failed', reason = ?, ended = ?
@@ -230,27 +239,29 @@ class ScheduleStore:
         ]
 
     def history(self, job: str = "", *, limit: int = 50) -> list[Instant]:
-        """What has run, runs, or did not run, the newest first."""
+        """Returns past and running instants, newest first."""
         where = "WHERE state != 'planned' AND (?1 = '' OR job = ?1) ORDER BY max(began, ended, due) DESC LIMIT ?2"
         return self._select(where, (job, limit))
 
     def latest(self) -> list[Instant]:
-        """How each job ended last. What was given up before its time, as when a job is changed, is no end."""
+        """Returns each job's last result. Instants cancelled before their time, as by a change, do
+        not count.
+        """
         query = f"""SELECT {_FIELDS}, max(ended) FROM instants
         WHERE state NOT IN ('planned', 'running') AND due <= ended GROUP BY job"""  # noqa: S608 - our own names
         return [Instant(*row[:-1]) for row in self._rows(query, ())]
 
     def undelivered(self) -> list[Instant]:
-        """Results that have not reached their chat."""
+        """Returns results that have not reached their chat."""
         return self._select("WHERE delivery = ? ORDER BY ended", (WAITING,))
 
     def delivered(self, instant: Instant, delivery: str) -> bool:
-        """Notes what became of a result that waited; False when another process was faster."""
+        """Records the delivery of a result. Returns False if another process was faster."""
         query = "UPDATE instants SET delivery = ? WHERE job = ? AND due = ? AND delivery = ?"
         return self._change(query, (delivery, instant.job, instant.due, WAITING))
 
     def forget(self, before: float) -> int:
-        """Removes what ended before a moment, and jobs that were removed with nothing left of them."""
+        """Deletes instants that ended before a time, and removed jobs without instants."""
 
         def clear(connection: apsw.Connection) -> int:
             query = "DELETE FROM instants WHERE state NOT IN ('planned', 'running') AND ended < ? AND delivery != ?"
@@ -283,7 +294,7 @@ def _read(name: str, data: str) -> Job | None:
         return msgspec.json.decode(data, type=Job)
     except (
         msgspec.MsgspecError
-    ) as error:  # of a newer Hermes, perhaps; the others still run
+    ) as error:  # perhaps by a newer Hermes; the others still run
         log.error("the job %s can't be read and does not run: %s", name, error)
         return None
 
@@ -296,7 +307,7 @@ def _put(connection: apsw.Connection, job: Job) -> None:
 
 
 def _job(connection: apsw.Connection, name: str) -> Job | None:
-    """A job as it is now."""
+    """Returns the current state of a job."""
     data = connection.execute("SELECT data FROM jobs WHERE id = ?", (name,)).get
     return None if data is None else _read(name, str(data))
 
@@ -307,7 +318,7 @@ def _replan(
     following: Instant | None,
     dropped: tuple[str, float],
 ) -> None:
-    """Keeps a job, and plans `following` in place of all that was planned; `dropped` says why, and when."""
+    """Saves a job, and plans `following` instead of what was planned; `dropped` says why, and when."""
     query = "UPDATE instants SET state = 'skipped', reason = ?, ended = ? WHERE job = ? AND state = 'planned'"
     connection.execute(query, (*dropped, job.id))
     _put(connection, job)

@@ -1,6 +1,7 @@
-"""The tables of `state.db`, and the numbered steps that bring an older file to today's shape.
+"""The tables of `state.db`, and the numbered migrations that bring an older file up to date.
 
-`events` is the truth, and `KEPT` tables stand for themselves; every other table is a projection that can be rebuilt.
+`events` is authoritative, and so are the `KEPT` tables; every other table is a projection that can
+be rebuilt.
 """
 
 APPLICATION_ID = 0x48524D53  # "HRMS": tells our file from another program's
@@ -22,12 +23,12 @@ CREATE UNIQUE INDEX events_by_session ON events (session, seq);
 """
 
 LAST_ROW = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
-"""The largest `id` that was ever given, also to a row that was deleted since."""
+"""The largest `id` ever assigned, also to a row deleted since."""
 
 SEARCH_OPTIONS = (
     "words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'"
 )
-"""The full-text index. What it gets are words already, see words.py."""
+"""The full-text index. It gets words that are already split, see tokenizer.py."""
 
 PROJECTIONS = f"""
 CREATE TABLE sessions (
@@ -191,7 +192,7 @@ KEPT: tuple[str, ...] = (
     "gateway_outbox",
     "gateway_people",
 )
-"""Tables that are no projection: a rebuilt database takes over what can be read of them."""
+"""Tables that are not projections: a rebuilt database takes over what can be read of them."""
 
 MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS, FRAMES)
-"""Step n brings a file of version n to version n + 1; a new file runs them all."""
+"""Step n migrates a file of version n to version n + 1; a new file runs them all."""

@@ -1,4 +1,6 @@
-"""Full-text search over messages, newest first. The index follows the log; what it lacks is found without it."""
+"""Full-text search over messages, newest first. The index lags behind the log; newer messages are
+searched without it.
+"""
 
 import re
 import time
@@ -18,12 +20,10 @@ from hermes.store.unindexed_search import find_unindexed
 
 T = TypeVar("T")
 
-_INDEX_BATCH_MESSAGES = 500  # messages indexed in one transaction
-_INDEX_BATCH_CHARS = (
-    512 * 1024
-)  # or that much text, so that nobody waits long for that transaction
+_INDEX_BATCH_MESSAGES = 500  # per transaction
+_INDEX_BATCH_CHARS = 512 * 1024  # ... and so much text, to keep that transaction short
 CATCH_UP_S = 1.0
-"""Seconds that a search spends on an index that is behind, before it looks at the rest without one."""
+"""Seconds that a search spends on updating the index, before it searches the rest without one."""
 _MAX_QUERY_CHARS = 1000  # characters
 _SNIPPET_CHARS = 160  # characters
 
@@ -36,7 +36,7 @@ _FIND = f"""
 SELECT {STORED} FROM search CROSS JOIN events ON events.id = search.rowid
 WHERE search MATCH :words {{}} ORDER BY search.rowid DESC LIMIT :limit
 """  # noqa: S608 - our own names
-# A session's rows lie between its first and its last, so the index need not be looked at elsewhere.
+# A session's rows lie between its first and its last, which bounds the search.
 _IN_SESSION = """
 AND events.session = :session
 AND search.rowid >= (SELECT id FROM events WHERE session = :session ORDER BY seq LIMIT 1)
@@ -46,7 +46,7 @@ _FIND_ANYWHERE, _FIND_IN_SESSION = _FIND.format(""), _FIND.format(_IN_SESSION)
 
 
 class MessageHit(msgspec.Struct, frozen=True):
-    """A message that was found, with the place in it."""
+    """A message that was found, with a snippet."""
 
     session: str
     seq: int
@@ -57,7 +57,7 @@ class MessageHit(msgspec.Struct, frozen=True):
 
 
 class MessageSearch:
-    """Finds messages in all sessions of one database."""
+    """Searches the messages of all sessions of one database."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -65,9 +65,9 @@ class MessageSearch:
     def find(
         self, query: str, *, session: str = "", limit: int = 20
     ) -> list[MessageHit]:
-        """Messages that hold all the words; those that only hold words beginning so fill up the rest."""
+        """Returns messages with all the words, then those with words that start so."""
         if len(query) > _MAX_QUERY_CHARS:
-            hint = f"Up to {_MAX_QUERY_CHARS} characters are possible."
+            hint = f"Use at most {_MAX_QUERY_CHARS} characters."
             raise StoreError("the search text is too long", hint=hint)
         exact, loose = (
             match_expression(query, prefix=False),
@@ -88,7 +88,7 @@ class MessageSearch:
     def _rows(
         self, query: str, expressions: tuple[str, str], session: str, limit: int
     ) -> list[Row]:
-        """Those of the first expression, filled up with those of the second, newest first."""
+        """Returns the rows of the first expression, then those of the second, newest first."""
         newer: list[list[Row]] = [[], []]
         if not self.catch_up(CATCH_UP_S):
             with self._db.separate_reader() as connection:
@@ -116,9 +116,9 @@ class MessageSearch:
         )
 
     def catch_up(self, timeout_s: float = float("inf")) -> bool:
-        """Indexes what was written since, here or by another process, for so long; whether the index is complete.
+        """Indexes new messages for so long. Returns whether the index is complete.
 
-        Where nothing can be written it stays as it is.
+        In a read-only database the index stays as it is.
         """
         if self._db.read_only or not self._db.select(_PENDING):
             return not self._db.read_only
@@ -137,7 +137,7 @@ class MessageSearch:
 
 
 def write_indexed(database: Database, job: Callable[[apsw.Connection], T]) -> T:
-    """Writes what touches the index; one that turns out to be damaged is emptied first."""
+    """Writes to the index. A damaged one is emptied first."""
     try:
         return database.write(job)
     except StoreError as error:
@@ -146,7 +146,7 @@ def write_indexed(database: Database, job: Callable[[apsw.Connection], T]) -> T:
 
 
 def index_step(connection: apsw.Connection) -> bool:
-    """Indexes the next messages, in the caller's transaction; True while there are more."""
+    """Indexes the next messages in the caller's transaction. Returns True while there are more."""
     last = messages = characters = 0
     for row_id, data in connection.execute(_BACKLOG, (_INDEX_BATCH_MESSAGES,)):
         words, names = split(searchable(data))
@@ -163,13 +163,13 @@ def index_step(connection: apsw.Connection) -> bool:
 
 
 def forget(connection: apsw.Connection, session: str) -> None:
-    """Takes a session's messages out of the index."""
+    """Removes a session's messages from the index."""
     rows = "SELECT id FROM events WHERE session = ? AND role IS NOT NULL AND id <= (SELECT indexed FROM search_progress)"
     connection.execute(f"DELETE FROM search WHERE rowid IN ({rows})", (session,))  # noqa: S608 - our own text
 
 
 def snippet(text: str, query: str) -> str:
-    """A line of the text around the first word that was asked for."""
+    """Returns a line of the text around the first word searched for."""
     words = [re.escape(word) for word in re.findall(r"\w+", query)]
     found = re.search("|".join(words), text, re.IGNORECASE) if words else None
     start = max(0, (found.start() if found else 0) - _SNIPPET_CHARS // 3)
@@ -179,13 +179,13 @@ def snippet(text: str, query: str) -> str:
 
 
 def _reset_if_damaged(database: Database, error: StoreError) -> None:
-    """Empties an index that is damaged, so that it fills again from the log. Raises any other error."""
+    """Empties a damaged index, so that it is rebuilt from the log. Raises any other error."""
     # What is written here has no constraint of its own that could fail.
     if not only_the_index(error.__cause__) and not isinstance(
         error.__cause__, apsw.ConstraintError
     ):
         raise error
-    log.warning("the search index was damaged; it is being made anew from the log")
+    log.warning("the search index was damaged; it is being rebuilt from the log")
     database.write(_reset)
 
 

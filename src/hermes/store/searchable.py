@@ -1,4 +1,4 @@
-"""What of a message can be found by searching."""
+"""Extracts the searchable text of a message."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _decode = msgspec.json.Decoder(_Text).decode
 
 
 def searchable(data: bytes | str) -> str:
-    """The words of a message; nothing of one that can't be read, which the thorough check reports."""
+    """Returns the text of a message; empty for one that can't be read, which the full check reports."""
     try:
         return "\n".join(_parts(_decode(data)))
     except (msgspec.DecodeError, UnicodeDecodeError):

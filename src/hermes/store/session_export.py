@@ -1,4 +1,4 @@
-"""Sessions as JSON lines: a header, then one event per line in the shape every feed has (see docs/events.md)."""
+"""Exports and imports sessions as JSON lines: a header, then one event per line (see docs/events.md)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.errors import ImportRejected
 from hermes.schema.catalogue import CATALOGUE
-from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.event_base import ENVELOPE_FIELDS, Event
 from hermes.schema.events import SessionCreated, SessionImported, SessionRecovered
 from hermes.store.database import Database
 from hermes.store.log_row import MAX_EVENT_BYTES, Row, draft
@@ -20,13 +20,13 @@ FORMAT = "hermes-session"
 EXPORT_VERSION = 1
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_MAX_SOURCE_ID_CHARS = 200  # characters that are kept of the id in the file
+_MAX_SOURCE_ID_CHARS = 200  # of the id in the file
 
 _encode = msgspec.json.Encoder().encode
 
 
 class ExportHeader(msgspec.Struct, tag_field="format", tag=FORMAT):
-    """First line of an exported session."""
+    """The first line of an exported session."""
 
     version: int
     session_id: str
@@ -42,15 +42,15 @@ class ExportLine(msgspec.Struct):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What came in, and under which name."""
+    """The result of an import, with the session's id."""
 
     session: str
     rows: int
-    source: str = ""  # the id in the file, which is another where that was taken or can't be one here
+    source: str = ""  # the id in the file, if the session got another
 
 
 class SessionTransfer:
-    """Takes sessions out of and into one database."""
+    """Exports from and imports into one database."""
 
     def __init__(self, database: Database, log: SessionLog, clock: Clock) -> None:
         self._db = database
@@ -58,7 +58,7 @@ class SessionTransfer:
         self._clock = clock
 
     def export(self, session: str) -> Iterator[str]:
-        """The session as lines of JSON, without line ends."""
+        """Yields the session as lines of JSON, without newlines."""
         first = self._log.events(session, limit=1)
         yield _encode(
             ExportHeader(version=EXPORT_VERSION, session_id=first[0].session)
@@ -67,7 +67,7 @@ class SessionTransfer:
             yield _encode(row.as_written()).decode()
 
     def import_lines(self, lines: Iterable[str], *, fresh_id: str) -> Imported:
-        """Reads one exported session, all or nothing; where its id is taken or unfit, it gets `fresh_id`."""
+        """Imports one session, all or nothing. It gets `fresh_id` if its id is taken or not valid here."""
         numbered = (
             (number, line) for number, line in enumerate(lines, 1) if line.strip()
         )
@@ -126,12 +126,14 @@ def _header(first: tuple[int, str]) -> ExportHeader:
 
 
 def _is_fit(session: str) -> bool:
-    """Whether a file's id may be one here: it is typed, shown and made into file names, and `last` means another."""
+    """Returns whether a file's id is valid here: it is typed, shown and used in file names, and
+    `last` is reserved.
+    """
     return session != "last" and re.fullmatch(_FIT, session) is not None
 
 
 def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | None]]:
-    """The events, in order. Rows may only be missing where a recovery has said so."""
+    """Yields the events in order. Rows may only be missing where a recovery reported it."""
     seq = count = lost = number = 0
     for number, line in numbered:
         if len(line) > MAX_EVENT_BYTES:

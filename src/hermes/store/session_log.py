@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import SessionNotFound, StoreError
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     QuestionAnswered,
@@ -50,7 +50,7 @@ _decoders: dict[str, Callable[[str], Any]] = {
 
 
 class SessionLog:
-    """Appends to and reads from the sessions of one database."""
+    """Appends to and reads the sessions of one database."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._db = database
@@ -58,7 +58,7 @@ class SessionLog:
         self._mine: set[int] | None = None
 
     def create(self, session: str, created: SessionCreated) -> Row:
-        """Begins a session; its first row says so. A name that exists is an error."""
+        """Creates a session with its first row. Raises if the name exists."""
         entry = draft(created)
         require_name(session)
 
@@ -75,15 +75,15 @@ class SessionLog:
     ) -> tuple[Row, ...]:
         """Writes the events in order, all or none, and returns once they are on disk.
 
-        With a lease, nothing is written unless that lease still holds. An answer is written only if it fits a question
-        that is open at that moment.
+        With a lease, nothing is written unless that lease still holds. An answer is written only if
+        it fits a question that is open at that moment.
         """
         return self._db.write(self._appending(session, events, turn, lease))
 
     def submit(
         self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
     ) -> "Future[tuple[Row, ...]]":
-        """As `append`, without waiting: the future resolves once the rows are on disk."""
+        """Does the same as `append`, without waiting: the future resolves once the rows are on disk."""
         return self._db.submit(self._appending(session, events, turn, lease))
 
     def _appending(
@@ -114,7 +114,7 @@ class SessionLog:
         return row
 
     def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
-        """Up to `limit` rows after the given seq, in order."""
+        """Returns up to `limit` rows after the given seq, in order."""
         rows = self._db.run_on_reader(
             lambda connection: checked(
                 connection.execute(_PAGE, (session, after, limit))
@@ -125,21 +125,24 @@ class SessionLog:
         return rows
 
     def has_open_turn(self, session: str) -> bool:
-        """Whether a turn of the session has begun and not ended."""
+        """Returns whether a turn of the session has started and not ended."""
         return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
 
     def remember(self) -> None:
-        """From now on `since` leaves out rows that were written through this very log."""
+        """Makes `since` leave out rows written through this log, from now on."""
         self._mine = self._mine if self._mine is not None else set()
 
     def newest(self) -> int:
-        """The `id` of the last row of all sessions; 0 when there is none."""
+        """Returns the `id` of the last row of all sessions; 0 if there is none."""
         query = "SELECT coalesce(max(id), 0) FROM events"
         return int(self._db.read(lambda connection: connection.execute(query).get))
 
     def since(self, number: int, *, limit: int = 1000) -> tuple[int, list[Row]]:
-        """Rows of any session whose `id` is larger, in the order they were written, without those of `remember`; and
-        up to which `id` that is. At most `limit` are looked at."""
+        """Returns rows of any session with a larger `id`, in order of writing, without those of
+        `remember`.
+
+        Also returns the `id` up to which it read. Reads at most `limit` rows.
+        """
 
         def job(connection: apsw.Connection) -> tuple[int, list[Row]]:
             ids = [one for (one,) in connection.execute(_IDS, (number, limit))]
@@ -162,7 +165,9 @@ class SessionLog:
         after: int = 0,
         limit: int = 1000,
     ) -> list[Row]:
-        """Up to `limit` rows of a session, or of all, in the order they were written; `after` is a row's id."""
+        """Returns up to `limit` rows of a session, or of all, in order of writing; `after` is a
+        row's id.
+        """
         query = f"SELECT {STORED} FROM events WHERE id > ?1 AND ts >= ?2"  # noqa: S608 - our own names
         if session:
             query += " AND session = ?3"
@@ -176,7 +181,7 @@ class SessionLog:
         return self._db.read(job)
 
     def every_event(self, session: str) -> Iterator[Row]:
-        """All rows of a session, in pages, so that memory stays flat."""
+        """Yields all rows of a session, read in pages, so that memory stays flat."""
         after = 0
         while page := self.events(session, after=after, limit=_PAGE_ROWS):
             yield from page
@@ -185,7 +190,7 @@ class SessionLog:
             after = page[-1].seq
 
     def messages(self, session: str, *, after: int = 0) -> list[Message]:
-        """What was said, in order: the whole of it, whatever was compacted since."""
+        """Returns the messages in order, including those compacted since."""
 
         def job(connection: apsw.Connection) -> list[Message]:
             head_of(connection, session)
@@ -197,14 +202,18 @@ class SessionLog:
                     f"session {session} has a message of a newer Hermes: {error}"
                 ) from error
             except msgspec.DecodeError as error:
-                raise apsw.CorruptError(f"a message that is none ({error})") from error
+                raise apsw.CorruptError(
+                    f"a message that is not valid ({error})"
+                ) from error
 
         return self._db.read(job)
 
     def branch(
         self, session: str, new: str, *, at: int | None = None, surface: str = ""
     ) -> Row:
-        """Begins `new` with a copy of the rows of `session` up to `at` (default: all); the parent is unchanged."""
+        """Creates `new` with a copy of the rows of `session` up to `at` (default: all). The parent
+        is unchanged.
+        """
 
         require_name(new)
 
@@ -243,7 +252,7 @@ class SessionLog:
 
 
 def _person(connection: apsw.Connection, session: str) -> str:
-    """Whose memory a session uses, as its first row says."""
+    """Returns whose memory a session uses, from its first row."""
     rows = checked(connection.execute(_PAGE, (session, 0, 1)))
     created = rows[0].event if rows else None
     return created.person if isinstance(created, SessionCreated) else ""
@@ -252,7 +261,7 @@ def _person(connection: apsw.Connection, session: str) -> str:
 def require_name(session: str) -> None:
     """Raises for a name that could not be typed or shown."""
     if not _NAME.fullmatch(session):
-        hint = "1 to 200 characters without spaces are possible."
+        hint = "Use 1 to 200 characters without spaces."
         raise StoreError(f"{session[:200]!r} can't be the id of a session", hint=hint)
 
 
@@ -263,12 +272,12 @@ def require_free(connection: apsw.Connection, session: str) -> None:
 
 
 def new_epoch(now: float) -> int:
-    """A number no earlier incarnation of the session had: milliseconds of its beginning."""
+    """Returns a number that no earlier incarnation of the session had: its start in milliseconds."""
     return int(now * 1000)
 
 
 def head_of(connection: apsw.Connection, session: str) -> tuple[int, int]:
-    """Last seq and epoch of a session that must exist."""
+    """Returns the last seq and the epoch of a session that must exist."""
     found = _head(connection, session)
     if found is None:
         raise _missing(session)
@@ -276,7 +285,7 @@ def head_of(connection: apsw.Connection, session: str) -> tuple[int, int]:
 
 
 def write_row(connection: apsw.Connection, row: Row, event: Event | None) -> Row:
-    """Inserts a row and folds it into the projections; the row comes back with its id."""
+    """Inserts a row and applies it to the projections. Returns the row with its id."""
     inner, frame = keep_frame(connection, event, row.data)
     connection.execute(_INSERT, (*row[1:-1], inner, checksum(row), frame))
     project(connection, row, event)
@@ -284,7 +293,7 @@ def write_row(connection: apsw.Connection, row: Row, event: Event | None) -> Row
 
 
 def _last_row(connection: apsw.Connection, session: str, at: int) -> int:
-    """The last row up to `at`: a recovered session may lack that very one."""
+    """Returns the last row up to `at`: a recovered session may lack that very one."""
     return int(
         connection.execute(
             "SELECT max(seq) FROM events WHERE session = ? AND seq <= ?", (session, at)
@@ -306,7 +315,9 @@ def _copy_rows(connection: apsw.Connection, source: str, first: Row, last: int) 
 
 
 def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[Row]:
-    """The row in which a recovery said what is missing, if it is not among those up to `last`, as the next one."""
+    """Returns the row in which a recovery reported losses, as the next one, if it is not among
+    those up to `last`.
+    """
     query = f"SELECT {STORED} FROM events WHERE session = ? AND type = ? ORDER BY seq LIMIT 1"  # noqa: S608 - our own names
     notes = checked(connection.execute(query, (source, SessionRecovered.topic)))
     return [note._replace(seq=last + 1) for note in notes if note.seq > last]

@@ -1,4 +1,4 @@
-"""The list of sessions: finding, naming, deleting. What they cost."""
+"""The list of sessions: finding, naming and deleting them, and what they cost."""
 
 from collections.abc import Collection
 from typing import Any
@@ -21,7 +21,7 @@ from hermes.store.leases import Lease, is_live, shown
 from hermes.store.search import forget, write_indexed
 
 _FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
-_MAX_CACHED_SESSIONS = 2_048  # sessions whose beginning is known
+_MAX_CACHED_SESSIONS = 2_048  # cached origins
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
@@ -31,7 +31,7 @@ FROM sessions
 
 
 # In the order of the log: the clock may have been set back since. What Hermes writes when it ends the turn of a process
-# that is gone does not count.
+# that has died does not count.
 _USES = (SessionCreated, SessionTitled, SessionImported, SessionUndone, SessionRedone)
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _USES)
 _LAST = f"""
@@ -45,11 +45,11 @@ WITH RECURSIVE family (id) AS (
   SELECT ?2 UNION SELECT sessions.id FROM sessions, family WHERE sessions.parent = family.id AND sessions.kind = 'child'
 ) SELECT id FROM family
 """
-"""Session ?2 and those that work for it."""
+"""Selects session ?2 and its child sessions."""
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
-    """A session as a list shows it."""
+    """A session in a list."""
 
     id: str
     epoch: int
@@ -71,7 +71,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
 
 class SessionOrigin(msgspec.Struct, frozen=True):
-    """How a session began, which never changes."""
+    """How a session started, which never changes."""
 
     kind: str
     parent: str
@@ -81,7 +81,7 @@ class SessionOrigin(msgspec.Struct, frozen=True):
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """What one model cost on one day, over all chosen sessions."""
+    """The usage of one model on one day, over the selected sessions."""
 
     day: str
     provider: str
@@ -107,19 +107,19 @@ class SessionTable:
     def recent(
         self, *, limit: int = 50, updated_before: float | None = None
     ) -> list[SessionInfo]:
-        """Sessions, the most recently used first; those that work for another are not among them."""
+        """Returns sessions, most recently used first, without child sessions."""
         bound = updated_before if updated_before is not None else float("inf")
         where = "WHERE updated < ? AND kind != 'child' ORDER BY updated DESC, id DESC LIMIT ?"
         return self._select(where, (bound, limit))
 
     def children(self, session: str) -> list[SessionInfo]:
-        """Sessions that work or worked for this one, the oldest first."""
+        """Returns the child sessions of a session, oldest first."""
         return self._select(
             "WHERE parent = ? AND kind = 'child' ORDER BY created, id", (session,)
         )
 
     def find(self, name: str) -> SessionInfo:
-        """The session a person means: its id, the beginning of one, its exact title, or `last`."""
+        """Returns the session with that id, start of an id, or exact title; `last` is the newest."""
         if not name.strip():
             hint = "Give its id, the beginning of one, its title, or `last`."
             raise UsageError("which session? The name is empty", hint=hint)
@@ -140,7 +140,7 @@ class SessionTable:
         )
 
     def origin(self, session: str) -> SessionOrigin:
-        """How the session with that id began; quick to ask again."""
+        """Returns how a session started; cached."""
         known = self._origins.get(session)
         if known is None:
             query = "SELECT kind, parent, root, surface, cwd FROM sessions WHERE id = ?"
@@ -156,13 +156,13 @@ class SessionTable:
         return known
 
     def missing(self, sessions: Collection[str]) -> set[str]:
-        """Those of the given ids that no session has."""
+        """Returns the given ids that no session has."""
         query = "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
         ids = msgspec.json.encode(list(sessions)).decode()
         return set(sessions) - {one for (one,) in self._db.select(query, (ids,))}
 
     def title(self, session: str) -> str:
-        """What the session with that id is called; empty when it has no name yet."""
+        """Returns a session's title; empty if it has none yet."""
         query = "SELECT title FROM sessions WHERE id = ?"
         row = self._db.read(
             lambda connection: connection.execute(query, (session,)).fetchone()
@@ -172,7 +172,7 @@ class SessionTable:
         return str(row[0])
 
     def delete(self, session: str) -> int:
-        """Removes a session and everything of it; returns how many rows that were. Not while somebody runs it."""
+        """Deletes a session and all its rows, unless somebody runs it. Returns the number of rows."""
 
         def job(connection: apsw.Connection) -> int:
             held = connection.execute(
@@ -198,7 +198,7 @@ class SessionTable:
         return rows
 
     def usage(self, *, session: str = "", since_day: str = "") -> list[UsageRow]:
-        """Tokens and money by day and model; of a session, with those of its children."""
+        """Returns tokens and cost by day and model; of a session, including its children."""
         where: str = "day >= ?1"
         values: tuple[str, ...] = (since_day,)
         if session:

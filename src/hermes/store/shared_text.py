@@ -10,27 +10,27 @@ import hashlib
 import apsw
 import msgspec
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionPrompted
 
 TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"
-"""What a query selects to have the frame of each row."""
+"""The expression a query selects to read the frame of each row."""
 
 FORGET = "DELETE FROM frames WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.frame = frames.id)"
 """Deletes frames that no row uses any more."""
 
-_MIN_SHARED_BYTES = 512  # a shorter one is not worth a lookup
+_MIN_SHARED_BYTES = 512  # a shorter frame is not worth a lookup
 _PLACE = "\0"  # never in JSON
 _encode = msgspec.json.Encoder().encode
 
 
 def full_text(frame: str, inner: str) -> str:
-    """The whole text of a row."""
+    """Returns the whole text of a row."""
     return frame.replace(_PLACE, inner, 1)
 
 
 def frame_id(frame: str) -> int:
-    """The id of a frame, derived from its text, so that a salvaged frame can be verified."""
+    """Returns a frame's id, derived from its text, so that a salvaged frame can be verified."""
     return (
         int.from_bytes(hashlib.blake2b(frame.encode(), digest_size=8).digest(), "big")
         >> 1
@@ -40,7 +40,7 @@ def frame_id(frame: str) -> int:
 def keep_frame(
     connection: apsw.Connection, event: Event | None, data: str
 ) -> tuple[str, int | None]:
-    """The part of a text that the row itself stores, and the id of its frame, which is written if it is new."""
+    """Saves the frame of a text if it is new. Returns the part that the row stores, and the frame's id."""
     parts = _divided(event, data)
     if parts is None:
         return data, None
@@ -57,7 +57,7 @@ def keep_frame(
 
 
 def _divided(event: Event | None, data: str) -> tuple[str, str] | None:
-    """The part of a prompt that sessions share, and the one that is this session's own."""
+    """Splits a prompt into the part that sessions share and the session's own."""
     if not isinstance(event, SessionPrompted) or not event.system:
         return None
     shared = _encode(msgspec.structs.replace(event, system=event.system[:1])).decode()

@@ -1,4 +1,4 @@
-"""Opening `state.db`: create it, bring it up to date, rebuild it when it is damaged, or say why not."""
+"""Opens `state.db`: creates, migrates or rebuilds it as needed, or says why it cannot."""
 
 import os
 from collections.abc import Sequence
@@ -38,14 +38,12 @@ if TYPE_CHECKING:
     from hermes.store.people import People
     from hermes.store.schedules import ScheduleStore
 
-_EXCLUSIVE_LOCK_TIMEOUT_S = (
-    10.0  # seconds to wait for other processes to close the database
-)
+_EXCLUSIVE_LOCK_TIMEOUT_S = 10.0  # for other processes to close the database
 _MAX_OPEN_ATTEMPTS = 5
 
 
 class Store:
-    """An open session database. `log` writes and reads rows; the others are readers of that log."""
+    """An open session database. `log` writes and reads rows; the others read from that log."""
 
     def __init__(
         self,
@@ -69,28 +67,28 @@ class Store:
 
     @cached_property
     def chats(self) -> "Chats":
-        """What the gateway keeps. Loaded when it is used: one answer at a terminal needs none of it."""
+        """The gateway's tables. Loaded on first use: an answer at a terminal needs none of them."""
         from hermes.store.chats import Chats
 
         return Chats(self._db, self._clock)
 
     @cached_property
     def people(self) -> "People":
-        """Who may talk to Hermes in chat apps; loaded as above."""
+        """Who may use Hermes in chat apps; loaded on first use."""
         from hermes.store.people import People
 
         return People(self._db, self._clock)
 
     @cached_property
     def schedules(self) -> "ScheduleStore":
-        """Jobs and when they run; loaded as above."""
+        """Jobs and when they run; loaded on first use."""
         from hermes.store.schedules import ScheduleStore
 
         return ScheduleStore(self._db, self._clock)
 
     @property
     def has_jobs(self) -> bool:
-        """Whether anything was ever scheduled; quick to ask."""
+        """Whether anything was ever scheduled; cheap."""
         return (
             self._db.read(
                 lambda connection: connection.execute("SELECT 1 FROM jobs LIMIT 1").get
@@ -99,22 +97,24 @@ class Store:
         )
 
     def share(self) -> None:
-        """For a process with many sessions: their writes are committed together, and none holds up an event loop."""
+        """Prepares for many sessions: their writes are committed together, and none blocks an event
+        loop.
+        """
         self._db.share()
 
     def check(self) -> IntegrityReport:
-        """Looks at every page and row. After a problem the next opening rebuilds the database."""
+        """Checks every page and row. After a problem the next open rebuilds the database."""
         report = self._db.read(check)
         if report.problems:
             suspect(self._db.path)
         return report
 
     def copy(self, target: Path) -> None:
-        """Writes the whole database, as it stands at one moment, to a file that is not there yet."""
+        """Writes the whole database, as of one moment, to a new file."""
         copy_whole(self._db.path, target)
 
     def close(self) -> None:
-        """Finishes what was submitted and lets go of the file. Idempotent."""
+        """Finishes submitted writes and closes the file. Idempotent."""
         self._db.close()
         if self._held is not None:
             self._held.close()
@@ -132,7 +132,7 @@ class Store:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a database, or what is left of one. Looking creates nothing."""
+    """Returns whether there is a database, or what is left of one. Creates nothing."""
     return any(part.exists() for part in companions(path)[:2]) or bool(unfinished(path))
 
 
@@ -143,9 +143,11 @@ def open_store(
     busy_timeout: float = 30.0,
     migrations: Sequence[str] = MIGRATIONS,
 ) -> Store:
-    """Opens the database at `path`, in a folder that exists. `Store.recovery` tells when it had to be rebuilt.
+    """Opens the database at `path`, in a folder that exists. `Store.recovery` is set if it had to
+    be rebuilt.
 
-    Where it can be read but not written, every write is refused; `Store.incomplete` tells when its last rows are gone.
+    If it can be read but not written, every write is refused; `Store.incomplete` is set if its last
+    rows are missing.
     """
     clock = clock or SystemClock()
     if path.is_file() and not (
@@ -169,7 +171,9 @@ def open_store(
 def _open_to_read(
     path: Path, clock: Clock, busy_timeout: float, migrations: Sequence[str]
 ) -> Store:
-    """Opens a sound, current file that can't be written. There is no lock: nothing here would be in another's way."""
+    """Opens a sound, current file that can't be written. It needs no lock: nothing here changes the
+    file.
+    """
     if not os.access(path, os.R_OK):
         hint = "Check the permissions of the file and its folder."
         raise StoreError(f"cannot open {path}: you may not read it", hint=hint)
@@ -193,7 +197,7 @@ def _open_to_read(
 def _require_readable(
     found: DatabaseFinding, path: Path, version: int
 ) -> Incomplete | None:
-    """Raises if the file would have to be repaired or upgraded before use; says when its last rows are gone."""
+    """Raises if the file needs a repair or migration before use; reports missing last rows."""
     if found.state is DatabaseState.CURRENT:
         return None
     if found.lost_rows and found.version == version:
@@ -225,9 +229,10 @@ class _Opening:
         self._migrations = migrations
 
     def open(self) -> Store:
-        """The open store, with the lock shared.
+        """Returns the open store, with the lock shared.
 
-        Everything is checked again once the lock is shared: other processes may have come in between.
+        Everything is checked again once the lock is shared: other processes may have come in
+        between.
         """
         recovery = None
         for _ in range(_MAX_OPEN_ATTEMPTS):
@@ -246,7 +251,7 @@ class _Opening:
         )
 
     def _opened(self) -> Database | None:
-        """The database, if the file is sound and current."""
+        """Returns the database, if the file is sound and current."""
         try:
             return (
                 self._database()
@@ -257,7 +262,7 @@ class _Opening:
             return None
 
     def _repaired(self) -> Recovery | None:
-        """Makes a file that is missing, old or damaged usable; the lock is owned."""
+        """Makes a missing, old or damaged file usable. The lock is owned."""
         if unfinished(self._path):
             self._lock.forget_last_row()
             finish(self._path)
@@ -272,7 +277,7 @@ class _Opening:
                 )
             elif (
                 found.state is DatabaseState.CURRENT
-            ):  # unless somebody has repaired it meanwhile, this finds what is wrong
+            ):  # finds the damage, unless somebody has repaired it meanwhile
                 self._database().close()
         except StoreDamaged as damaged:
             found = DatabaseFinding(

@@ -36,14 +36,14 @@ _MIN_PREFIX_CHARS = 2  # letters; the index is made for it
 
 
 class TokenizedText(NamedTuple):
-    """A text's words in order, and its mixed-case identifiers whole."""
+    """A text's words in order, and its mixed-case identifiers as a whole."""
 
     words: list[str]
     names: list[str]
 
 
 def split(text: str, *, asked: bool = False) -> TokenizedText:
-    """The words of a text. For what is asked, a run of spaceless script at the end may go on in what is stored."""
+    """Splits a text into words. In a query, spaceless script at the end may continue in the stored text."""
     text = text[:MAX_SEARCHABLE_CHARS]
     found = TokenizedText([], [])
     if text.isascii():
@@ -63,7 +63,7 @@ def split(text: str, *, asked: bool = False) -> TokenizedText:
 
 
 def _cut(word: str, found: TokenizedText) -> None:
-    """Adds a word, or the parts of an identifier that mixes cases and the whole of it."""
+    """Adds a word, or an identifier that mixes cases both as a whole and in parts."""
     folded = word.casefold()
     if folded == word or word.isupper() or word.istitle():
         found.words.append(folded)
@@ -73,10 +73,10 @@ def _cut(word: str, found: TokenizedText) -> None:
 
 
 def match_expression(query: str, *, prefix: bool) -> str:
-    """An FTS5 expression: all terms, quoted ones as phrases, `-term` excluded; with `prefix`, beginnings of unquoted
-    words count too.
+    """Returns an FTS5 expression: all terms, quoted ones as phrases, `-term` excluded.
 
-    Empty when the query holds nothing to look for.
+    With `prefix`, unquoted words match as prefixes too. Empty if the query holds nothing to search
+    for.
     """
     wanted: list[str] = []
     unwanted: list[str] = []
@@ -98,12 +98,14 @@ FOLDED = (
     "\u2e80-\u2fdf\u3038-\u303a\u309b-\u309f\u30ff\u3130-\u33ff\ua000-\uabff\uf900-\ufb4f\ufe30-\uffef\U00010780-\U000107bf"
     "\U0001d400-\U0001d7ff\U0001f100-\U0001f2ff\U0001fbf0-\U0001fbf9\U0002f800-\U0002fa1f"
 )
-"""Ranges of characters that `split` may turn into letters of ASCII or of a spaceless script."""
+"""Ranges of characters that `split` may turn into ASCII letters or into letters of a spaceless script."""
 
 
 def required_part(query: str) -> str:
-    """What every text must hold to match, if it has no `FOLDED` character and the case of ASCII does not count: the
-    longest word. Empty when there is none of which that can be said."""
+    """Returns the longest word that every match must contain, ignoring ASCII case.
+
+    Holds for texts without `FOLDED` characters. Empty if there is no such word.
+    """
     parts = [
         word
         for minus, phrase, bare in re.findall(_TERM, query)
@@ -129,7 +131,9 @@ def _phrase(term: str, *, prefix: bool) -> str:
 
 
 def _fold(text: str) -> str:
-    """The text without accents and variants of form. What a symbol stands for is a word of its own."""
+    """Returns the text without accents and variants of form. The meaning of a symbol becomes a word
+    of its own.
+    """
     apart = re.sub(_SIGN, lambda found: _apart(found[0]), text)
     return unicodedata.normalize(
         "NFC", re.sub(ACCENT, "", unicodedata.normalize("NFKD", apart))

@@ -1,7 +1,8 @@
-"""Searches messages that are not in the index yet, so that nobody waits until a large import is indexed.
+"""Searches messages that are not in the index yet, so that nobody waits until a large import is
+indexed.
 
-Messages that might match go through a small index in memory, newest first, until enough are found. The result is the
-one that the real index will give.
+Possible matches go through a small index in memory, newest first, until enough are found. The
+result equals that of the real index.
 """
 
 import time
@@ -17,8 +18,8 @@ from hermes.store.searchable import searchable
 from hermes.store.tokenizer import FOLDED, required_part, split
 
 UNINDEXED_TIMEOUT_S = 10.0
-_MESSAGES_PER_CHUNK = 200  # messages between two looks whether enough was found
-_STEPS_BETWEEN_LOOKS = 1_000  # steps of SQLite between two looks at the clock
+_MESSAGES_PER_CHUNK = 200  # between two checks whether enough was found
+_STEPS_BETWEEN_LOOKS = 1_000  # steps of SQLite between two checks of the clock
 _CANDIDATES = f"""
 SELECT {STORED} FROM events
 WHERE role IS NOT NULL AND id > (SELECT indexed FROM search_progress) AND (:session = '' OR session = :session)
@@ -37,9 +38,11 @@ def find_unindexed(
     *,
     timeout_s: float = UNINDEXED_TIMEOUT_S,
 ) -> list[list[Row]]:
-    """For each FTS5 expression of a query the newest messages that match it, if the index does not know them yet.
+    """Returns, for each FTS5 expression of a query, the newest matching messages that are not
+    indexed yet.
 
-    Returns what it has found when the time is up. The connection must not be used by anybody else meanwhile.
+    Returns what it has found when the time is up. The connection must not be used by anybody else
+    meanwhile.
     """
     values = {
         "session": session,
@@ -48,7 +51,7 @@ def find_unindexed(
     }
     found: list[list[Row]] = [[] for _ in expressions]
     deadline = time.monotonic() + timeout_s
-    # A word that is nowhere has no candidates between which the time could be looked at.
+    # A word without candidates gives no other chance to check the time.
     connection.set_progress_handler(
         lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS
     )

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import HermesError, ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 

@@ -22,7 +22,7 @@ import msgspec
 from hermes.core.parallel_calls import Effect
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult, ToolSpec
+from hermes.schema.tool_spec import ToolResult, ToolSpec
 
 _NOISE = ("$defs", "title", "additionalProperties")
 _AT = re.compile(r" - at `\$\.?(.*)`$")

@@ -19,7 +19,7 @@ from hermes.learning.change import (
     SkillFileChange,
 )
 from hermes.learning.learning_service import LearningService, open_learning
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,

@@ -10,7 +10,7 @@ from tests.e2e.dashboard.chatting import box, rests, say, session_of, transcript
 from tests.e2e.dashboard.conftest import PATIENCE, Board
 
 from hermes.core.answers import approval_hash
-from hermes.schema.event import payload_of
+from hermes.schema.event_base import payload_of
 from hermes.schema.events import ApprovalRequested
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

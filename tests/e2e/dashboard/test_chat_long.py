@@ -11,7 +11,7 @@ from tests.e2e.dashboard.chatting import replayed, rests, say, transcript
 from tests.e2e.dashboard.conftest import PATIENCE, Board, Complaints
 from tests.e2e.dashboard.past import Past, call, past_of, reply
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCompacted, SessionUndone, TurnEnded, TurnStarted
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import UserMessage

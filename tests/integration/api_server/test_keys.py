@@ -16,7 +16,7 @@ from hermes.surfaces.gateway.api_server.api_keys import (
 )
 from hermes.surfaces.web.access import LoginThrottle, Source
 from hermes.surfaces.web.application import WebApplication
-from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import RouteTable
 from hermes.testing import FakeClock
 

@@ -25,7 +25,7 @@ from hermes.core.budget import TurnBudget
 from hermes.core.ports import Approver, PolicyDecision
 from hermes.core.turn import Runtime
 from hermes.events import Bus
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.settings import Home, Settings
 from hermes.settings.sections import CodexSettings

@@ -30,7 +30,7 @@ from hermes.codex.wire import MAX_LINE
 from hermes.core.answers import approval_hash
 from hermes.core.ports import PolicyDecision
 from hermes.events import Bus
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,

@@ -13,7 +13,7 @@ from tests.fakes.codex_program import NEWEST, OLDEST
 from hermes.codex.projector import Projector
 from hermes.codex.wire import CodexNotification, classify
 from hermes.core.history import ConversationHistory
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.messages import AssistantMessage, ToolFinished
 
 DATA = Path(__file__).parents[1] / "data" / "codex"

@@ -1,10 +1,14 @@
 """Commands of the table over HTTP."""
 
-from tests.integration.dashboard.harness import Harness
+from pathlib import Path
+
+from tests.integration.dashboard.harness import Harness, opened
 
 from hermes.commands.table import every_command
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
+from hermes.settings import Settings
+from hermes.settings.sections import CustomProvider, ModelSettings
 
 
 def begin(harness: Harness, text: str) -> str:
@@ -50,6 +54,40 @@ async def test_a_scope_wrong_words_and_a_missing_yes_are_refused(
     assert wrong.status_code == 422
     await harness.call("POST", path, body | {"yes": True})
     assert harness.app.store.sessions.recent(limit=5) == []
+
+
+async def test_what_no_shell_can_give_is_wrong_usage(harness: Harness) -> None:
+    begin(harness, "hello")
+    nobody: dict[str, object] = {"sessions": (), "yes": True}
+    path = "/api/commands/sessions.delete"
+    assert (await harness.ask("POST", path, nobody)).status_code == 422
+    nul = {"command_text": "ls", "cwd": "a\0b"}
+    path = "/api/commands/policy.check"
+    assert (await harness.ask("POST", path, nul)).status_code == 400
+    path = "/api/commands/sessions.search?words=a%00b"
+    assert (await harness.ask("GET", path, scope="observe")).status_code == 400
+
+
+async def test_any_limit_is_one(harness: Harness) -> None:
+    session = begin(harness, "hello")
+    path = f"/api/commands/sessions.list?limit={2**63 - 1}"
+    listed = await harness.call("GET", path, scope="observe")
+    assert [one["session_id"] for one in listed["sessions"]] == [session]
+
+
+async def test_a_password_in_the_address_of_a_model_is_not_shown(
+    tmp_path: Path,
+) -> None:
+    lab = CustomProvider(base_url="http://me:hunter2@lab:8000/v1")
+    settings = Settings(
+        model=ModelSettings(provider="lab", default="qwen"),
+        custom_providers={"lab": lab},
+    )
+    async with opened(tmp_path, settings) as harness:
+        path = "/api/commands/model.show"
+        shown = await harness.ask("GET", path, scope="observe")
+        assert shown.json()["base_url"].endswith("@lab:8000/v1")
+        assert "hunter2" not in shown.text
 
 
 async def test_every_command_with_a_scope_is_described(harness: Harness) -> None:

@@ -10,7 +10,7 @@ from hermes.settings import Home
 from hermes.surfaces.dashboard.access_control import DashboardAccess, DashboardErrors
 from hermes.surfaces.dashboard.credentials import Keyring
 from hermes.surfaces.web.application import WebApplication
-from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import Route, RouteTable
 
 

@@ -170,6 +170,25 @@ async def test_a_thread_of_several_people_has_neither_the_owners_memory_nor_fold
         assert len(model.posts) == 2
 
 
+async def test_a_group_is_not_shown_the_owners_sessions_and_jobs(
+    tmp_path: Path,
+) -> None:
+    """Each person in it has a session of their own, but everybody reads the answers."""
+    async with TelegramServer() as telegram, ModelServer("a secret plan") as model:
+        async with opened(tmp_path, model, telegram):
+            telegram.say("my diary")
+            await telegram.sees("a secret plan", chat=1)
+            asked = ("sessions", "search", "jobs", "resume")
+            for number, name in enumerate(asked, 1):
+                words = " diary" if name == "search" else ""
+                telegram.say(f"/{name}@loopback_bot{words}", chat=-5)
+                await telegram.until(
+                    lambda server, number=number: len(server.texts(-5)) == number
+                )
+        assert all("with me alone" in text for text in telegram.texts(-5))
+        assert "diary" not in "".join(telegram.texts(-5))
+
+
 async def test_an_owner_who_becomes_a_user_leaves_the_owners_session(
     tmp_path: Path,
 ) -> None:

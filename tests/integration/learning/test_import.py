@@ -184,7 +184,7 @@ def test_a_home_of_the_well_known_agent_comes_over(app: App, tmp_path: Path) -> 
     assert "runs what it downloads" in left["skill evil"]
     assert "1 skills" in left
     assert "config.yaml: display" in left
-    assert "over already" in left["schedule late"]
+    assert "already in the past" in left["schedule late"]
     assert "script" in left["schedule 4"]
     assert {"schedule 5", "schedule 6"} <= left.keys()
 

@@ -11,7 +11,7 @@ from tests.integration.learning.world import World
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.learning import LearningChanged, LearningProposed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings.sections import LearningSettings
 from hermes.testing.scripted_model import ScriptedModel
 

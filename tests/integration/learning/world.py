@@ -23,7 +23,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Home, Settings
 from hermes.settings.sections import LearningSettings
 from hermes.testing.scripted_model import Reply

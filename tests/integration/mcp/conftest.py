@@ -13,7 +13,7 @@ import pytest
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.mcp import McpServers, ServerStatus
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import McpServerSettings
 

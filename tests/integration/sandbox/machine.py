@@ -17,7 +17,7 @@ import pytest
 from hermes.children.process_tree import marks_of, new_mark, running_pids
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.testing.fetched import locked
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.resource_limits import ResourceLimits

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.app.log_writer import LogWriter, PublishedRows
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionTitled
 from hermes.store.log_row import Row
 from hermes.store.session_log import SessionLog

@@ -14,7 +14,7 @@ from hermes.codex.failures import CodexRefused
 from hermes.codex.items import McpCall, PatchedFile, PatchItem
 from hermes.codex.wire import CodexRequest
 from hermes.core.ports import PolicyDecision
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,

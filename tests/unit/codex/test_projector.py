@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hermes.codex.projector import CodexInput, Projector, UsageTracker
 from hermes.codex.wire import CodexNotification
 from hermes.core.history import ConversationHistory
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     AuxiliaryCalled,
     MessageDelta,

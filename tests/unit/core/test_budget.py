@@ -34,7 +34,7 @@ from hermes.schema.model import (
     Retrying,
     TextDelta,
 )
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hermes.core.compaction import compact
 from hermes.core.context_window import ContextLimits, ContextWindow, choose_trim, trim
 from hermes.core.history import ConversationHistory
 from hermes.errors import ModelError
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     CompactionFailed,
     PictureDescribed,

@@ -15,7 +15,7 @@ from hermes.core.parallel_calls import Effect
 from hermes.core.ports import PolicyDecision, Tool, ToolContext
 from hermes.core.turn import NativeRuntime, Turn, with_unique_ids
 from hermes.errors import ModelError, ToolFailed
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -43,7 +43,7 @@ from hermes.schema.model import (
     Retrying,
     TextDelta,
 )
-from hermes.schema.tools import ToolResult, ToolSpec
+from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.testing import Reply, ScriptedModel
 
 _SCHEMA = {

@@ -1,7 +1,7 @@
 """When a conversation is due for a review."""
 
 from hermes.learning.review import ReviewCounter, ReviewOutcome
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import ToolStarted, TurnEnd, TurnEnded
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import AssistantMessage, ToolCall

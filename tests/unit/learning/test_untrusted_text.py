@@ -1,7 +1,7 @@
 """Words of others in a conversation are noticed before something is remembered."""
 
 from hermes.learning.untrusted_text import UntrustedText
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCompacted, SessionTrimmed, Steered, TurnStarted
 from hermes.schema.messages import ToolFinished, UserMessage
 

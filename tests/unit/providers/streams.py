@@ -5,7 +5,7 @@ from hermes.providers.anthropic import AnthropicMessages
 from hermes.providers.catalogue import facts_of
 from hermes.providers.chat_completions import ChatCompletions
 from hermes.providers.endpoint import ModelEndpoint, Options
-from hermes.providers.quirks import GENERIC, Quirks
+from hermes.providers.provider_table import GENERIC, Quirks
 from hermes.providers.responses import Responses
 from hermes.providers.sse import EventParser
 from hermes.schema.messages import AssistantMessage

@@ -10,7 +10,7 @@ from hermes.providers.catalogue import (
     facts_of,
     with_cost,
 )
-from hermes.providers.quirks import FAMILIES, family
+from hermes.providers.provider_table import FAMILIES, family
 from hermes.schema.messages import Usage
 from hermes.settings.sections import CustomModel
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.providers.streams import CODECS, FORMATS, endpoint, read
 
 from hermes.providers.endpoint import ModelEndpoint, Options
-from hermes.providers.quirks import GENERIC, family
+from hermes.providers.provider_table import GENERIC, family
 from hermes.providers.request_images import Pictures, RequestImage
 from hermes.providers.request_prefix import build_body
 from hermes.schema.messages import (
@@ -21,7 +21,7 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import ModelRequest
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 from hermes.testing.formats import Format, render
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

@@ -185,7 +185,7 @@ def test_once_is_once() -> None:
         ("* * * *", "4 fields"),
         ("0 0 9 * * *", "6 fields"),
         ("@weekends", "There are: @hourly"),
-        ("@reboot", "no time"),
+        ("@reboot", "not a time"),
         ("0 0 30 2 *", "day-of-month"),
         ("0 0 1 2 1#6", "day-of-week"),
     ],

@@ -5,7 +5,7 @@ import pytest
 
 from hermes.schema import events, gateway, learning, messages, schedules, tui
 from hermes.schema.catalogue import CATALOGUE, render_markdown
-from hermes.schema.event import ENVELOPE_FIELDS, Event
+from hermes.schema.event_base import ENVELOPE_FIELDS, Event
 
 
 def defined() -> list[type[Event]]:

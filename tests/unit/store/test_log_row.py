@@ -9,7 +9,7 @@ from msgspec import inspect
 
 from hermes.errors import StoreError
 from hermes.schema.catalogue import CATALOGUE
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import Gap
 from hermes.schema.messages import UserMessage
 from hermes.store.log_row import MAX_EVENT_BYTES, Row, checksum, draft

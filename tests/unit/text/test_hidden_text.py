@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.core.calls import readable
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.text.hidden_text import spell_hidden, without_hidden
 from hermes.tools.escapes import spelled_out
 

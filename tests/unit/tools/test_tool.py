@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools import default_tools
 from hermes.tools.tool import tool
 

@@ -11,7 +11,7 @@ import pytest
 from hermes.core.parallel_calls import Effect
 from hermes.core.ports import Tool, ToolContext
 from hermes.core.prompt import STABLE
-from hermes.schema.tools import ToolResult, ToolSpec
+from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.tools import Needs, all_tools, default_tools, session_tools
 from hermes.tools.session_search import FoundMessage
 from hermes.tools.tool import tool

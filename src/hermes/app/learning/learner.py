@@ -32,7 +32,7 @@ from hermes.learning.review import (
 from hermes.learning.untrusted_text import UntrustedText
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import AuxiliaryCalled, TurnEnded
 from hermes.schema.learning import LearningReviewed
 from hermes.settings.load import environment

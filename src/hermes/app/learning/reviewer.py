@@ -15,7 +15,7 @@ from hermes.core.turn import NativeRuntime, Runtime, Turn
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import Change
 from hermes.learning.review import ALLOWED, INSTRUCTIONS, ReviewChanges
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -25,7 +25,7 @@ from hermes.schema.events import (
     TurnEnded,
 )
 from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 
 _MAX_STEPS = 16
 _MAX_REPLY_TOKENS = 4_000

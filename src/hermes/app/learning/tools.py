@@ -22,9 +22,9 @@ from hermes.learning.learning_service import LearningService
 from hermes.learning.proposals import Proposal
 from hermes.learning.scan import scan
 from hermes.learning.skill import MAIN, safe_path
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.learning import LearningChanged, LearningProposed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.tool import tool
 
 Action: TypeAlias = Literal["write", "patch", "remove", "retire"]

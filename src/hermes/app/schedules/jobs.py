@@ -13,10 +13,10 @@ import msgspec
 from hermes.app.app import App
 from hermes.core.budget import parse_amount
 from hermes.errors import StoreError, UsageError
-from hermes.schedules.due import following
+from hermes.schedules.due_and_missed import following
 from hermes.schedules.parse import understand
 from hermes.schedules.time_zones import ScheduleError, local_zone
-from hermes.schema.event import Event, payload_of
+from hermes.schema.event_base import Event, payload_of
 from hermes.schema.events import ApprovalAnswered
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.schedules import (

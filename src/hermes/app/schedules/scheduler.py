@@ -14,7 +14,12 @@ from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
 from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
 from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
-from hermes.schedules.due import GRACE_S, backlog, following, restarted_interval
+from hermes.schedules.due_and_missed import (
+    GRACE_S,
+    backlog,
+    following,
+    restarted_interval,
+)
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Secrets
 from hermes.store.leases import LEASE_TTL_S

@@ -12,11 +12,11 @@ from hermes.app.app import App
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
-from hermes.schedules.due import following
+from hermes.schedules.due_and_missed import following
 from hermes.schedules.time_zones import on_the_clock
 from hermes.schedules.tokens import length
 from hermes.schema.schedules import Instant, Job
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.tool import tool
 
 _MAX_JOBS = 200  # that were created by agents

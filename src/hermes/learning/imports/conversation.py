@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     SessionCreated,
     SessionTitled,

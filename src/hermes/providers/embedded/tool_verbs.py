@@ -19,7 +19,7 @@ from hermes.providers.embedded.text_edits import (
     whole_lines,
 )
 from hermes.schema.messages import ToolCall
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 _TOOLS: dict[str, tuple[str, ...]] = {
     "read": ("read_file", "read"),

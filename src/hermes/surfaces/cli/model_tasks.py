@@ -28,7 +28,7 @@ from hermes.providers.embedded.tasks import (
 )
 from hermes.providers.routing import first_route, route_for
 from hermes.schema.messages import ToolCall, ToolFinished
-from hermes.schema.tools import ToolResult, ToolSpec
+from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.settings.load import environment
 from hermes.surfaces.cli.shell import ShellSurface
 from hermes.surfaces.terminal.stderr_message import say

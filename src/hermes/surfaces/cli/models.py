@@ -129,12 +129,12 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _is_provider(name: str) -> bool:
-    from hermes.providers import quirks
+    from hermes.providers import provider_table
 
     return (
         name == "embedded"
         or name in load(home=find_home()).custom_providers
-        or quirks.family(name) is not None
+        or provider_table.family(name) is not None
     )
 
 

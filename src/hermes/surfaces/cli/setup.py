@@ -9,7 +9,7 @@ import msgspec
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.errors import HermesError, UsageError
-from hermes.providers import quirks
+from hermes.providers import provider_table
 from hermes.providers.routing import EMBEDDED, ModelRoute, first_route
 from hermes.settings import Secrets, Settings
 from hermes.settings.edit import set_secret
@@ -136,7 +136,7 @@ def _from_person() -> Plan:
 
 
 def _choose_provider() -> Plan:
-    known = [family for family in quirks.FAMILIES if family.needs_key]
+    known = [family for family in provider_table.FAMILIES if family.needs_key]
     for number, family in enumerate(known, 1):
         print(f"{number:>4}  {family.family:<12} {family.default_model}")
     answer = ask_line("Which one (number or name)? [1] ") or "1"
@@ -167,9 +167,9 @@ def _describe_server() -> Plan:
 
 
 def _known(name: str, model: str) -> Plan:
-    family = quirks.family(name)
+    family = provider_table.family(name)
     if family is None:
-        names = ", ".join(known.family for known in quirks.FAMILIES)
+        names = ", ".join(known.family for known in provider_table.FAMILIES)
         raise UsageError(
             f"There is no provider {name!r}; there are {names}.",
             hint="For another: --base-url URL",

@@ -23,7 +23,7 @@ from hermes.surfaces.web.access import (
     bearer_token,
 )
 from hermes.surfaces.web.errors import ErrorFormat, Refusal
-from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import READING
 
 SUBPROTOCOL = "hermes.v1"

@@ -11,7 +11,7 @@ from hermes.app.dead_turns import DeadTurns
 from hermes.app.log_follower import LogFollower
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.core.answers import approval_hash
-from hermes.schema.event import payload_of
+from hermes.schema.event_base import payload_of
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
 from hermes.settings.load import current_folder

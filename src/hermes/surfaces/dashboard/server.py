@@ -35,7 +35,7 @@ from hermes.surfaces.dashboard.running_file import announce, withdraw
 from hermes.surfaces.dashboard.uvicorn_protocol import protocols_for
 from hermes.surfaces.web.application import WebApplication
 from hermes.surfaces.web.endpoint import Endpoint, routes_of
-from hermes.surfaces.web.host_names import Addresses, is_loopback
+from hermes.surfaces.web.hosts_and_origins import Addresses, is_loopback
 from hermes.surfaces.web.openapi import describe
 from hermes.surfaces.web.routes import RouteTable
 from hermes.surfaces.web.server import (

@@ -24,7 +24,6 @@ from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.adapter import Inbound
 from hermes.surfaces.gateway.markdown import markdown
 from hermes.surfaces.gateway.questions import Verdict, choice, number_of, verdict_of
-from hermes.surfaces.gateway.session_rules import is_shared
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.chat_sessions import ChatSessions
@@ -89,18 +88,15 @@ class ChatCommands:
             return await self._skill(request, name, words)
         if one.role == "owner" and request.role != "owner":
             return f"Only an owner can use /{name}."
-        if one.private and self._is_shared(request):
+        chat = AppChat(self, request)
+        if one.private and chat.has_audience:
             return "Others take part here, and would see it. Use it in a chat with me alone."
         self.deliveries.publish(f"gateway.command.{name}", request.binding)
-        chat = AppChat(self, request)
         arguments = one.words(words, {"session": chat.session})
         with CommandContext(chat, app=self.app, conversation=chat) as context:
             result = await one.run(context, arguments)
             shown = await asyncio.to_thread(markdown, result, time.time())
         return "\n".join(filter(None, (*chat.notes, shown)))
-
-    def _is_shared(self, request: CommandRequest) -> bool:
-        return is_shared(request.inbound.chat, self.app.settings.gateway.sessions)
 
     def skill_lines(self) -> Iterable[str]:
         """The skills as help lists them."""
@@ -155,6 +151,11 @@ class AppChat:
     @property
     def _is_running(self) -> bool:
         return self.commands.app.store.leases.holder(self.session) is not None
+
+    @property
+    def has_audience(self) -> bool:
+        """A group reads every answer, also where each person in it has a session of their own."""
+        return self.request.inbound.chat.kind != "direct"
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

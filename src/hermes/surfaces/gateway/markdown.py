@@ -14,9 +14,16 @@ from hermes.commands.views import (
     TableRow,
 )
 
+_CODE_FENCE = "```"
+_BROKEN_FENCE = "`\N{ZERO WIDTH SPACE}``"
+
 
 def markdown(result: Result, now: float) -> str:
-    """All blocks of a result."""
+    """All blocks of a result.
+
+    Titles, messages and files in it were written by others: none of them makes a link that hides its address, or ends
+    the code block that it is shown in.
+    """
     return "\n".join(_lines(result.view(now))).strip()
 
 
@@ -24,17 +31,23 @@ def _lines(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
         match block:
             case Line():
-                yield "".join(map(_span, block.spans))
+                yield _without_links("".join(map(_span, block.spans)))
             case Record():
                 yield from (
-                    f"{name.capitalize()}: {first_line(value)}"
+                    _without_links(f"{name.capitalize()}: {first_line(value)}")
                     for name, value in block.rows
                     if value
                 )
             case TableBlock():
-                yield from (_row(block, row) for row in block.rows)
+                yield from (_without_links(_row(block, row)) for row in block.rows)
             case DiffBlock():
-                yield f"```diff\n{block.text.rstrip()}\n```"
+                text = block.text.rstrip().replace(_CODE_FENCE, _BROKEN_FENCE)
+                yield f"{_CODE_FENCE}diff\n{text}\n{_CODE_FENCE}"
+
+
+def _without_links(text: str) -> str:
+    """The text with its addresses visible."""
+    return text.replace("](", "] (")
 
 
 def _span(span: Span) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.schema.event import ENVELOPE_FIELDS
+from hermes.schema.event_base import ENVELOPE_FIELDS
 from hermes.surfaces.terminal.text import TextScreen, cut, moment, one_line
 
 _MAX_LINE_CELLS = 200  # of a line written to a file

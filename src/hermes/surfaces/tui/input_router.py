@@ -24,7 +24,7 @@ from hermes.surfaces.terminal.approval import (
 from hermes.surfaces.terminal.run_options import nearest
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.proposal_review import ProposalReview
-from hermes.surfaces.tui.slash.table import (
+from hermes.surfaces.tui.slash.lookup import (
     find_skill,
     find_slash,
     hook_name,
@@ -161,8 +161,7 @@ class InputRouter:
             chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
             return
         about = {"platform": "cli", "user": "", "session_id": chat.session}
-        event = f"gateway.command.{hook_name(name, slash)}"
-        chat.app.bus.publish(event, about)  # for hooks
+        chat.app.bus.publish(f"gateway.command.{hook_name(name, slash)}", about)
         from hermes.surfaces.tui.slash.chat_port import run_slash
 
         await run_slash(chat, slash, rest)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from hermes.schema import tui
-from hermes.schema.event import Event, payload_of
+from hermes.schema.event_base import Event, payload_of
 from hermes.surfaces.terminal.text import one_line
 from hermes.surfaces.terminal.tool_line import label_of
 

@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 
 from hermes.primitives.backoff import delay_s
 from hermes.surfaces.web.errors import Refusal
-from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.hosts_and_origins import Addresses
 
 Need: TypeAlias = Literal[
     "open",

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from hermes.errors import HermesError, SettingsError, os_reason
 from hermes.primitives.acceptor import Acceptor
 from hermes.primitives.repeated_errors import RepeatedErrors
-from hermes.surfaces.web.host_names import is_loopback, is_wildcard
+from hermes.surfaces.web.hosts_and_origins import is_loopback, is_wildcard
 from hermes.surfaces.web.http_protocol import StrictHttpProtocol
 
 _BACKLOG_CONNECTIONS = 2048

@@ -16,7 +16,7 @@ from msgspec import Meta
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.messages import Image
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.escapes import spelled_out
 from hermes.tools.files.batch_write import FileWrite, write_all
 from hermes.tools.files.diff import edit_diff

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.escapes import clean
 from hermes.tools.files.file_content import unreadable
 from hermes.tools.files.ripgrep import (

@@ -15,7 +15,7 @@ from hermes.images.image_info import Size, media_type, pixel_size
 from hermes.images.image_resize import ImageLimits, NotShrunk, fits, shrunk
 from hermes.primitives.files import make_private_folder, replace_file
 from hermes.schema.messages import Image
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.files.file_content import unreadable
 from hermes.tools.files.read_window import open_regular
 from hermes.tools.tool import judged, tool

@@ -30,6 +30,7 @@ _READING_CONFIG = word_set(
     "--get --get-all --list -l --get-regexp --show-origin --show-scope --get-urlmatch"
 )
 _CHANGING_CONFIG = ("--unset", "-e", "--edit", "--add", "--remove")
+_VERBOSE = r"-v+|--verbose"
 _PATH = r"\.|\.\.|\*|(\./|\.\./|:).*|.*(\.[a-z]{1,4}|/)|.*\*.*"
 
 
@@ -120,6 +121,12 @@ def _push(call: ProgramCall) -> Effect:
     return EFFECTS[subcommand_effect(call)]
 
 
+def _remote(call: ProgramCall) -> Effect:
+    """`-v` only makes it say more; what stands beside it decides."""
+    words = [word for word in call.words if not re.fullmatch(_VERBOSE, word.text)]
+    return EFFECTS[subcommand_effect(call.with_words(tuple(words)))]
+
+
 def _symbolic_ref(call: ProgramCall) -> Effect:
     return EFFECTS["rewrites"] if len(call.texts) > 2 else WORK
 
@@ -145,6 +152,7 @@ _SUBCOMMANDS: dict[str, Callable[[ProgramCall], Effect]] = {
     "checkout": _checkout,
     "config": _config,
     "push": _push,
+    "remote": _remote,
     "symbolic-ref": _symbolic_ref,
 }
 

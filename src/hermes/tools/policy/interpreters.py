@@ -16,6 +16,7 @@ from hermes.tools.policy.table_judge import (
     is_own_service,
     judge_by_table,
     named_files,
+    subcommand_effect,
 )
 
 _PYTHON_FLAGS = r"-[bBdEhiIOPqRsSuvVx]*"
@@ -150,7 +151,10 @@ def judge_interpreter(call: ProgramCall) -> list[Effect]:
         if (code := _code_at(call, place)) is not None
     ]
     if codes:
-        return [one for place, code in codes for one in _inline(call, place, code)]
+        found = [one for place, code in codes for one in _inline(call, place, code)]
+        # An option for code beside a subcommand does not undo what that does: `bun add NAME -p`.
+        kinds = [subcommand_effect(call)] if call.program.subcommands else []
+        return [*found, *(EFFECTS[kind] for kind in kinds)]
     if call.program.subcommands and call.texts:
         return judge_by_table(call)
     if call.prints_help(WORK):

@@ -18,7 +18,7 @@ from msgspec import Meta
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import Reach
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.escapes import clean
 from hermes.tools.process.long_output import Capture, OutputFolder
 from hermes.tools.process.progress import whole_characters

@@ -14,7 +14,7 @@ from msgspec import Meta
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.events import Reach
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings.load import find_home
 from hermes.tools.process.background import Processes
 from hermes.tools.process.long_output import OutputFolder

@@ -18,7 +18,7 @@ from msgspec import Meta
 from hermes.children.own_python import python_command
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.process.helper_process import Dialogue
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.progress import Live

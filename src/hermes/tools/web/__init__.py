@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from hermes.core.ports import Tool, ToolContext
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
 from hermes.settings.sections import WebSettings
 from hermes.tools.process.long_output import OutputFolder

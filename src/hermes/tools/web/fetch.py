@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from hermes.core.ports import ToolContext
 from hermes.schema.messages import Image
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web.body_content import PICTURES, BodyText, Media, media_of, read_body
 from hermes.tools.web.web_client import WebClient, WebRequest, WebResponse

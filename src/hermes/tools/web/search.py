@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.tools import ToolResult
+from hermes.schema.tool_spec import ToolResult
 from hermes.tools.escapes import one_line
 from hermes.tools.web.markdown import render
 from hermes.tools.web.readable_page import read_page

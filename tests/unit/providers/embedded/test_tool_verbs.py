@@ -11,7 +11,7 @@ from hermes.providers.embedded.line_protocol import Action
 from hermes.providers.embedded.text_edits import occurrences
 from hermes.providers.embedded.tool_verbs import OfferedTools
 from hermes.schema.messages import ToolCall
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 BOX = OfferedTools(WORKSHOP_SPECS)
 

@@ -11,7 +11,7 @@ from hermes.surfaces.dashboard.access_control import secured
 from hermes.surfaces.dashboard.credentials import SCOPES, OneTimeCodes
 from hermes.surfaces.dashboard.plugins import plugin_routes
 from hermes.surfaces.web.access import LoginThrottle, covers
-from hermes.surfaces.web.host_names import Addresses, is_loopback, is_wildcard
+from hermes.surfaces.web.hosts_and_origins import Addresses, is_loopback, is_wildcard
 from hermes.surfaces.web.routes import Route, RouteTable
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from hermes.schema.event import Event
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import (
     AssistantMessage,

@@ -32,6 +32,14 @@ git log --outp=x
 git archive -o /etc/x HEAD
 git commit -F .env
 git branch -a -D x
+git remote -v add evil https://example.org/x
+git remote --verbose set-url origin https://example.org/x
+git remote -v $WORDS
+bun add evil -p
+bun add evil -p=1
+deno publish eval=1
+swift package update -e=1
+curl -s -w '%output{x.sh}%{json}' http://localhost:8000/
 terraform state rm list
 env --split='rm -rf src'
 env -iS 'rm -rf src'

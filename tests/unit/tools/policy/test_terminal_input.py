@@ -6,7 +6,7 @@ import pytest
 
 from hermes.core.ports import PolicyDecision
 from hermes.schema.events import Reach
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
 from hermes.tools.process.background import Processes
 

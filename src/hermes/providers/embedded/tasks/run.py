@@ -20,7 +20,7 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import ModelRequest, ReplyFinished
-from hermes.schema.tools import ToolSpec
+from hermes.schema.tool_spec import ToolSpec
 
 MODEL_FAILED = "the model failed"
 """How the problem of a task begins that the model gave no answer to."""

@@ -14,7 +14,7 @@ from hermes.surfaces.gateway.api_server.routes import OpenAIRoutes
 from hermes.surfaces.web.access import LoginThrottle, Source
 from hermes.surfaces.web.application import WebApplication
 from hermes.surfaces.web.endpoint import routes_of
-from hermes.surfaces.web.host_names import Addresses
+from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import RouteTable
 from hermes.surfaces.web.server import (
     ListenAddress,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.agent import Agent, ApprovalMode
 from hermes.app.attachments import typed_part
-from hermes.commands.chat import ContextUse
+from hermes.commands.chat_commands import ContextUse
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, money
@@ -56,6 +56,10 @@ class TerminalChat:
     @property
     def approvals(self) -> ApprovalMode:
         return self.chat.approvals
+
+    @property
+    def has_audience(self) -> bool:
+        return False
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:

@@ -1,6 +1,8 @@
-"""What Hermes does right now, from events alone: a state machine for each session, and one picture of all of them.
+"""Derives what Hermes is doing from events: a state machine for each session, and one overall
+state.
 
-Pure: it knows no bus, no clock of its own and no page. Events go in with the time, a `Mood` comes out.
+Pure: it knows no bus, no clock of its own and no page. Events go in with the time, a `Mood` comes
+out.
 """
 
 from collections.abc import Mapping
@@ -20,7 +22,7 @@ RANK: tuple[State, ...] = (
     "error",
     "waiting",
 )
-"""Of several sessions the one is shown whose state stands last here."""
+"""Of several sessions, the one with the last state in this list is shown."""
 LASTS: Mapping[State, float] = {
     "idle": 0.0,
     "listening": 30.0,
@@ -30,7 +32,7 @@ LASTS: Mapping[State, float] = {
     "waiting": 86400.0,
     "error": 6.0,
 }
-"""Seconds after which a state is no longer believed: a process may have died without a word."""
+"""Seconds after which a state expires: a process may have died silently."""
 _MAX_SESSIONS = 256  # sessions that are remembered
 _STEP = ""  # stands for the calls of a gateway that names its tools, but not each call
 _STEPPED = "gateway.agent.step"
@@ -75,7 +77,7 @@ _WORK = frozenset(
 
 
 class Mood(NamedTuple):
-    """The picture. `busy` counts the sessions at work; `where` names a chat app, if it is one."""
+    """The overall state. `busy` counts the active sessions; `where` names a chat app, if it is one."""
 
     state: State = "idle"
     tool: str = ""
@@ -85,7 +87,7 @@ class Mood(NamedTuple):
 
 
 class SessionActivity:
-    """One session, as its events tell it."""
+    """The state of one session, derived from its events."""
 
     def __init__(self) -> None:
         self.state: State = "idle"
@@ -96,11 +98,11 @@ class SessionActivity:
 
     @property
     def tool(self) -> str:
-        """The tool that was begun last and still runs."""
+        """The running tool that started last."""
         return next(reversed(self._tools.values()), "") if self.state == "tool" else ""
 
     def take(self, event: Mapping[str, Any], now: float) -> None:
-        """Goes on by one event."""
+        """Applies one event."""
         kind = str(event["type"]).removeprefix("agent.").removeprefix("tui.")
         meaning = _meaning(kind, event)
         if meaning is None:
@@ -111,7 +113,7 @@ class SessionActivity:
         self.where = str(event.get("platform") or self.where)
 
     def _keep(self, kind: str, event: Mapping[str, Any]) -> None:
-        """Which tools run, and which questions are open."""
+        """Updates the running tools and the open questions."""
         call = str(event.get("call_id") or event.get("name", ""))
         match kind:
             case "tool.start" | "tool.started":
@@ -145,13 +147,13 @@ class SessionActivity:
 
 
 class Orb:
-    """All sessions together."""
+    """The states of all sessions."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, SessionActivity] = {}
 
     def take(self, event: Mapping[str, Any], now: float) -> None:
-        """Takes in an event."""
+        """Applies an event."""
         name = str(event.get("session_id") or event["type"].partition(".")[0])
         one = self._sessions.pop(name, None) or SessionActivity()
         one.take(event, now)
@@ -162,7 +164,7 @@ class Orb:
             del self._sessions[next(iter(self._sessions))]
 
     def mood(self, now: float) -> Mood:
-        """The picture at a moment. What has lasted too long is forgotten."""
+        """Returns the overall state at a time. Expired states are dropped."""
         for name in [
             name
             for name, one in self._sessions.items()
@@ -178,7 +180,7 @@ class Orb:
         return Mood(one.state, one.tool, one.where, name, len(self._sessions))
 
     def until(self, now: float) -> float | None:
-        """Seconds until the picture changes by itself; None when it does not."""
+        """Returns the seconds until the state changes by itself; None if it does not."""
         return min(
             (
                 max(0.0, one.at + LASTS[one.state] - now)
@@ -189,7 +191,9 @@ class Orb:
 
 
 def _meaning(kind: str, event: Mapping[str, Any]) -> _Meaning | None:
-    """What an event of a turn, or of the terminal that shows one, says: `work` is thinking or a tool."""
+    """Returns the meaning of an event of a turn, or of the terminal that shows one: `work` is
+    thinking or a tool.
+    """
     calls = event.get("tool_calls") or event.get("tool_names")
     if kind in _WORK or (calls and kind in {"message.assistant", _STEPPED}):
         return "work"

@@ -1,4 +1,4 @@
-"""The orb in the dashboard: hears the bus, says on it when the picture changes, and tells whoever asks."""
+"""The orb in the dashboard: follows the bus, publishes changes of state, and serves the state over HTTP."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ shown = [Mood()]
 
 
 def look() -> None:
-    """Says so if the picture is another one."""
+    """Publishes the state if it has changed."""
     mood = orb.mood(time.monotonic())
     if mood != shown[0]:
         shown[0] = mood
@@ -38,7 +38,7 @@ def take(event: dict[str, Any]) -> None:
 
 
 async def forget() -> None:
-    """Looks again when a state has lasted too long."""
+    """Updates the state when another one expires."""
     while True:
         left = orb.until(time.monotonic())
         await asyncio.sleep(
@@ -57,13 +57,13 @@ tasks = [loop.create_task(forget())]  # they end with the plugin
 
 @router.get("/state")
 def state() -> dict[str, Any]:
-    """What Hermes does right now."""
+    """Returns what Hermes is doing right now."""
     return shown[0]._asdict()
 
 
 @router.get("/states")
 async def states() -> StreamingResponse:
-    """The same as server-sent events: now, and whenever it changes."""
+    """Streams the state as server-sent events: now, and whenever it changes."""
 
     async def told() -> AsyncIterator[str]:
         async with stream(CHANGED) as changes:

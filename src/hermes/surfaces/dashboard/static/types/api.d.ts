@@ -27,7 +27,7 @@ export interface ApprovalAnswered {
   reason: string;
 }
 
-/** A tool call waits for a person's word. */
+/** A tool call waits for a person's approval. */
 export interface ApprovalRequested {
   /** Id of the tool call; also names the request. */
   call_id: string;
@@ -73,7 +73,7 @@ export interface AssistantMessage {
   opaque: string;
 }
 
-/** A model did something on the side, such as finding a title; not part of the conversation. */
+/** An auxiliary model was called, for example for a title; not part of the conversation. */
 export interface AuxiliaryCalled {
   /** What for; `codex`: a call inside codex that said nothing itself. */
   task: "codex" | "review" | "search" | "summary" | "title" | "vision";
@@ -160,7 +160,7 @@ export interface CommandVerdict {
   sandbox: boolean;
 }
 
-/** The conversation could not be compressed; nothing was removed, and it is tried again later. */
+/** The conversation could not be compressed. Nothing was removed; Hermes will try again later. */
 export interface CompactionFailed {
   /** Why. */
   detail: string;
@@ -385,7 +385,7 @@ export interface Forth {
   force?: boolean;
 }
 
-/** A reader was too slow, or a bridge had no room: events are missing at this place. */
+/** A reader was too slow, or a bridge had no room: events are missing here. */
 export interface Gap {
   /** How many are missing. */
   dropped: number;
@@ -409,7 +409,7 @@ export interface GatewayAgentEnd {
   response: string;
 }
 
-/** A turn began. */
+/** A turn started. */
 export interface GatewayAgentStart {
   /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
   platform: string;
@@ -419,7 +419,7 @@ export interface GatewayAgentStart {
   message: string;
 }
 
-/** The model replied; its tool calls are run next. */
+/** The model replied; its tool calls run next. */
 export interface GatewayAgentStep {
   /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
   platform: string;
@@ -447,7 +447,7 @@ export interface GatewaySessionEnd {
   user: string;
 }
 
-/** A chat goes on in a new session. */
+/** A chat continues in a new session. */
 export interface GatewaySessionReset {
   /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
   platform: string;
@@ -457,7 +457,7 @@ export interface GatewaySessionReset {
   new_session_id: string;
 }
 
-/** A process began to work in a session, a new one or one of before. */
+/** A process started to work in a session, new or existing. */
 export interface GatewaySessionStart {
   /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
   platform: string;
@@ -467,7 +467,7 @@ export interface GatewaySessionStart {
   resumed: boolean;
 }
 
-/** The gateway is ready: it has settled what was running, and takes messages. */
+/** The gateway is ready: it has cleaned up after the last run, and accepts messages. */
 export interface GatewayStartup {
   /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
   platform: string;
@@ -608,7 +608,7 @@ export interface JobView {
   watched: boolean;
 }
 
-/** Memory or a skill was changed; the history has the difference and the way back. */
+/** Memory or a skill was changed; the history has the diff and can revert it. */
 export interface LearningChanged {
   /** What was changed. */
   kind: "memory" | "skill";
@@ -620,7 +620,7 @@ export interface LearningChanged {
   proposal: string;
 }
 
-/** A change of memory or a skill waits for the user's word. */
+/** A change of memory or a skill waits for the user's approval. */
 export interface LearningProposed {
   /** Its id, for approving or rejecting it. */
   proposal: string;
@@ -634,7 +634,7 @@ export interface LearningProposed {
   diff: string;
 }
 
-/** A review looked back at the conversation; this is all that is seen of it. */
+/** A review of the conversation ended; this event is its only trace. */
 export interface LearningReviewed {
   /** One line for the user; empty when nothing was learned. */
   summary: string;
@@ -739,13 +739,13 @@ export interface MessageBody {
   text: string;
 }
 
-/** More of the reply that is being written. */
+/** More of the reply being written. */
 export interface MessageDelta {
   /** The next piece. */
   text: string;
 }
 
-/** A message that was found, with the place in it. */
+/** A message that was found, with a snippet. */
 export interface MessageHit {
   session: string;
   seq: number;
@@ -776,7 +776,7 @@ export interface ModelListQuery {
   provider: string;
 }
 
-/** A local model is being made ready for its first answer on this machine. */
+/** A local model is being prepared for its first answer on this machine. */
 export interface ModelPreparing {
   /** Steps done. */
   done: number;
@@ -784,7 +784,7 @@ export interface ModelPreparing {
   total: number;
 }
 
-/** A model call failed and is made again, perhaps elsewhere; what was streamed of the reply is void. */
+/** A model call failed and is retried, perhaps elsewhere; what was streamed of the reply is void. */
 export interface ModelRetried {
   /** Class of the failure. */
   reason: string;
@@ -844,7 +844,7 @@ export interface PatternQuery {
   pattern: string;
 }
 
-/** A model that can see told the one that answers, which can't, what is in a picture. */
+/** A model that can see described an image to the one that answers, which can't. */
 export interface PictureDescribed {
   /** The picture: a file or an address. */
   source: string;
@@ -860,7 +860,7 @@ export interface PictureReduced {
   detail: string;
 }
 
-/** A picture is not sent to the model; text takes its place. */
+/** An image is not sent to the model; text replaces it. */
 export interface PictureWithheld {
   /** File paths or addresses of the pictures. */
   sources: (string)[];
@@ -979,7 +979,7 @@ export interface QuestionAnswered {
   by: string;
 }
 
-/** A tool wants to know something from the user. */
+/** A tool asks the user a question. */
 export interface QuestionAsked {
   /** Id of the tool call; also names the question. */
   call_id: string;
@@ -997,7 +997,7 @@ export interface ReasoningDelta {
   text: string;
 }
 
-/** A callback published inside a callback, too deep; that publish was not delivered. */
+/** A callback published inside callbacks, nested too deeply; that publish was not delivered. */
 export interface RecursionStopped {
   /** Topic that was not delivered. */
   stopped: string;
@@ -1005,7 +1005,7 @@ export interface RecursionStopped {
   depth: number;
 }
 
-/** A reply could not be used as it was; the model is asked again or the turn ends. */
+/** A reply could not be used; the model is asked again or the turn ends. */
 export interface ReplyRejected {
   /** What was wrong with it. */
   reason: "bad_arguments" | "empty" | "looping" | "truncated" | "truncated_call" | "unknown_tool";
@@ -1036,7 +1036,7 @@ export interface Rows {
   rows: number;
 }
 
-/** A job was made, changed, paused, resumed or removed. */
+/** A job was created, changed, paused, resumed or removed. */
 export interface ScheduleChanged {
   /** Id of the job. */
   job: string;
@@ -1068,7 +1068,7 @@ export interface ScheduleEnded {
   delivery: string;
 }
 
-/** A job runs. */
+/** A job started to run. */
 export interface ScheduleStarted {
   /** Id of the job. */
   job: string;
@@ -1088,7 +1088,7 @@ export interface SearchQuery {
   limit: number;
 }
 
-/** Room was made: the model sees a summary in place of the middle of the conversation. The log keeps all of it. */
+/** The conversation was compacted: the model sees a summary in place of its middle. The log keeps all of it. */
 export interface SessionCompacted {
   /** What the model reads instead. */
   summary: string;
@@ -1110,7 +1110,7 @@ export interface SessionCompacted {
   usage: Usage | null;
 }
 
-/** A session began. Always the first row of its log. */
+/** A session started. Always the first row of its log. */
 export interface SessionCreated {
   /** `branch` copies its parent's rows; `child` works for its parent. */
   kind: "branch" | "child" | "root";
@@ -1136,7 +1136,7 @@ export interface SessionImported {
   rows: number;
 }
 
-/** A session as a list shows it. */
+/** A session in a list. */
 export interface SessionInfo {
   id: string;
   epoch: number;
@@ -1180,13 +1180,13 @@ export interface SessionRecovered {
   file: string;
 }
 
-/** The last undo was taken back: the model sees those turns again. */
+/** The last undo was reversed: the model sees those turns again. */
 export interface SessionRedone {
   /** `seq` of the `session.undone` row. */
   undone: number;
 }
 
-/** A session got a title, from its user or by itself. */
+/** A session got a title, from its user or automatically. */
 export interface SessionTitled {
   /** The new title; empty removes it. */
   title: string;
@@ -1194,7 +1194,7 @@ export interface SessionTitled {
   by: "hermes" | "model" | "user";
 }
 
-/** Room was made without a model: old results are pointers now in the model's view. The log keeps them. */
+/** The conversation was trimmed without a model: the model sees references in place of old results. The log keeps them. */
 export interface SessionTrimmed {
   /** The calls whose results they were. */
   call_ids: (string)[];
@@ -1204,7 +1204,7 @@ export interface SessionTrimmed {
   pictures: number;
 }
 
-/** Turns were taken back: the model no longer sees them. Their rows stay in the log. */
+/** Turns were undone: the model no longer sees them. Their rows stay in the log. */
 export interface SessionUndone {
   /** `seq` of the row that began the first turn taken back. */
   since: number;
@@ -1457,7 +1457,7 @@ export interface StartedSession {
   seq: number;
 }
 
-/** Messages that arrived while the turn ran were put before the model. */
+/** Messages that arrived during the turn were passed to the model. */
 export interface Steered {
   /** `seq` of those messages. */
   inputs: (number)[];
@@ -1527,7 +1527,7 @@ export interface ToolFinished {
   images: (Image)[];
 }
 
-/** The model began to write a tool call. */
+/** The model started to write a tool call. */
 export interface ToolGenerating {
   /** Id of the tool call, if the provider gave one already. */
   call_id: string;
@@ -1545,7 +1545,7 @@ export interface ToolListing {
   unknown: (string)[];
 }
 
-/** A running tool has something to show. */
+/** A running tool printed something. */
 export interface ToolProgress {
   /** Id of the tool call. */
   call_id: string;
@@ -1589,7 +1589,7 @@ export interface Trial {
   zone?: string;
 }
 
-/** The terminal shows that something went wrong. */
+/** The terminal shows an error. */
 export interface TuiError {
   /** In words. */
   message: string;
@@ -1607,23 +1607,23 @@ export interface TuiMessageDelta {
   text: string;
 }
 
-/** The terminal began to show a reply. */
+/** The terminal started to show a reply. */
 export interface TuiMessageStart {
 }
 
-/** The model's thinking of a reply is there as a whole. */
+/** The model's reasoning for a reply is complete. */
 export interface TuiReasoningAvailable {
   /** The thinking. */
   text: string;
 }
 
-/** More of the model's thinking. */
+/** More of the model's reasoning. */
 export interface TuiReasoningDelta {
   /** The next piece. */
   text: string;
 }
 
-/** A tool call ended; the terminal shows how. */
+/** A tool call ended; the terminal shows its result. */
 export interface TuiToolComplete {
   /** Name of the tool. */
   name: string;
@@ -1655,7 +1655,7 @@ export interface TuiToolProgress {
   call_id: string;
 }
 
-/** A tool call began; the terminal shows it at work. */
+/** A tool call started; the terminal shows it as running. */
 export interface TuiToolStart {
   /** Name of the tool. */
   name: string;
@@ -1670,7 +1670,7 @@ export interface TurnDiff {
   diff: string;
 }
 
-/** The turn is over, however it went. */
+/** The turn ended, for whatever reason. */
 export interface TurnEnded {
   /** How it ended. */
   reason: "budget" | "crashed" | "done" | "failed" | "interrupted" | "refused";
@@ -1680,7 +1680,7 @@ export interface TurnEnded {
   usage: Usage | null;
 }
 
-/** Hermes began to work on what the user said. */
+/** Hermes started to work on the user's messages. */
 export interface TurnStarted {
   /** `seq` of the messages it answers. */
   inputs: (number)[];
@@ -1722,7 +1722,7 @@ export interface UsageQuery {
   session: string;
 }
 
-/** What one model cost on one day, over all chosen sessions. */
+/** The usage of one model on one day, over the selected sessions. */
 export interface UsageRow {
   day: string;
   provider: string;

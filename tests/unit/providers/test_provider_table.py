@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.providers.quirks import FAMILIES, family, family_of, is_local
+from hermes.providers.provider_table import FAMILIES, family, family_of, is_local
 
 
 @pytest.mark.parametrize(

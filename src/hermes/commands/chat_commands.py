@@ -14,6 +14,7 @@ from hermes.commands.sessions import SessionListing, list_sessions
 from hermes.commands.views import Block, Record, TextResult, line, message
 from hermes.core.context_usage import CompactionPreview
 from hermes.core.context_usage import Context as ContextUsage
+from hermes.errors import UsageError
 
 
 class ChatStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +100,11 @@ async def resume_session(
     name: Annotated[str, Arg("its id or title", metavar="ID")] = "",
 ) -> SessionListing | TextResult:
     """Continue another session; without a name, list them."""
+    if not name and context.chat.has_audience:
+        raise UsageError(
+            "Others take part here, and would see your sessions.",
+            hint="List them in a chat with me alone.",
+        )
     if not name:
         return await asyncio.to_thread(list_sessions.function, context, limit=10)
     await context.chat.enter(name, recap=True)

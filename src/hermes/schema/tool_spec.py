@@ -16,10 +16,10 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool call came to: what the model reads, and whether it worked."""
+    """The result of a tool call: what the model reads, and whether it worked."""
 
     text: str
     ok: bool = True
     images: tuple[Image, ...] = ()
     source: str = ""
-    """Where text came from that nobody vouches for (an address, a server): the model gets it fenced, as data."""
+    """Where untrusted text came from (an address, a server): the model gets it fenced, as data."""

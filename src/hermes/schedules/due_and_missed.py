@@ -1,4 +1,4 @@
-"""What is to be done about a job: which instant comes next, and what becomes of those that nothing ran."""
+"""Decides which instant of a job comes next, and what happens to missed ones."""
 
 import hashlib
 from datetime import datetime
@@ -12,10 +12,10 @@ from hermes.schedules.time_zones import zone
 from hermes.schema.schedules import Days, Every, Instant, Job, Rule
 
 GRACE_S = 90.0
-"""Seconds that an instant may be late and still counts as on time."""
+"""Seconds that an instant may be late and still count as on time."""
 
 _DAY_S = 86_400.0
-_MAX_COUNTED_INSTANTS = 100_000  # instants in a row that are counted one by one
+_MAX_COUNTED_INSTANTS = 100_000  # in a row, counted one by one
 _MAX_MISSED_ROWS = (
     100  # missed instants that get a row each; more become one row with a count
 )
@@ -24,14 +24,16 @@ _NOTHING_RAN = "nothing ran the schedules at that time"
 
 
 class Backlog(NamedTuple):
-    """What a job that was not looked after has to do now: instants to run, and how the others ended."""
+    """What a neglected job has to do now: instants to run, and how the others ended."""
 
     run: tuple[Instant, ...]
     over: tuple[Instant, ...]
 
 
 def following(job: Job, after: float) -> Instant | None:
-    """The job's next instant after a moment; None when there is none, or it does not run any more."""
+    """Returns the job's next instant after a moment; None if there is none, or the job is paused or
+    over.
+    """
     if job.paused or job.removed:
         return None
     due = next_after(job.rule, job.zone, after)
@@ -43,7 +45,8 @@ def following(job: Job, after: float) -> Instant | None:
 def restarted_interval(
     job: Job, due: float, now: float, ran: set[float]
 ) -> Rule | None:
-    """The rule restarted from now, if the job's next instant is further away than its interval; else None.
+    """Returns the rule restarted from now, if the job's next instant is further away than its
+    interval; else None.
 
     That happens when a clock that was ahead is set back. No instant runs twice.
     """
@@ -63,13 +66,15 @@ def restarted_interval(
 
 
 def delay(job: Job, due: float) -> float:
-    """The jitter of one instant, the same in every process: jobs with one schedule don't start at one moment."""
+    """Returns the jitter of one instant, the same in every process: jobs with one schedule don't
+    start together.
+    """
     digest = hashlib.sha256(f"{job.id} {due}".encode()).digest()
     return job.jitter * int.from_bytes(digest[:8], "big") / 2**64
 
 
 def backlog(job: Job, due: float, now: float) -> Backlog:
-    """What becomes of `due`, which is late, and of every instant since, by the job's policy."""
+    """Decides on `due`, which is late, and on every instant since, by the job's policy."""
     late = [due]
     for at in takewhile(lambda at: at <= now, instants(job.rule, job.zone, due)):
         late.append(at)

@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.errors import ModelError
 from hermes.providers.http_client import TransportFailure
-from hermes.providers.quirks import Quirks
+from hermes.providers.provider_table import Quirks
 from hermes.schema.model import FailureReason
 from hermes.settings.redaction import mask
 

@@ -35,12 +35,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 
 def payload_of(event: Event) -> dict[str, Any]:
-    """All fields of an event as JSON values, including those at their default."""
+    """Returns all fields of an event as JSON values, including those at their default."""
     return complete(type(event), msgspec.to_builtins(event))
 
 
 def complete(kind: type[msgspec.Struct], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The stored fields of an event, and those that were left out because they are at their default."""
+    """Returns the stored fields of an event, with defaults for those that were left out."""
     defaults, inner = _left_out(kind)
     whole = defaults | dict(fields)
     for name, fill in inner.items():
@@ -52,7 +52,7 @@ def complete(kind: type[msgspec.Struct], fields: Mapping[str, Any]) -> dict[str,
 def _left_out(
     kind: type[msgspec.Struct],
 ) -> tuple[dict[str, Any], dict[str, Callable[[Any], Any]]]:
-    """The defaults of a kind's fields, and how to complete those that hold structs or are lists."""
+    """Returns the defaults of an event type's fields, and how to complete those with structs or lists."""
     defaults: dict[str, Any] = {}
     inner: dict[str, Callable[[Any], Any]] = {}
     for field in msgspec.structs.fields(kind):
@@ -77,7 +77,7 @@ def _filler(struct: type[msgspec.Struct]) -> Callable[[Any], Any]:
 
 
 def _struct_in(annotation: Any) -> type[msgspec.Struct] | None:
-    """The struct that a field holds, alone or in a list."""
+    """Returns the struct that a field holds, alone or in a list."""
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return annotation
     return next(

@@ -3,10 +3,10 @@
 import pytest
 
 from hermes.errors import ModelError
-from hermes.providers import error_reasons
-from hermes.providers.error_reasons import MAX_QUOTED_CHARACTERS, CalledService
+from hermes.providers import retry_rules
 from hermes.providers.http_client import Phase, TransportFailure
-from hermes.providers.quirks import GENERIC, family
+from hermes.providers.provider_table import GENERIC, family
+from hermes.providers.retry_rules import MAX_QUOTED_CHARACTERS, CalledService
 
 OPENAI = family("openai") or GENERIC
 CALLER = CalledService(
@@ -19,7 +19,7 @@ CALLER = CalledService(
 
 def answer(status: int, body: str = "", **headers: str) -> ModelError:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return error_reasons.from_status(
+    return retry_rules.from_status(
         CALLER, status, body.encode(), named, now=1_800_000_000.0
     )
 
@@ -171,7 +171,7 @@ def test_a_password_in_the_address_is_not_shown() -> None:
         base_url="https://me:hunter2@host:1/v1?token=abc",
         quirks=GENERIC,
     )
-    error = error_reasons.from_transport(caller, TransportFailure("connect", "refused"))
+    error = retry_rules.from_transport(caller, TransportFailure("connect", "refused"))
     assert error.hint.endswith("https://host:1/v1")
 
 
@@ -220,11 +220,11 @@ def test_an_html_page_is_named_by_its_title() -> None:
     ],
 )
 def test_an_error_inside_a_stream_means_what_it_says(body: str, reason: str) -> None:
-    assert error_reasons.from_frame(CALLER, body.encode()).reason == reason
+    assert retry_rules.from_frame(CALLER, body.encode()).reason == reason
 
 
 def test_what_the_account_may_not_use_is_not_asked_for_again() -> None:
-    inside = error_reasons.from_frame(
+    inside = retry_rules.from_frame(
         CALLER, b'{"error":{"message":"an active subscription is needed"}}'
     )
     for error in (
@@ -273,7 +273,7 @@ def test_a_refusal_that_does_not_name_the_key_is_tried_with_one_other_at_most(
 def test_a_failure_on_the_way_says_how_far_it_got(
     phase: Phase, timed_out: bool, reason: str, retryable: bool
 ) -> None:
-    error = error_reasons.from_transport(
+    error = retry_rules.from_transport(
         CALLER, TransportFailure(phase, "so it went", timed_out=timed_out)
     )
     assert (error.reason, error.retryable) == (reason, retryable)

@@ -30,12 +30,21 @@ _ALIASES = {
 }
 
 
+_FORMER_NAMES = frozenset({"cost"})
+"""Aliases that were commands of their own: hooks still get them by these names."""
+
+
+def hook_name(typed: str, command: Command) -> str:
+    """Returns the name under which hooks hear of a command."""
+    return typed if typed in _FORMER_NAMES else command.slash
+
+
 @functools.cache
 def slashes() -> tuple[Command, ...]:
     """Every slash command, by group."""
-    from hermes.surfaces.tui.slash import own_commands
+    from hermes.surfaces.tui.slash import terminal_only
 
-    found = [*commands_in(own_commands), *chat_commands()]
+    found = [*commands_in(terminal_only), *chat_commands()]
     return tuple(sorted(found, key=lambda one: _GROUPS.index(one.group)))
 
 

@@ -23,7 +23,7 @@ def _chat(context: CommandContext) -> "ChatConversation":
 @command(slash="help", group="Chat")
 async def show_help(context: CommandContext) -> TextResult:
     """Show this list."""
-    from hermes.surfaces.tui.slash.table import help_lines
+    from hermes.surfaces.tui.slash.lookup import help_lines
 
     screen = _chat(context).screen
     bold, dim = screen.style.bold, screen.style.dim
