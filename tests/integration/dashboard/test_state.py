@@ -42,6 +42,18 @@ async def test_a_model_that_is_not_on_this_machine_is_missed_before_the_first_qu
         assert "none.gguf can't be read" in status["model_problem"]
 
 
+async def test_a_secret_among_the_words_of_a_server_is_not_shown(
+    harness: Harness,
+) -> None:
+    harness.app.home.config.write_text(
+        "mcp_servers:\n  a:\n    command: prog\n    args: ['-y', 'files', '--token', 'verysecretword']\n"
+    )
+    listed = await harness.call("GET", "/api/settings", scope="observe")
+    (servers,) = [one for one in listed["settings"] if one["key"] == "mcp_servers"]
+    assert servers["value"]["a"]["args"] == ["-y", "files", "--token", "********"]
+    assert servers["masked"]
+
+
 async def test_the_doctor_runs_nothing_of_the_folder_it_is_started_in(
     harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

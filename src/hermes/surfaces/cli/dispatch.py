@@ -170,7 +170,7 @@ def overview() -> str:
     ]
     lines += [
         f"{style.bold('Usage:')} hermes                      chat",
-        '       hermes [OPTIONS] "QUESTION"  one answer; what is piped in is added to it',
+        '       hermes [OPTIONS] "QUESTION"  one answer; piped input is appended',
         "       hermes COMMAND [ARGUMENTS]",
     ]
     for group in dict.fromkeys(topic.group for topic in TOPICS):
@@ -197,7 +197,7 @@ def _options() -> list[str]:
         for short, long, value, what in OPTIONS
     ]
     rows += [
-        ("-h, --help", "", "show this; `hermes COMMAND --help` tells more"),
+        ("-h, --help", "", "show this help; try `hermes COMMAND --help` too"),
         ("-V, --version", "", "print the version"),
         ("--debug", "", "show the traceback of an unexpected error; comes first"),
     ]

@@ -161,7 +161,8 @@ class InputRouter:
             chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
             return
         about = {"platform": "cli", "user": "", "session_id": chat.session}
-        chat.app.bus.publish(f"gateway.command.{hook_name(name, slash)}", about)
+        event = f"gateway.command.{hook_name(name, slash)}"
+        chat.app.bus.publish(event, about)  # for hooks
         from hermes.surfaces.tui.slash.chat_port import run_slash
 
         await run_slash(chat, slash, rest)

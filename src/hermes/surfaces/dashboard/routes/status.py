@@ -2,7 +2,9 @@
 
 import asyncio
 import inspect
+import shlex
 import typing
+from itertools import pairwise
 from typing import Annotated, Any
 
 import msgspec
@@ -19,6 +21,7 @@ from hermes.providers.local_model import PROVIDER as EMBEDDED
 from hermes.providers.local_model import require_weights
 from hermes.settings import Settings, setting_keys
 from hermes.settings.edit import set_value, unset_value
+from hermes.settings.key_shapes import HIDDEN
 from hermes.settings.load import environment, load_secrets
 from hermes.settings.redaction import mask
 from hermes.settings.value_origins import entries
@@ -303,6 +306,16 @@ def _masked(value: object) -> Any:
         return mask(value)
     if isinstance(value, dict):
         return {name: _masked(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_masked(inner) for inner in value]
+    if isinstance(value, (list, tuple)):
+        pairs = pairwise(("", *value))
+        return type(value)(_masked_word(before, word) for before, word in pairs)
     return value
+
+
+def _masked_word(before: object, word: object) -> Any:
+    """A word of a list, which may be a command: what follows `--token` is a secret, whatever its shape."""
+    if isinstance(before, str) and isinstance(word, str) and before.startswith("-"):
+        pair = shlex.join((before, word))
+        if mask(pair) != pair and mask(before) == before and mask(word) == word:
+            return HIDDEN
+    return _masked(word)

@@ -65,7 +65,7 @@ KEYS = (
     ("Ctrl-S", "send into the running turn, as /steer does"),
     ("Ctrl-C", "clear the input, stop the turn, and again: quit"),
     ("Ctrl-D", "quit"),
-    ("Up, Down", "what you typed before"),
+    ("Up, Down", "earlier messages"),
     ("Tab", "complete a command, or a file after @"),
     ("Alt-L", "decide on what Hermes wants to keep, as /learn does"),
     ("Ctrl-V", "paste a picture; its path pasted or dropped works too"),
@@ -155,6 +155,6 @@ def page() -> str:
         "## Skills",
         "",
         "Every skill is a command of its own: `/brew-tea for two` sends your line with the skill's text. One that is",
-        "called like a command above is at `/skill:NAME`, where every skill can be found.",
+        "named like a command above is available as `/skill:NAME`, as every skill is.",
     ]
     return "\n".join(lines) + "\n"
