@@ -210,7 +210,7 @@ def set_setting(
 def unset_setting(
     context: CommandContext, key: Annotated[str, "a setting or the NAME of a secret"]
 ) -> TextResult:
-    """Remove one setting or secret, so that the default holds."""
+    """Remove one setting or secret; the default applies again."""
     home = context.home
     if is_secret_variable(key):
         if os.path.lexists(home.env_file):

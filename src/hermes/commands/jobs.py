@@ -55,7 +55,7 @@ _LOOKS: Mapping[str, Look] = {
 }
 _MISSED = {
     "skip": "are left out",
-    "once": "the last is made up for",
+    "once": "the last one runs late",
     "all": "are made up for",
 }
 _MAX_SHOWN_TIMES = 1000
@@ -69,12 +69,13 @@ Deliver = Annotated[
     str | None,
     Arg("none, file:PATH, session:ID, or a chat: telegram:123456", metavar="TARGET"),
 ]
-MissedRuns = Annotated[CatchUp | None, "what becomes of runs that were missed"]
+MissedRuns = Annotated[CatchUp | None, "what to do about missed runs"]
 Jitter = Annotated[
-    str | None, Arg("start up to so much later, such as 5m", metavar="TIME")
+    str | None,
+    Arg("delay each run by a random time up to this, such as 5m", metavar="TIME"),
 ]
 Timeout = Annotated[
-    str | None, Arg("stop it after so long, such as 10m", metavar="TIME")
+    str | None, Arg("stop a run after this time, such as 10m", metavar="TIME")
 ]
 Budget = Annotated[
     str | None,
@@ -327,7 +328,7 @@ def edit_job(  # noqa: PLR0913 - what a job can have
     job: JobName,
     *,
     schedule: Annotated[str | None, "another time"] = None,
-    prompt: Annotated[str | None, "something else to do"] = None,
+    prompt: Annotated[str | None, "the new task"] = None,
     name: Name = None,
     zone: Zone = None,
     deliver: Deliver = None,

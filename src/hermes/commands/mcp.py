@@ -147,7 +147,7 @@ async def add_server(  # noqa: PLR0913 - the options of one command
     command_line: Annotated[
         tuple[str, ...],
         Arg(
-            "after --: the program that is started, and its words",
+            "after --: the program to start, and its arguments",
             metavar="COMMAND",
             after_dashes=True,
         ),
@@ -235,7 +235,7 @@ async def probe_servers(
 def remove_server(
     context: CommandContext, name: Annotated[str, "the server"]
 ) -> TextResult:
-    """Remove a server, with what was remembered of it."""
+    """Remove a server and its cached tools."""
     home = context.home
     known = context.settings.mcp_servers
     if name not in known:

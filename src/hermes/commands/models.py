@@ -245,7 +245,7 @@ async def choose_chat_model(
     session: SessionId,
     name: Annotated[str, Arg("MODEL or PROVIDER:MODEL", metavar="NAME")] = "",
     *,
-    force: Annotated[bool, "also a name that the service does not list"] = False,
+    force: Annotated[bool, "accept a name that the service does not list"] = False,
 ) -> TextResult:
     """Show which model answers in this chat, or change it."""
     chat = context.chat

@@ -177,7 +177,7 @@ def forget_answers(
 
 @command("policy accept")
 def accept_rules(context: CommandContext) -> TextResult:
-    """Accept the rules as they are now, though what they forbade or asked about is gone."""
+    """Accept the current rules, although earlier restrictions are gone."""
     rules = RuleFile(context.home.root)
     rules.accept()
     return message(

@@ -52,7 +52,7 @@ def list_proposals(
         str, Arg("one of them, with its difference", metavar="ID")
     ] = "",
     *,
-    all_: Annotated[bool, "also those that were decided"] = False,
+    all_: Annotated[bool, "include decided ones"] = False,
 ) -> ProposalListing:
     """Show proposed changes of memory and skills, to review."""
     proposals = context.learning.proposals

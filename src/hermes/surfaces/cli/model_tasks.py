@@ -163,7 +163,7 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
 @command("model test")
 def run_model_tasks(
     context: CommandContext,
-    model: Annotated[str, "another than the one that answers now"] = "",
+    model: Annotated[str, "the model to test; the current one by default"] = "",
     *,
     kind: Annotated[
         Literal["choose", "finish", "answer"] | None, "only tasks of this kind"

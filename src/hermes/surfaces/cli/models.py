@@ -37,7 +37,7 @@ def pick_model(
     _context: CommandContext,
     model: Annotated[str, "PROVIDER, PROVIDER:MODEL, or a model"] = "",
     *,
-    force: Annotated[bool, "also a name that the service does not list"] = False,
+    force: Annotated[bool, "accept a name that the service does not list"] = False,
 ) -> int:
     """Choose the model that answers from now on."""
     text = model or _ask_for_model()

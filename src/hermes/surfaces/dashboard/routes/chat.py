@@ -151,7 +151,7 @@ class Filling(msgspec.Struct, frozen=True):
     ]
     window: int
     full: Annotated[
-        int, Meta(description="The number of tokens at which room is made.")
+        int, Meta(description="The number of tokens at which compaction starts.")
     ]
     next: CompactionPreview
 

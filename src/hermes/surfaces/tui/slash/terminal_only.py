@@ -66,7 +66,7 @@ async def leave(context: CommandContext) -> TextResult:
 
 @command(slash="learn", group="Learning")
 async def review_proposals(context: CommandContext) -> TextResult:
-    """Review what Hermes wants to remember, a key each."""
+    """Review what Hermes wants to remember, one key for each."""
     chat = _chat(context)
     if chat.view.questions.current is not None:
         return message("Please answer the question first.")

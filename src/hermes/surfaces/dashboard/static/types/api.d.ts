@@ -372,7 +372,7 @@ export interface Filling {
   /** Whether the provider counted it; otherwise it is estimated. */
   counted: boolean;
   window: number;
-  /** The number of tokens at which room is made. */
+  /** The number of tokens at which compaction starts. */
   full: number;
   next: CompactionPreview;
 }
@@ -1413,7 +1413,7 @@ export interface SkillsPinBody {
 export interface SkillsProposalsQuery {
   /** one of them, with its difference */
   proposal: string;
-  /** also those that were decided */
+  /** include decided ones */
   all: boolean;
 }
 
