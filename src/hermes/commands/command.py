@@ -163,7 +163,9 @@ class Command:
 
     @cached_property
     def slash_parameters(self) -> tuple[Parameter, ...]:
-        """What the words behind the slash command are, in their order."""
+        """What the words behind the slash command are, in their order; without one, behind the command in the shell."""
+        if not self.slash:
+            return tuple(one for one in self.parameters if not one.is_option)
         named = {parameter.name: parameter for parameter in self.parameters}
         return tuple(named[name] for name in self._slash_names)
 
@@ -228,7 +230,8 @@ class Command:
         while rest:
             if not waiting:
                 raise UsageError(
-                    f"/{self.slash} does not take {rest!r}.", hint=self._how
+                    f"/{self.slash or self.name} does not take {rest!r}.",
+                    hint=self._how,
                 )
             parameter = waiting.pop(0)
             takes_rest = parameter.is_many or (parameter.kind is str and not waiting)
@@ -261,7 +264,7 @@ class Command:
 
     @property
     def _how(self) -> str:
-        return f"Usage: /{self.slash} {self.slash_value}".rstrip()
+        return f"Usage: /{self.slash or self.name} {self.slash_value}".rstrip()
 
 
 def command(

@@ -61,6 +61,20 @@ class ListedServer(msgspec.Struct, frozen=True):
         changed = f", {len(status.changed)} changed" if status.changed else ""
         return count(status.tools, "tool") + changed
 
+    @property
+    def note(self) -> str:
+        """How it is, and why; empty for a server that only waits for its first call."""
+        status = self.status
+        if status.state in {"idle", "off"} and not status.changed:
+            return ""
+        parts = [f"{status.name}: {status.state}"]
+        if status.retry_in:
+            parts.append(f"tried again in {status.retry_in:.0f} s")
+        if status.changed:
+            parts.append(f"changed: {', '.join(status.changed)}")
+        detail = first_line(status.detail)
+        return ", ".join(parts) + (f": {detail}" if detail else "")
+
 
 class ServerListing(msgspec.Struct, frozen=True, kw_only=True):
     """The configured servers."""
@@ -81,8 +95,8 @@ class ServerListing(msgspec.Struct, frozen=True, kw_only=True):
         rows = [(one.status.name, one.tools, one.where) for one in self.servers]
         yield table(("SERVER", "TOOLS", "WHERE"), rows, narrow=((0, 1), (2,)))
         for one in self.servers:
-            if one.status.detail:
-                yield line(f"{one.status.name}: {first_line(one.status.detail)}", "dim")
+            if one.note:
+                yield line(one.note, "dim")
         changed = [one.status.name for one in self.servers if one.status.changed]
         if changed:
             yield line(

@@ -6,6 +6,7 @@ from hermes.surfaces.tui.slash.lookup import (
     find_slash,
     help_lines,
     hook_name,
+    narrowed,
     page,
     reserved,
     slashes,
@@ -32,6 +33,22 @@ def test_hooks_know_a_command_by_its_name_and_cost_by_its_own() -> None:
     typed = ("cost", "usage", "q", "sess")
     found = [hook_name(name, slash) for name in typed if (slash := find_slash(name))]
     assert found == ["cost", "usage", "quit", "sessions"]
+
+
+def test_config_with_words_is_the_command_of_the_shell() -> None:
+    config = find_slash("config")
+    assert config is not None
+    typed = ("", " get a.b", " set a.b x y", " nope", " path")
+    found = [narrowed(config, words) for words in typed]
+    assert [(one.name, words) for one, words in found] == [
+        ("config show", ""),
+        ("config get", "a.b"),
+        ("config set", "a.b x y"),
+        ("config show", " nope"),
+        ("config path", ""),
+    ]
+    setter, words = found[2]
+    assert setter.words(words, {}) == {"key": "a.b", "value": "x y"}
 
 
 def test_help_and_the_page_of_the_docs_tell_all_commands() -> None:

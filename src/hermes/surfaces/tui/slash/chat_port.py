@@ -28,6 +28,7 @@ from hermes.surfaces.terminal.render import draw, draw_blocks
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.tui.context_view import window_rows
+from hermes.surfaces.tui.slash.lookup import narrowed
 from hermes.surfaces.tui.styled_text import painted
 
 if TYPE_CHECKING:
@@ -203,6 +204,7 @@ class TerminalChat:
 async def run_slash(chat: "ChatConversation", command: Command, words: str) -> None:
     """Runs a slash command and shows its result."""
     port = TerminalChat(chat)
+    command, words = narrowed(command, words)
     arguments = command.words(words, {"session": chat.session})
     with CommandContext(port, app=chat.app, conversation=port) as context:
         port.show(await command.run(context, arguments))

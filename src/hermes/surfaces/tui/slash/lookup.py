@@ -7,7 +7,12 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 
 from hermes.commands.command import Command
-from hermes.commands.table import chat_commands, commands_in
+from hermes.commands.table import (
+    chat_commands,
+    commands_in,
+    find_command,
+    find_topic,
+)
 from hermes.learning.learning_service import PREFIX
 from hermes.surfaces.terminal.text import wrap
 
@@ -73,6 +78,15 @@ def find_slash(name: str) -> Command | None:
     exact = [one for one in slashes() if one.slash == name]
     begun = [one for one in slashes() if name and one.slash.startswith(name)]
     return next(iter(exact), begun[0] if len(begun) == 1 else None)
+
+
+def narrowed(command: Command, words: str) -> tuple[Command, str]:
+    """`/config WORDS` is `hermes config WORDS`: returns the command that the words name, and what follows them."""
+    topic, action = find_topic(command.slash), words.split(None, 1)
+    if command.slash != "config" or topic is None or not action:
+        return command, words
+    found = find_command(topic, action)
+    return (found, "".join(action[1:])) if found is not None else (command, words)
 
 
 def find_skill(name: str, skills: Sequence[str]) -> str:
