@@ -12,58 +12,34 @@ from typing import Any
 
 import msgspec
 
-from hermes.children.helper_programs import trusted_path
+from hermes.children.helper_programs import (
+    PLAIN_PREFIXES,
+    PLAIN_VARIABLES,
+    trusted_path,
+)
 from hermes.settings.redaction import has_credentials
 
 log = logging.getLogger("hermes.codex")
 
-_PLAIN = frozenset(
-    (
-        *(
-            "PATH",
-            "HOME",
-            "USER",
-            "LOGNAME",
-            "SHELL",
-            "LANG",
-            "LANGUAGE",
-            "TZ",
-            "TERM",
-            "TMPDIR",
-            "COLORTERM",
-        ),
-        *("SSH_AUTH_SOCK", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"),
-        *(
-            "SSL_CERT_FILE",
-            "SSL_CERT_DIR",
-            "NODE_EXTRA_CA_CERTS",
-            "REQUESTS_CA_BUNDLE",
-            "CURL_CA_BUNDLE",
-        ),
-        *(
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "NO_PROXY",
-            "ALL_PROXY",
-            "http_proxy",
-            "https_proxy",
-            "no_proxy",
-            "all_proxy",
-        ),
-        *(
-            "CARGO_HOME",
-            "RUSTUP_HOME",
-            "GOPATH",
-            "GOROOT",
-            "JAVA_HOME",
-            "NVM_DIR",
-            "VIRTUAL_ENV",
-            "PYENV_ROOT",
-        ),
-        *("RUST_LOG", "CODEX_CA_CERTIFICATE"),
-    )
+_PLAIN = PLAIN_VARIABLES | frozenset(
+    [
+        "TERM",
+        "COLORTERM",
+        "SSH_AUTH_SOCK",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "CURL_CA_BUNDLE",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "GOPATH",
+        "GOROOT",
+        "JAVA_HOME",
+        "NVM_DIR",
+        "VIRTUAL_ENV",
+        "PYENV_ROOT",
+        "RUST_LOG",
+        "CODEX_CA_CERTIFICATE",
+    ]
 )
-_FAMILIES = ("LC_", "XDG_")
 
 
 def child_environment(
@@ -78,7 +54,8 @@ def child_environment(
     given = {
         name: value
         for name, value in environ.items()
-        if (name in _PLAIN or name.startswith(_FAMILIES)) and not has_credentials(value)
+        if (name in _PLAIN or name.startswith(PLAIN_PREFIXES))
+        and not has_credentials(value)
     }
     given["PATH"] = trusted_path(
         environ

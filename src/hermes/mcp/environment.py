@@ -3,45 +3,20 @@
 import re
 from collections.abc import Mapping
 
-from hermes.children.helper_programs import trusted_path
+from hermes.children.helper_programs import (
+    PLAIN_PREFIXES,
+    PLAIN_VARIABLES,
+    trusted_path,
+)
 from hermes.errors import SettingsError
 from hermes.settings import Secrets
 from hermes.settings.redaction import has_credentials
 from hermes.settings.secrets import is_secret_name
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_HANDED_ON = frozenset(
-    (
-        *(
-            "PATH",
-            "HOME",
-            "USER",
-            "LOGNAME",
-            "SHELL",
-            "LANG",
-            "LANGUAGE",
-            "TZ",
-            "TMPDIR",
-            "DISPLAY",
-            "WAYLAND_DISPLAY",
-        ),
-        *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
-        *(
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "NO_PROXY",
-            "ALL_PROXY",
-            "http_proxy",
-            "https_proxy",
-            "no_proxy",
-            "all_proxy",
-        ),
-    )
-)
 _SECRET_HEADERS = frozenset(
     ("authorization", "proxy-authorization", "cookie", "x-api-key")
 )
-_PREFIXES = ("LC_", "XDG_")
 
 
 class Values:
@@ -75,7 +50,7 @@ def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
     given = {
         name: value
         for name, value in environment.items()
-        if (name in _HANDED_ON or name.startswith(_PREFIXES))
+        if (name in PLAIN_VARIABLES or name.startswith(PLAIN_PREFIXES))
         and not has_credentials(value)
     }
     return given | {"PATH": trusted_path(environment)}
