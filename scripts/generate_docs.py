@@ -61,6 +61,9 @@ def config_page() -> str:
         "| `HERMES_CACHE` | Where downloaded models are kept; the user's cache folder otherwise. |"
     ]
     lines += [
+        "| `HF_ENDPOINT` | The address of a mirror of the model hub, for local models. |"
+    ]
+    lines += [
         "| `NO_COLOR` | Any value turns colour off while `display.color` is `auto`. |"
     ]
     lines += ["| `VISUAL`, `EDITOR` | The editor that `hermes config edit` opens. |"]

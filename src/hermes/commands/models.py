@@ -232,7 +232,7 @@ def show_model(context: CommandContext) -> CurrentModel:
     settings, secrets = context.settings, context.secrets
     route = first_route(settings, secrets)
     return CurrentModel(
-        model=_listed(route, secrets, is_current=True),
+        model=_listed(route, settings, secrets, is_current=True),
         base_url=mask(route.base_url),
         api=route.api,
         engine=_codex_engine(settings),
@@ -311,12 +311,12 @@ def providers(settings: Settings, secrets: Secrets) -> list[ListedModel]:
     listed = (
         []
         if current.provider in names
-        else [_listed(current, secrets, is_current=True)]
+        else [_listed(current, settings, secrets, is_current=True)]
     )
     for name in names:
         is_current = name == current.provider
         route = current if is_current else route_to(settings, secrets, name, "")
-        listed.append(_listed(route, secrets, is_current=is_current))
+        listed.append(_listed(route, settings, secrets, is_current=is_current))
     return listed
 
 
@@ -332,21 +332,26 @@ def models_of(provider: str, settings: Settings, secrets: Secrets) -> list[Liste
     routes = [route_to(settings, secrets, provider, name) for name in names]
     is_provider = provider == current.provider
     return [
-        _listed(one, secrets, is_current=is_provider and one.model == current.model)
+        _listed(
+            one,
+            settings,
+            secrets,
+            is_current=is_provider and one.model == current.model,
+        )
         for one in routes
     ]
 
 
 def current_model(settings: Settings, secrets: Secrets) -> ListedModel:
     """The model that answers now."""
-    return _listed(first_route(settings, secrets), secrets, is_current=True)
+    return _listed(first_route(settings, secrets), settings, secrets, is_current=True)
 
 
 def _model_names(provider: str, settings: Settings, secrets: Secrets) -> list[str]:
     if provider == EMBEDDED:
-        from hermes.providers.embedded import CATALOGUE
+        from hermes.providers.embedded import known_models
 
-        return list(CATALOGUE)
+        return list(known_models(settings.local_models))
     route = route_to(settings, secrets, provider, "")
     known = (
         name
@@ -364,9 +369,11 @@ def _codex_engine(settings: Settings) -> str:
     return f"codex runs your turns, with {name}; the model marked here does everything else"
 
 
-def _listed(route: ModelRoute, secrets: Secrets, *, is_current: bool) -> ListedModel:
+def _listed(
+    route: ModelRoute, settings: Settings, secrets: Secrets, *, is_current: bool
+) -> ListedModel:
     if route.embedded:
-        return _embedded(route, is_current=is_current)
+        return _embedded(route, settings, is_current=is_current)
     facts = route_facts(route)
     own_key = route.key_variable != route.quirks.key_variable
     key = route.key_variable if route.quirks.needs_key or own_key else ""
@@ -382,17 +389,20 @@ def _listed(route: ModelRoute, secrets: Secrets, *, is_current: bool) -> ListedM
     )
 
 
-def _embedded(route: ModelRoute, *, is_current: bool) -> ListedModel:
-    from hermes.providers.embedded import CATALOGUE, DEFAULT, find, models_folder
+def _embedded(
+    route: ModelRoute, settings: Settings, *, is_current: bool
+) -> ListedModel:
+    from hermes.providers.embedded import find, known_models, models_folder
+    from hermes.providers.local_model import default_name
 
-    name = route.model or DEFAULT
-    entry = CATALOGUE.get(name)
+    name = route.model or default_name()
+    entry = known_models(settings.local_models).get(name)
     folder = models_folder(environment(), Path.home())
     is_here = entry is None or find(entry, folder) is not None
     return ListedModel(
         provider=EMBEDDED,
         model=name,
-        window=_EMBEDDED_WINDOW_TOKENS,
+        window=entry.context_tokens if entry else _EMBEDDED_WINDOW_TOKENS,
         input_price=0.0,
         output_price=0.0,
         key="",

@@ -101,7 +101,7 @@ def _candidate(
     if route.embedded:
         from hermes.providers.local_model import LocalModel
 
-        return Candidate(LocalModel(route.model))
+        return Candidate(LocalModel(route.model, settings.local_models))
     keys = KeyRing(keys_of(route, secrets))
     return Candidate(build_adapter(route, settings, http), keys)
 

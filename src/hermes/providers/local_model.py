@@ -1,7 +1,7 @@
 """`LocalModel` is the embedded model as a candidate. It is built at its first call, so a fallback costs nothing."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,17 +13,23 @@ from hermes.settings.load import environment
 
 if TYPE_CHECKING:
     from hermes.providers.embedded import EmbeddedModel
+    from hermes.settings.sections import LocalModelSettings
 
 PROVIDER = "embedded"
-_DEFAULT_NAME = "base"
 
 
 class LocalModel:
-    """Implements the `Model` port. `name` is one of the embedded catalogue's, or the path of a GGUF file."""
+    """Implements the `Model` port.
 
-    def __init__(self, name: str) -> None:
+    `name` is one of the embedded catalogue or of `own`, the path of a GGUF file, or empty for the best on this machine.
+    """
+
+    def __init__(
+        self, name: str, own: "Mapping[str, LocalModelSettings] | None" = None
+    ) -> None:
         self.provider = PROVIDER
-        self.name = name or _DEFAULT_NAME
+        self.name = name or default_name()
+        self._own = own or {}
         self._model: EmbeddedModel | None = None
         self._news: set[asyncio.Queue[ModelEvent | None]] = set()
 
@@ -55,7 +61,7 @@ class LocalModel:
 
     def _ready(self) -> "EmbeddedModel":
         if self._model is None:
-            self._model = _build(self.name, self._tell)
+            self._model = _build(self.name, self._own, self._tell)
         return self._model
 
     def _tell(self, done: int, total: int) -> None:
@@ -69,12 +75,29 @@ class LocalModel:
             self._model = None
 
 
-def require_weights(name: str) -> None:
+def default_name() -> str:
+    """Returns the model that answers when none is named: the best one that is downloaded."""
+    try:
+        from hermes.providers import embedded
+    except ImportError:
+        return ""
+    folder = embedded.models_folder(environment(), Path.home())
+    best = embedded.find_best(folder)
+    return best.id if best is not None else embedded.DEFAULT
+
+
+def require_weights(
+    name: str, own: "Mapping[str, LocalModelSettings] | None" = None
+) -> None:
     """Raises what the first call would if the model is not on this machine. Loads nothing."""
-    _build(name, lambda *_: None)
+    _build(name, own or {}, lambda *_: None)
 
 
-def _build(name: str, on_prepare: Callable[[int, int], None]) -> "EmbeddedModel":
+def _build(
+    name: str,
+    own: "Mapping[str, LocalModelSettings]",
+    on_prepare: Callable[[int, int], None],
+) -> "EmbeddedModel":
     try:
         from hermes.providers import embedded
     except ImportError as error:
@@ -87,4 +110,5 @@ def _build(name: str, on_prepare: Callable[[int, int], None]) -> "EmbeddedModel"
         return embedded.build_custom_model(
             Path(name).expanduser(), folder, on_prepare=on_prepare
         )
-    return embedded.build_model(name, folder, on_prepare=on_prepare)
+    models = embedded.known_models(own)
+    return embedded.build_model(name, folder, models=models, on_prepare=on_prepare)

@@ -211,6 +211,28 @@ class CustomProvider(Section, frozen=True):
     ] = {}
 
 
+class LocalModelSettings(Section, frozen=True):
+    """A local model of your own: a GGUF file that is downloaded once and accepted only with this size and hash."""
+
+    sources: Annotated[
+        tuple[str, ...],
+        Meta(
+            min_length=1,
+            description="Addresses in the order to try, or paths at the model hub: `OWNER/NAME/resolve/main/FILE.gguf`.",
+        ),
+    ]
+    size: Annotated[int, Meta(gt=0, description="The size of the file in bytes.")]
+    sha256: Annotated[
+        str,
+        Meta(pattern="^[0-9A-Fa-f]{64}$", description="The SHA-256 of the file."),
+    ]
+    description: Annotated[str, Meta(description="What it is, for people.")] = ""
+    licence: Annotated[str, Meta(description="Its licence.")] = ""
+    context_tokens: Annotated[
+        int, Meta(ge=2048, description="The context window to run it with, in tokens.")
+    ] = 4096
+
+
 class BudgetSettings(Section, frozen=True):
     """Hard caps: Hermes doesn't make a call that could exceed one. `$2.50` or `200k tokens`; empty for none."""
 
@@ -670,6 +692,12 @@ class Settings(Section, frozen=True):
         dict[str, CustomProvider],
         Meta(
             description="Model services, each under a name you choose: base_url, key_env, api, family, models."
+        ),
+    ] = {}
+    local_models: Annotated[
+        dict[str, LocalModelSettings],
+        Meta(
+            description="GGUF files to download, each under a name you choose: sources, size, sha256, context_tokens."
         ),
     ] = {}
     mcp_servers: Annotated[

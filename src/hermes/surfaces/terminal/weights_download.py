@@ -3,28 +3,44 @@
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.errors import HermesError, ModelError
-from hermes.settings.load import environment
-from hermes.surfaces.terminal.stderr_message import say
+from hermes.settings.load import environment, find_home, load
+from hermes.surfaces.terminal.stderr_message import remark, say
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import cut
 
+if TYPE_CHECKING:
+    from hermes.providers.embedded import KnownModel, ModelHub, Progress, WeightsChoice
 
-def have_weights(name: str, *, fetch: bool = False, may_ask: bool = True) -> None:
+_REDRAW_S = 0.1
+_MINUTE_S = 60
+_HOUR_S = 3600
+
+
+def have_weights(
+    name: str, *, fetch: bool = False, may_ask: bool = True, verbose: bool = False
+) -> None:
     """Makes sure that a run with the local model `name` has its weights. Leaves a file of the
-    user's alone.
+    user's alone. Without a name, the machine decides which model.
 
     They are downloaded if requested (`--fetch`, HERMES_FETCH=1) or if a person at the terminal
     agrees.
     """
-    from hermes.providers.embedded import CATALOGUE, DEFAULT, find
+    from hermes.providers.embedded import find, find_best
 
-    entry = CATALOGUE.get(name or DEFAULT)
-    if entry is None or find(entry, models_folder()) is not None:
+    if name:
+        entry = local_models().get(name)
+        is_here = entry is None or find(entry, models_folder()) is not None
+    else:
+        is_here = find_best(models_folder()) is not None
+    if is_here:
         return
-    wanted = fetch or environment().get("HERMES_FETCH", "") not in {"", "0"}
-    fetch_weights(entry.id, agreed=wanted, may_ask=may_ask)
+    agreed = fetch or environment().get("HERMES_FETCH", "") not in {"", "0"}
+    if not agreed and not (may_ask and _can_ask()):
+        raise _not_downloaded(name)
+    fetch_weights(name, agreed=agreed, verbose=verbose)
 
 
 def models_folder() -> Path:
@@ -34,27 +50,53 @@ def models_folder() -> Path:
     return models_folder(environment(), Path.home())
 
 
-def fetch_weights(name: str, *, agreed: bool, may_ask: bool = True) -> None:
-    """Downloads a known model's weights, with a progress bar. Raises HermesError without consent."""
-    from hermes.providers.embedded import CATALOGUE, fetch, offer
+def local_models() -> "dict[str, KnownModel]":
+    """Returns the local models by name: the catalogue's, and those pinned in the settings."""
+    from hermes.providers.embedded import known_models
 
-    entry, folder = CATALOGUE[name], models_folder()
-    question = offer(entry, folder).question
-    if not agreed and not (may_ask and _is_agreed(question)):
-        hint = f"Fetch it with: hermes model add {name}   or connect a model you have: hermes setup"
-        raise HermesError(
-            f"The local model is not downloaded yet ({entry.size / 1e6:,.0f} MB).",
-            hint=hint,
-        )
+    return known_models(load(home=find_home()).local_models)
+
+
+def choose_weights() -> "WeightsChoice":
+    """Returns the local model for this machine and why. Asks the hub, for a few seconds at most."""
+    from hermes.providers.embedded import choose_for_this_machine
+
+    return choose_for_this_machine(models_folder(), environment())
+
+
+def fetch_weights(
+    name: str, *, agreed: bool, may_ask: bool = True, verbose: bool = False
+) -> str:
+    """Downloads a known model's weights, with a progress bar, and returns its name.
+
+    Without a name, the machine decides. Raises HermesError without consent.
+    """
+    from hermes.providers.embedded import ModelHub, WeightsChoice, model_hub, offer
+
+    choice = WeightsChoice(local_models()[name], "") if name else choose_weights()
+    entry = choice.entry
+    hub = model_hub(environment()) if choice.hub_reachable else ModelHub("")
+    plan = offer(entry, models_folder(), hub)
+    if choice.reason:
+        remark(f"{choice.sentence} Another one: hermes model add ID")
     if agreed:
-        say(
-            question.replace("Fetch ", "Fetching ", 1).removesuffix("?") + ".",
-            alarming=False,
-        )
-    bar = _Bar()
+        remark(plan.question.replace("Download ", "Downloading ", 1).rstrip("?") + ".")
+    if verbose:
+        for line in plan.details:
+            remark(f"  {line}")
+    if not agreed and not (may_ask and _can_ask() and _is_agreed(plan.question)):
+        raise _not_downloaded(entry.id)
+    _fetch(entry, hub, verbose=verbose)
+    return entry.id
+
+
+def _fetch(entry: "KnownModel", hub: "ModelHub", *, verbose: bool) -> None:
+    from hermes.providers.embedded import fetch
+
+    bar = _Bar(verbose=verbose)
     try:
-        for step in fetch(entry, folder):
-            bar.draw(step.source, step.done, step.total)
+        for step in fetch(entry, models_folder(), hub=hub, verbose=verbose):
+            bar.draw(step)
     except KeyboardInterrupt:
         bar.end()
         say(
@@ -68,10 +110,19 @@ def fetch_weights(name: str, *, agreed: bool, may_ask: bool = True) -> None:
     bar.end()
 
 
+def _not_downloaded(name: str) -> HermesError:
+    """Says what to do without a local model and without anybody to ask."""
+    add = f"hermes model add {name or 'base'}"
+    hint = f"Download it with: {add}   or allow it with --fetch or HERMES_FETCH=1   or connect a model you have: hermes setup"
+    return HermesError("The local model is not downloaded yet.", hint=hint)
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def _is_agreed(question: str) -> bool:
-    """Asks at the terminal. Without one, the answer is no."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
+    """Asks at the terminal."""
     print(stderr_style().bold(question), file=sys.stderr)
     try:
         print("[Y/n] ", end="", file=sys.stderr, flush=True)
@@ -84,49 +135,61 @@ def _is_agreed(question: str) -> bool:
 class _Bar:
     """Progress on stderr: a bar redrawn in place, or a line now and then."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, verbose: bool) -> None:
         self._live = sys.stderr.isatty() and environment().get("TERM", "dumb") != "dumb"
+        self._verbose = verbose
         self._drawn = 0.0
-        self._tenth = -1
-        self._begun: tuple[float, int] | None = None
+        self._tenth = ("", -1)
 
-    def draw(self, source: str, done: int, total: int) -> None:
+    def draw(self, step: "Progress") -> None:
+        if step.notice:
+            self.end()
+            remark(step.notice)
+            return
         now = time.monotonic()
-        self._begun = self._begun or (now, done)
-        if self._live and (now - self._drawn >= 0.1 or done == total):
+        if self._live and (now - self._drawn >= _REDRAW_S or step.done == step.total):
             self._drawn = now
-            text = bar_text(
-                source,
-                done,
-                total,
-                self._rate(now, done),
-                terminal_width(sys.stderr) - 1,
-            )
+            text = bar_text(step, terminal_width(sys.stderr) - 1, verbose=self._verbose)
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-        elif not self._live and total and done * 10 // total != self._tenth:
-            self._tenth = done * 10 // total
-            print(
-                f"{done / 1e6:,.0f} of {total / 1e6:,.0f} MB ({source})",
-                file=sys.stderr,
-                flush=True,
-            )
+        elif not self._live and step.total:
+            self._print_tenth(step)
 
     def end(self) -> None:
         if self._live and self._drawn:
             print(file=sys.stderr, flush=True)
+            self._drawn = 0.0
 
-    def _rate(self, now: float, done: int) -> float:
-        since, at_first = self._begun or (now, done)
-        return (done - at_first) / (now - since) if now > since else 0.0
+    def _print_tenth(self, step: "Progress") -> None:
+        """Prints a line for each tenth of the file."""
+        tenth = (step.source, step.done * 10 // step.total)
+        if tenth == self._tenth:
+            return
+        self._tenth = tenth
+        where = step.detail if self._verbose and step.detail else step.source
+        text = f"{step.done / 1e6:,.0f} of {step.total / 1e6:,.0f} MB ({where})"
+        print(text, file=sys.stderr, flush=True)
 
 
-def bar_text(source: str, done: int, total: int, rate: float, columns: int) -> str:
-    """Formats progress as `[#####-----] 48 %  536 of 1,117 MB  12 MB/s  source`, as much as fits."""
-    if not total:
-        return cut(f"waiting {done} s: {source}", columns)
-    share = min(1.0, done / total)
+def bar_text(step: "Progress", columns: int, *, verbose: bool = False) -> str:
+    """Formats progress as `[#####-----] 48%  536 of 1,117 MB  12.0 MB/s  48 s left  source`, as much as fits."""
+    if not step.total:
+        return cut(f"waiting {step.done} s: {step.source}", columns)
+    share = min(1.0, step.done / step.total)
     size = max(5, min(30, columns // 4))
     filled = int(share * size)
-    speed = f"  {rate / 1e6:.1f} MB/s" if rate > 0 else ""
-    text = f"[{'#' * filled}{'-' * (size - filled)}] {share:4.0%}  {done / 1e6:,.0f} of {total / 1e6:,.0f} MB{speed}"
-    return cut(f"{text}  {source}", columns)
+    text = f"[{'#' * filled}{'-' * (size - filled)}] {share:4.0%}  {step.done / 1e6:,.0f} of {step.total / 1e6:,.0f} MB"
+    if step.bytes_per_second > 0:
+        text += f"  {step.bytes_per_second / 1e6:.1f} MB/s"
+    if step.seconds_left:
+        text += f"  {time_left(step.seconds_left)} left"
+    where = step.detail if verbose and step.detail else step.source
+    return cut(f"{text}  {where}", columns)
+
+
+def time_left(seconds: float) -> str:
+    """Formats seconds as people say them: 48 s, 3 min, 1 h 20 min."""
+    if seconds < _MINUTE_S:
+        return f"{max(1, round(seconds))} s"
+    if seconds < _HOUR_S:
+        return f"{round(seconds / _MINUTE_S)} min"
+    return f"{int(seconds // _HOUR_S)} h {int(seconds % _HOUR_S // _MINUTE_S)} min"

@@ -53,6 +53,7 @@ def _usual(model: ModelRoute) -> str:
     """Returns the name of the default model, for a route that names none."""
     if not model.embedded:
         return ""
-    from hermes.providers.embedded import CATALOGUE, DEFAULT
+    from hermes.providers.embedded import CATALOGUE
+    from hermes.providers.local_model import default_name
 
-    return CATALOGUE[DEFAULT].name
+    return CATALOGUE[default_name()].name

@@ -8,23 +8,37 @@ from hermes.errors import ModelError
 from hermes.providers.embedded import (
     CATALOGUE,
     DEFAULT,
+    KnownModel,
     banner,
     build_model,
     models_folder,
+    offer,
 )
-from hermes.providers.embedded.weight_sources import describe
 
 
 @pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE.keys())
-def test_an_entry_is_complete(entry: object) -> None:
-    entry = next(known for known in CATALOGUE.values() if known is entry)
+def test_an_entry_is_complete(entry: KnownModel) -> None:
     assert len(entry.sha256) == 64
     assert int(entry.sha256, 16)
     assert entry.size > 50_000_000
     assert entry.licence == "Apache-2.0"
-    assert entry.hub_url.startswith("https://")
-    assert entry.wheels.packages
-    assert entry.wheels.version in describe(entry)
+    offered = offer(entry, Path("/nowhere"))
+    assert offered.details[0].startswith("https://")
+    assert entry.sha256 in "\n".join(offered.details)
+    if entry.wheels is not None:
+        assert entry.wheels.packages
+        assert entry.wheels.version in offered.details[1]
+
+
+@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE.keys())
+def test_a_question_names_no_address_package_or_hash(entry: KnownModel) -> None:
+    question = offer(entry, Path("/nowhere")).question
+    assert entry.description in question
+    assert "Hugging Face" in question
+    assert "://" not in question
+    assert entry.sha256[:8] not in question
+    if entry.wheels is not None:
+        assert entry.wheels.packages[0] not in question
 
 
 def test_the_default_can_act_and_nano_can_not() -> None:

@@ -2,6 +2,7 @@
 
 from hermes.commands.formats import dollars
 from hermes.commands.models import UsageReport
+from hermes.providers.embedded import Progress
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.terminal.render import draw
 from hermes.surfaces.terminal.style import Style
@@ -58,10 +59,22 @@ def test_small_amounts_keep_their_digits() -> None:
 
 
 def test_the_bar_fits_the_screen_and_says_how_far_it_is() -> None:
-    text = bar_text("the hub", 536_000_000, 1_117_000_000, 12e6, 79)
-    assert text == "[#########----------]  48%  536 of 1,117 MB  12.0 MB/s  the hub"
-    assert len(bar_text("a very long source" * 9, 1, 1_117_000_000, 12e6, 39)) <= 39
+    step = Progress(
+        source="the hub",
+        done=536_000_000,
+        total=1_117_000_000,
+        detail="x" * 99,
+        bytes_per_second=12e6,
+        seconds_left=48.4,
+    )
+    text = bar_text(step, 79)
     assert (
-        bar_text("somebody else fetches it", 3, 0, 0, 79)
+        text
+        == "[#########----------]  48%  536 of 1,117 MB  12.0 MB/s  48 s left  the hub"
+    )
+    assert len(bar_text(step, 39)) <= 39
+    assert bar_text(step, 79, verbose=True).endswith("left  xxxxxxxxxxx…")
+    assert (
+        bar_text(Progress(source="somebody else fetches it", done=3, total=0), 79)
         == "waiting 3 s: somebody else fetches it"
     )

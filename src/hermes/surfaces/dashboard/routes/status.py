@@ -287,7 +287,7 @@ class StateRoutes:
         try:
             found = self._board.agent.describe()
             if found.provider == EMBEDDED:
-                require_weights(found.name)
+                require_weights(found.name, self._app.settings.local_models)
         except HermesError as error:
             return "", f"{error.message.removesuffix('.')}. {error.hint}".strip()
         return f"{found.provider}:{found.name}".removesuffix(":"), ""
