@@ -4,6 +4,7 @@ Only the folders that these programs use are searched, to a fixed depth and for 
 only the header is read; links that lead out of a program's folder are not followed.
 """
 
+import glob
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -141,9 +142,12 @@ def _files(program: str, root: Path, pattern: str) -> Iterator[_Candidate]:
         split = _SPLIT.search(path.name)
         if split and int(split[1]) != 1:
             continue
-        if (size := _size_inside(path, root)) is None:
+        name = _SPLIT.sub("", path.name)
+        others = path.parent.glob(f"{glob.escape(name)}-*.gguf") if split else ()
+        sizes = [_size_inside(one, root) for one in {path, *others}]
+        if None in sizes:
             continue
-        name = _SPLIT.sub("", path.name) if split else path.name
+        size = sum(filter(None, sizes))
         yield _Candidate(
             name=name.removesuffix(".gguf"), program=program, path=path, size=size
         )
