@@ -225,7 +225,7 @@ def test_the_sandbox_is_told_and_what_would_be_better(tmp_path: Path) -> None:
     _, found = findings(tmp_path / "home")
     (sandbox,) = [finding for finding in found if finding["check"] == "sandbox"]
     assert sandbox["message"].startswith(
-        ("bubblewrap: ", "Landlock holds commands", "nothing confines commands")
+        ("bubblewrap: ", "Landlock confines commands", "commands are not confined")
     )
     (without,) = [
         finding

@@ -64,7 +64,10 @@ def test_memory_is_edited_shown_and_taken_back(hermes: Shell) -> None:
     edited = hermes(
         "memory", "edit", "user", EDITOR="""sh -c 'echo "- likes tea" >> "$0"'"""
     )
-    assert edited.stdout == "USER.md: 12 of 3,000 characters. New sessions know it.\n"
+    assert (
+        edited.stdout
+        == "USER.md: 12 of 3,000 characters. This applies to new sessions.\n"
+    )
     assert "- likes tea" in hermes("memory", "show").stdout
     (entry,) = json.loads(hermes("memory", "history", "--json").stdout)
     assert entry["title"] == "edited by hand"
@@ -84,7 +87,10 @@ def test_a_skill_is_installed_with_a_yes_and_switched(
     hermes: Shell, brew: Path
 ) -> None:
     refused = hermes("skills", "install", str(brew))
-    assert (refused.returncode, "needs a yes" in refused.stderr) == (3, True)
+    assert (refused.returncode, "needs your confirmation" in refused.stderr) == (
+        3,
+        True,
+    )
     assert not (hermes.home / "skills").exists()
     done = hermes("skills", "install", str(brew), "--yes")
     assert "+1. Boil water." in done.stdout

@@ -23,7 +23,7 @@ async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) ->
             await telegram.sees("one")
             first = harness.session
             telegram.say("/new")
-            await telegram.sees("has begun. The old one is kept.")
+            await telegram.sees(". The previous one was saved.")
             second = harness.session
             telegram.say("/status")
             await telegram.sees(second)

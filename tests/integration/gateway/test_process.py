@@ -248,7 +248,7 @@ async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(
             shown = await service.until_platform(
                 lambda one: one.get("state") == "failed"
             )
-            assert "does not know this bot's token" in shown["error"]
+            assert "rejected the bot's token" in shown["error"]
             service.token(TOKEN)
             process.send_signal(signal.SIGHUP)
             await service.until_platform(lambda one: one.get("state") == "connected")
@@ -278,7 +278,7 @@ async def test_whoever_started_it_sees_how_platforms_are(tmp_path: Path) -> None
             assert process.stdout is not None
             async with asyncio.timeout(_PATIENCE):
                 lines = [(await process.stdout.readline()).decode() for _ in range(3)]
-            assert lines[0].startswith("The gateway runs.")
+            assert lines[0].startswith("The gateway is running.")
             assert sorted(line.partition(":")[0] for line in lines[1:]) == [
                 "telegram is not connected",
                 "telepathy is not connected",

@@ -202,7 +202,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
         from hermes.surfaces.dashboard.server import ServedDashboard, serve
     except ImportError as error:
         raise HermesError(
-            f"The dashboard needs a part that is not installed ({error.name}).",
+            f"The dashboard needs a package that is not installed ({error.name}).",
             hint=install_hint("web"),
         ) from error
 

@@ -171,7 +171,7 @@ class Sender:
                 await self._retry(lambda: self.adapter.edit(chat, piece.message, part))
             except DeliveryRefused as error:
                 log.info(
-                    "%s: a begun message can't be finished, so it is sent again: %s",
+                    "%s: a partly sent message can't be completed, so it is sent again: %s",
                     self.adapter.name,
                     error,
                 )

@@ -152,7 +152,7 @@ export interface ComingRuns {
   next: (number)[];
 }
 
-/** What would be done with a command. */
+/** Whether a command would run. */
 export interface CommandVerdict {
   verdict: string;
   reason: string;
@@ -234,9 +234,9 @@ export interface CronEditBody {
 }
 
 export interface CronHistoryQuery {
-  /** one job; all otherwise */
+  /** one job (default: all) */
   job: string;
-  /** how many (20) */
+  /** how many (default: 20) */
   limit: number;
 }
 
@@ -250,7 +250,7 @@ export interface CronNextQuery {
   what: string;
   /** such as Europe/Berlin */
   zone: string;
-  /** how many times (5) */
+  /** how many times (default: 5) */
   count: number;
 }
 
@@ -343,7 +343,7 @@ export interface EventQuery {
 }
 
 export interface EventsStatsQuery {
-  /** topics, with * and ** (default: all) */
+  /** topic patterns with * and ** (default: all) */
   pattern: string;
 }
 
@@ -706,12 +706,12 @@ export interface MemoryFile {
 export interface MemoryHistoryQuery {
   /** a change: show what it did */
   change: string;
-  /** how many changes (20) */
+  /** how many changes (default: 20) */
   limit: number;
 }
 
 export interface MemoryRevertBody {
-  /** its id in `history` */
+  /** its id, as `history` shows it */
   change: string;
   /** restore memories as they were after it instead */
   to?: boolean;
@@ -910,13 +910,13 @@ export interface PluginsListQuery {
 }
 
 export interface PolicyCheckBody {
-  /** the command, as one word in quotes */
+  /** the command, in quotes */
   command_text: string;
-  /** the mode of approvals */
+  /** the approval mode */
   mode?: "ask" | "auto-edit" | "full";
-  /** the workspace; this folder otherwise */
+  /** the workspace (default: this folder) */
   cwd?: string;
-  /** how far it asks to reach */
+  /** the reach that the call asks for */
   reach?: "machine" | "network" | "workspace";
   /** as if there were no sandbox */
   no_sandbox?: boolean;
@@ -1234,7 +1234,7 @@ export interface SessionsDeleteBody {
 export interface SessionsDiffQuery {
   /** which session */
   session: string;
-  /** which turn's id (default: the last) */
+  /** the id of a turn (default: the last) */
   turn: string;
 }
 
@@ -1382,7 +1382,7 @@ export interface SkillsApproveBody {
 }
 
 export interface SkillsCheckBody {
-  /** one skill, or a folder; all otherwise */
+  /** one skill, or a folder (default: all) */
   name?: string;
 }
 
@@ -1397,7 +1397,7 @@ export interface SkillsEnableBody {
 export interface SkillsHistoryQuery {
   /** a change: show what it did */
   change: string;
-  /** how many changes (20) */
+  /** how many changes (default: 20) */
   limit: number;
 }
 
@@ -1411,7 +1411,7 @@ export interface SkillsPinBody {
 }
 
 export interface SkillsProposalsQuery {
-  /** one of them, with its difference */
+  /** one of them, with its diff */
   proposal: string;
   /** include decided ones */
   all: boolean;
@@ -1431,7 +1431,7 @@ export interface SkillsRetireBody {
 }
 
 export interface SkillsRevertBody {
-  /** its id in `history` */
+  /** its id, as `history` shows it */
   change: string;
   /** restore skills as they were after it instead */
   to?: boolean;
@@ -1539,7 +1539,7 @@ export interface ToolList {
   tools: (ToolRow)[];
 }
 
-/** The tools by set, and names of the settings that fit none. */
+/** The tools by toolset, and names in the settings that match no tool. */
 export interface ToolListing {
   tools: (ListedTool)[];
   unknown: (string)[];
