@@ -111,11 +111,11 @@ async def test_it_is_served_handed_out_and_ended(tmp_path: Path) -> None:
     ("environ", "words"),
     [
         ({}, "needs a password"),
-        ({"HERMES_DASHBOARD_PASSWORD": "long enough"}, "no TLS"),
-        ({"HERMES_DASHBOARD_TOKEN_ONLY": "true"}, "no TLS"),
+        ({"HERMES_DASHBOARD_PASSWORD": "long enough"}, "without TLS"),
+        ({"HERMES_DASHBOARD_TOKEN_ONLY": "true"}, "without TLS"),
         (
             {"HERMES_DASHBOARD_PASSWORD": "x", "HERMES_DASHBOARD_BEHIND_PROXY": "true"},
-            "the name it is reached by",
+            "the host name that it is reached by",
         ),
         ({"HERMES_DASHBOARD_TLS_CERT": "x.pem"}, "belong together"),
     ],

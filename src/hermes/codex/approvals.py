@@ -284,7 +284,11 @@ def _intention(kind: str, command: str) -> str:
     """What codex wants to do, on the first line of a question."""
     if kind == "writeStdin":
         return f"type into the running command {command}".rstrip()
-    return command if command.strip() else "an action for which codex gives no command"
+    return (
+        command
+        if command.strip()
+        else "an action that codex describes without a command"
+    )
 
 
 def _number(call: wire.CodexRequest, item: str) -> str:

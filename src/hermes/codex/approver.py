@@ -109,7 +109,7 @@ class CodexApprover:
                 )
             ).text
         except Exception:
-            log.exception("could not put codex's question to anyone")
+            log.exception("could not ask anyone codex's question")
             return None
         finally:
             self.waiting -= 1

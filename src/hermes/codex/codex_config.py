@@ -146,7 +146,7 @@ class _Writer:
             "",
         )
         if kept:
-            self.unmapped.append(f"{kept} stays as it is in your config.toml.")
+            self.unmapped.append(f"{kept} in your config.toml was not changed.")
         else:
             yield f"default_permissions = {_value(PERMISSIONS)}"
 
@@ -167,7 +167,7 @@ class _Writer:
         for name in wanted.servers:
             if name in known or name == OWN_SERVER:
                 why = (
-                    "is in your config.toml already, and stays as it is there"
+                    "is already in your config.toml and was not changed"
                     if name in known
                     else "is Hermes' own name"
                 )
@@ -261,7 +261,7 @@ class _Writer:
         for ours, theirs, names in chosen:
             if any(set("*?[") & set(pattern) for pattern in names):
                 self.unmapped.append(
-                    f"mcp_servers.{name}.tools.{ours} has patterns, which codex does not know."
+                    f"mcp_servers.{name}.tools.{ours} has patterns, which codex does not support."
                 )
             elif names:
                 keys[theirs] = list(names)
@@ -283,7 +283,7 @@ class _Writer:
 
     def _secret(self, where: str) -> None:
         self.unmapped.append(
-            f"{where} uses a secret in a way that codex can't be told by name; its server may not work there."
+            f"{where} uses a secret in a way that codex has no setting for; its server may not work there."
         )
 
 

@@ -44,7 +44,7 @@ def split(text: str, name: str = "config.toml") -> Parts:
     ending = re.compile(rf"(?m)^{re.escape(END)}(\r?\n|\Z)").search(text, begin)
     if len(starts) > 1 or ending is None:
         raise SettingsError(
-            f"{name} has a block of Hermes that was changed by hand: its first or last line is missing or doubled.",
+            f"{name} has a Hermes block that was changed by hand: its first or last line is missing or doubled.",
             hint=f"{_UNCHANGED} Delete the lines between `# >>> hermes` and `# <<< hermes`, and try again.",
         )
     end = ending.end()

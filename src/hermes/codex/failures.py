@@ -85,7 +85,7 @@ def explain(message: str, info: object = None) -> str:
     hints = {
         "usageLimitExceeded": f"Wait until the limit is reset. {BACK}",
         "rateLimitExceeded": "Wait a moment, then send your message again.",
-        "contextWindowExceeded": "Make room with /compress, or start a new session.",
+        "contextWindowExceeded": "Shorten the conversation with /compress, or start a new session.",
         "modelNotFound": "Choose another model: hermes config set model.default NAME",
         "serverOverloaded": "Wait a moment, then send your message again.",
         "internalServerError": "Wait a moment, then send your message again.",

@@ -398,6 +398,6 @@ def note_of(item: Other) -> str:
         case "plan":
             return str(item.fields.get("text", ""))
         case "contextCompaction":
-            return "[codex made room in its own context]"
+            return "[codex compacted its own context]"
         case _:
             return f"[codex: {item.type or 'something unnamed'}]"

@@ -50,7 +50,7 @@ from hermes.schema.messages import (
 PROVIDER = "codex"
 _ABORTED = re.compile(r"<turn_aborted\s*/?>")
 NO_OUTPUT = "(codex did not report its output)"
-STOPPED = "Stopped while it ran; what it had done by then remains."
+STOPPED = "Stopped while running; what it had done by then remains."
 
 
 class CodexInput(msgspec.Struct, frozen=True):

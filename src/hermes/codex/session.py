@@ -169,7 +169,7 @@ class CodexSession:
             await self.retire()
             if is_signed_out(refused.message):
                 raise SignedOut from refused
-            said = f"Codex refused to begin the turn: {refused.message}"
+            said = f"Codex refused to start the turn: {refused.message}"
             raise CodexRefused(
                 said, code=refused.code, hint=f"Run `hermes doctor`. {BACK}"
             ) from refused
@@ -255,7 +255,7 @@ class CodexSession:
                 await self._lent.wait()
         except TimeoutError:
             log.warning(
-                "Hermes' tool server did not start for codex within %g seconds; going on without it",
+                "Hermes' tool server did not start for codex within %g seconds; continuing without it",
                 _TOOL_SERVER_TIMEOUT_S,
             )
 
@@ -329,7 +329,7 @@ class CodexSession:
             )
         except CodexRefused as error:
             log.warning(
-                "codex can't go on with thread %s (%s): a new one is begun",
+                "codex can't continue thread %s (%s): starting a new one",
                 opening.thread,
                 error.message,
             )

@@ -325,7 +325,9 @@ class CodexTurn:
             await self._client.request("turn/steer", params, dict[str, Any])
         except CodexFailed as error:  # the turn is just ending: the next one gets it
             projector.delivered.pop(words.name, None)
-            log.info("codex did not take in what was said meanwhile: %s", error.message)
+            log.info(
+                "codex did not accept a message sent during the turn: %s", error.message
+            )
 
     async def _interrupt(self, follow: "asyncio.Task[None]") -> bool:
         """Stops the turn and the commands it started. False if codex did not; then its process is of no more use.

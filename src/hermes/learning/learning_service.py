@@ -161,7 +161,7 @@ class LearningService:
         proposal = self.proposals.find(name)
         if proposal.status != "pending":
             raise LearningError(
-                f"{name} was {proposal.status} already.", hint="Nothing was changed."
+                f"{name} was already {proposal.status}.", hint="Nothing was changed."
             )
         return proposal
 

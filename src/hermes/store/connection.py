@@ -162,4 +162,4 @@ def suspect(path: Path) -> None:
     try:
         os.close(open_private(suspicion(path), os.O_CREAT | os.O_WRONLY))
     except OSError as error:
-        log.warning("could not note that %s is damaged: %s", path, error)
+        log.warning("could not record that %s is damaged: %s", path, error)

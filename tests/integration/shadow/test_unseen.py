@@ -182,4 +182,4 @@ async def test_many_ignored_changes_are_counted(tmp_path: Path) -> None:
     )
     outcome = bench.undo("t")
     assert len(outcome.unkept) == 6
-    assert outcome.unkept[-1][1] == "4 more that git ignores are not kept"
+    assert outcome.unkept[-1][1] == "4 more that git ignores are not saved"

@@ -155,7 +155,7 @@ class DashboardAccess(AccessControl):
                 kind,
                 Refusal(
                     401,
-                    f"This {kind} is not valid, or not any more.",
+                    f"This {kind} is not valid, or no longer valid.",
                     "Get another: hermes dashboard --link",
                 ),
             )

@@ -42,7 +42,7 @@ class Assets:
     async def _page(self, call: EndpointCall) -> Response:
         """The page."""
         return self._answer(
-            "index.html", call, "The API works all the same; see /api/openapi.json."
+            "index.html", call, "The API still works; see /api/openapi.json."
         )
 
     async def _static(self, call: EndpointCall) -> Response:

@@ -56,13 +56,13 @@ class MessageAccepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: Annotated[
         str | None,
         Meta(
-            description="Another model from this turn on; empty for that of the settings."
+            description="Another model from this turn on; empty for the model in the settings."
         ),
     ] = None
     approvals: Annotated[
         ApprovalMode | None,
         Meta(
-            description="What is not asked about from this turn on; anything but 'ask' needs the scope 'approve'."
+            description="The approval mode from this turn on; anything but 'ask' needs the scope 'approve'."
         ),
     ] = None
 
@@ -83,7 +83,9 @@ class ApprovalAnswerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     ] = ""
     reason: Annotated[
         str,
-        Meta(max_length=10_000, description="Why it is denied; the model reads it."),
+        Meta(
+            max_length=10_000, description="Why the call is denied; the model reads it."
+        ),
     ] = ""
 
 
@@ -91,7 +93,7 @@ class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     approvals: Annotated[
         ApprovalMode,
         Meta(
-            description="What runs without asking; anything but 'ask' needs the scope 'approve'."
+            description="The approval mode; anything but 'ask' needs the scope 'approve'."
         ),
     ]
 
@@ -172,10 +174,10 @@ def _read_picture(source: str) -> tuple[bytes, str]:
             raise Refusal(404, "The picture is too large to be shown.")
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        raise Refusal(404, "The picture is no longer there.") from error
+        raise Refusal(404, "The picture no longer exists.") from error
     kind = media_type(content[:16])
     if kind not in _PICTURES:
-        raise Refusal(404, "That is no picture.")
+        raise Refusal(404, "That is not a picture.")
     return content, kind
 
 
@@ -276,7 +278,7 @@ class ChatRoutes:
         said: MessageAccepted = call.body
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         if not said.text.strip() and not said.images:
-            raise UsageError("There is nothing to say.", hint="Nothing was sent.")
+            raise UsageError("The message is empty.", hint="Nothing was sent.")
         if said.approvals not in (None, "ask"):
             _require(call, "approve", "it lets Hermes do more without asking")
         images = await asyncio.to_thread(self._keep, said.images)
@@ -421,7 +423,7 @@ class ChatRoutes:
         if call.body.answer == "always" and not covers(call.caller.scopes, "admin"):
             raise Refusal(
                 403,
-                "This needs the scope 'admin': it would be remembered for good.",
+                "This needs the scope 'admin': it would be remembered permanently.",
                 "Answer once.",
             )
         session = await self._session(call)
@@ -464,7 +466,7 @@ class ChatRoutes:
                 ) from error
             if ending is None or not data:
                 raise UsageError(
-                    "That is no picture.",
+                    "That is not a picture.",
                     hint="PNG, JPEG, GIF and WebP can be shown to a model.",
                 )
             self._board.app.home.ensure(folder)

@@ -224,7 +224,7 @@ class LearningRoutes:
         body: SkillSwitch = call.body
         if body.enabled is None and body.pinned is None:
             raise UsageError(
-                "What is to change? Give enabled or pinned.",
+                "Nothing to change. Give enabled or pinned.",
                 hint="Nothing was changed.",
             )
         learning = self._learning()

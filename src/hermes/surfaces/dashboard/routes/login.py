@@ -101,7 +101,7 @@ class EntryRoutes:
             raise Refusal(503, "This link works once, so it can't be prefetched.")
         if self._access.links.redeem(code) is None:
             return self._wrong(
-                "link", f"<p>This link was used already or has expired.</p>{_HOW}"
+                "link", f"<p>This link has already been used or has expired.</p>{_HOW}"
             )
         return self._welcome()
 

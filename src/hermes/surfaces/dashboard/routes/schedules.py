@@ -178,7 +178,7 @@ class ScheduleRoutes:
         wanted = given(call.body)
         if not wanted:
             raise UsageError(
-                "What is to change? No field was given.", hint="Nothing was changed."
+                "Nothing to change: no field was given.", hint="Nothing was changed."
             )
         job, _ = self._book.edit(self._id(call), **wanted)
         return self._row_of(job)
@@ -205,7 +205,7 @@ class ScheduleRoutes:
             raise Refusal(
                 409,
                 f"{job.name} is running.",
-                "Wait for it; its history says when it has ended.",
+                "Wait until it ends; its history shows when.",
             )
         return await asyncio.to_thread(self._row_of, job)
 

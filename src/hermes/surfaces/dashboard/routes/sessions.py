@@ -51,7 +51,7 @@ class StartedSession(msgspec.Struct, frozen=True):
 class Detail(msgspec.Struct, frozen=True):
     session: SessionInfo
     running: Annotated[
-        str, Meta(description="The process that runs it; empty for none.")
+        str, Meta(description="The process that runs it; empty if none does.")
     ]
     waiting: list[dict[str, Any]]
     model: Annotated[
@@ -60,9 +60,7 @@ class Detail(msgspec.Struct, frozen=True):
     window: Annotated[
         int, Meta(description="Tokens that fit into it; 0 when that is not known.")
     ] = 0
-    approvals: Annotated[ApprovalMode, Meta(description="What is not asked about.")] = (
-        "ask"
-    )
+    approvals: Annotated[ApprovalMode, Meta(description="The approval mode.")] = "ask"
 
 
 class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -202,7 +200,9 @@ class SessionRoutes:
     def _begin(self, cwd: str) -> Row:
         folder = typed_path(cwd or str(self._board.folder))
         if not folder.is_dir():
-            raise UsageError(f"There is no folder {folder}.", hint="Nothing was begun.")
+            raise UsageError(
+                f"There is no folder {folder}.", hint="Nothing was started."
+            )
         return self._app.begin(SessionCreated(surface="dashboard", cwd=str(folder)))
 
     async def show(self, call: EndpointCall) -> Detail:

@@ -212,7 +212,7 @@ def _obey(text: str, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) 
         order = _read_order(text)
     except msgspec.DecodeError:
         log.debug(
-            "a terminal was told something that is no order: %.100s", text
+            "a terminal got a message that is not a command: %.100s", text
         )  # perhaps by a newer page
         return
     match order.op:
