@@ -136,7 +136,7 @@ def test_proposals_are_shown_approved_and_rejected(hermes: Shell) -> None:
     assert "p1  memory: add memory" in shown
     assert "+- likes tea" in shown
     assert (
-        "p1 is done: memory: add memory (change "
+        "Applied p1: memory: add memory (change "
         in hermes("skills", "approve", "p1").stdout
     )
     assert "is rejected" in hermes("skills", "reject", "p2").stdout

@@ -54,7 +54,7 @@ async def test_a_name_that_the_service_does_not_list_is_refused(tmp_path: Path) 
         assert (await hermes.run("model", "pick", "fake-2", "--force")).code == 0
         done = await hermes.run("model", "pick", "fake-1")
         assert "fake-1 answers" in done.out
-        assert "only while OPENAI_BASE_URL is set" in done.err
+        assert "comes from OPENAI_BASE_URL" in done.err
 
 
 async def test_picking_without_a_terminal_needs_a_name(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ class SwitchContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwitchOutcome(msgspec.Struct, frozen=True):
-    """What was done, one sentence per line; `diff` is what changes in codex's config.toml."""
+    """What was done, one sentence per line; `diff` is the change of codex's config.toml."""
 
     lines: tuple[str, ...]
     diff: str = ""
@@ -224,7 +224,7 @@ async def _objection(
 
 
 async def _plugins(place: SwitchContext, program: Path) -> tuple[tuple[str, ...], str]:
-    """The plugins that are installed, and why they could not be listed if so."""
+    """The installed plugins, or why they could not be listed."""
 
     async def nothing(_: object) -> None:
         return None

@@ -1,4 +1,4 @@
-"""What goes wrong with codex, in words for a person.
+"""Errors of codex, with messages for a person.
 
 CodexFailed            the engine could not do what was asked
 ├── CodexGone          the process ended, or can't be started
@@ -53,7 +53,7 @@ class SignedOut(CodexFailed):
 
 
 def gone(how: str, complaints: str, last: str) -> CodexGone:
-    """The process has ended: `how`, what it complained about, and what it said last."""
+    """The error for a process that ended: `how`, its complaints, and its last line."""
     if _LOST.search(complaints):
         return CodexGone(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
     said = f" It said: {last}" if last else ""
@@ -79,7 +79,7 @@ def is_signed_out(message: str, info: object = None) -> bool:
 
 
 def explain(message: str, info: object = None) -> str:
-    """An error that ended a turn, with what to do about it where that is known."""
+    """The error that ended a turn, with a hint if there is one."""
     if is_signed_out(message, info):
         return f"{_NO_LOGIN} {LOGIN} {BACK}"
     hints = {

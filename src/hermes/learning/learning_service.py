@@ -135,7 +135,7 @@ class LearningService:
         return self.proposals.decide(proposal, "approved", applied.hash)
 
     def reject(self, name: str) -> Proposal:
-        """Rejects a proposed change for good."""
+        """Rejects a proposed change permanently."""
         return self.proposals.decide(self._waiting(name), "rejected")
 
     def revert(self, change: str, under: str, *, whole: bool = False) -> RevertReport:

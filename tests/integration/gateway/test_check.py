@@ -37,7 +37,7 @@ def test_half_a_platform_and_a_missing_part_are_said(
     found = told(tmp_path, ("DISCORD_BOT_TOKEN", "1.2.3"))
     assert found["telegram can't connect: TELEGRAM_BOT_TOKEN is not set"] == FAIL
     assert found["discord needs a package that is not installed"] == FAIL
-    assert found["everybody on discord is let in"] == WARN
+    assert found["everybody on discord has access"] == WARN
 
 
 def test_how_it_runs_is_said(tmp_path: Path) -> None:

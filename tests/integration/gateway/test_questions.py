@@ -283,7 +283,7 @@ async def test_of_several_requests_only_the_one_that_is_named_is_answered(
             which = await telegram.sees("2 requests are waiting")
             assert all(f"/approve {number}" in which.text for number in numbers)
             telegram.say("/deny 7")
-            await telegram.sees("No request 7 waits here")
+            await telegram.sees("Request 7 is not pending here")
             assert answers(harness) == []
             telegram.say(f"/approve {numbers[1]} session")
             await telegram.until(

@@ -82,7 +82,7 @@ class Door(Inlet):
     async def receive(self, inbound: Inbound) -> Receipt:
         self.waiting.set()
         if self.broken:
-            raise StoreError(f"The disk is full: {inbound.id} can't be kept.")
+            raise StoreError(f"The disk is full: {inbound.id} can't be saved.")
         await self.opened.wait()
         return "taken"
 

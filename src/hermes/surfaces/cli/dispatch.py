@@ -200,7 +200,7 @@ def _options() -> list[str]:
     rows += [
         ("-h, --help", "", "show this help; try `hermes COMMAND --help` too"),
         ("-V, --version", "", "print the version"),
-        ("--debug", "", "show the traceback of an unexpected error; must come first"),
+        ("--debug", "", "show the traceback of unexpected errors; must be first"),
     ]
     return [f"  {f'{names} {value}':<20}  {what}" for names, value, what in rows]
 

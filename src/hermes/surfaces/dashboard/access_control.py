@@ -1,4 +1,4 @@
-"""Who may use the dashboard: tokens, cookies, tickets, and what a browser is told."""
+"""Access to the dashboard: tokens, cookies, tickets, and security headers."""
 
 import hmac
 from collections.abc import Callable

@@ -23,7 +23,7 @@ class _Asset(NamedTuple):
 
 
 class Assets:
-    """Serves the files from the event loop: a thread would cost more than the file."""
+    """Serves the files from the event loop: a thread would cost more than reading the file."""
 
     def __init__(self) -> None:
         self._top = Path(

@@ -45,7 +45,7 @@ _DEFAULT_MODEL = ("default", "off")
 
 
 class CommandRequest(NamedTuple):
-    """Who says what where."""
+    """A command, its sender and its chat."""
 
     key: str
     inbound: Inbound
@@ -65,7 +65,7 @@ class CommandRequest(NamedTuple):
 
 
 class ChatCommands:
-    """What follows a slash."""
+    """Runs the slash commands of chats."""
 
     def __init__(
         self, app: App, agent: Agent, deliveries: "Deliveries", sessions: "ChatSessions"

@@ -192,7 +192,7 @@ export interface ContextPart {
   count: number;
 }
 
-/** Whether the answer came in time; another may have been first. */
+/** Whether the answer counted; another one may have come first. */
 export interface Counted {
   counted: boolean;
 }
@@ -293,7 +293,7 @@ export interface DashboardStatus {
   running: (string)[];
 }
 
-/** Files that going back would delete, because the turns made them. */
+/** Files that an undo would delete, because the turns created them. */
 export interface Deletes {
   deletes: (string)[];
 }
@@ -322,7 +322,7 @@ export interface DiffQuery {
 export interface DoctorBody {
 }
 
-/** `hash` is that of what the user was shown. */
+/** `hash` is that of the files the user was shown. */
 export interface Enable {
   enabled: boolean;
   hash?: string;
@@ -365,7 +365,7 @@ export interface FileQuery {
   limit: number;
 }
 
-/** What fills the model's window; `next` is what making room would do. */
+/** What fills the model's context window; `next` is what compaction would do. */
 export interface Filling {
   parts: (ContextPart)[];
   used: number;
@@ -545,7 +545,7 @@ export interface JobForm {
   times?: number | null;
 }
 
-/** An instant that a job was planned for, and what became of it. */
+/** A planned run of a job, and its outcome. */
 export interface JobInstant {
   due: number;
   state: "done" | "failed" | "missed" | "planned" | "running" | "skipped";
@@ -560,7 +560,7 @@ export interface JobInstant {
   delivery: string;
 }
 
-/** `watched`: a process runs what is due. `zone` and `folder`: of jobs that name none. */
+/** `watched`: whether a process runs due jobs. `zone` and `folder`: the defaults of jobs that name none. */
 export interface JobList {
   jobs: (JobRow)[];
   watched: boolean;
@@ -572,7 +572,7 @@ export interface JobQuery {
   limit: number;
 }
 
-/** A job. What can be changed has the form in which it is typed. */
+/** A job. Editable fields have the form in which a person types them. */
 export interface JobRow {
   id: string;
   name: string;
@@ -600,7 +600,7 @@ export interface JobRow {
   created: number;
 }
 
-/** A job with its next instants, and those that are over or run now, the newest first. */
+/** A job with its next runs, and its past and current ones, newest first. */
 export interface JobView {
   job: JobRow;
   next: (number)[];
@@ -678,7 +678,7 @@ export interface McpServerList {
   servers: (Record<string, unknown>)[];
 }
 
-/** When it would run; or why it can't be understood, and what could be. */
+/** When the schedule would run; or why it can't be parsed, and how much of it could. */
 export interface Meaning {
   zone: string;
   next: (number)[];
@@ -870,14 +870,14 @@ export interface PictureWithheld {
   detail: string;
 }
 
-/** Everything that would run. The hash is that of exactly these files. */
+/** Everything that would run. The hash covers exactly these files. */
 export interface PluginContent {
   plugin: PluginRow;
   folder: string;
   files: (PluginFile)[];
 }
 
-/** A file of a plugin. `text` is null for what is no text, and for what is too long to be shown here. */
+/** A file of a plugin. `text` is null for a file that is not text or too long to show. */
 export interface PluginFile {
   path: string;
   size: number;
@@ -1288,7 +1288,7 @@ export interface SessionsUndoBody {
   keep_files?: boolean;
 }
 
-/** One setting with its value in force, where that comes from, and what it may be. */
+/** One setting: its current value, where that comes from, and the values it may have. */
 export interface Setting {
   key: string;
   kind: string;
@@ -1450,7 +1450,7 @@ export interface SkillsUnpinBody {
   name: string;
 }
 
-/** A session, and the cursor of the newest of its rows that the request made. */
+/** A session, and the cursor of the last row that the request wrote. */
 export interface StartedSession {
   id: string;
   epoch: number;
@@ -1463,7 +1463,7 @@ export interface Steered {
   inputs: (number)[];
 }
 
-/** A message on disk; `remarks` says what it names and was not taken along. */
+/** A message that is on disk; `remarks` lists files it names that were not attached. */
 export interface Taken {
   id: string;
   epoch: number;
@@ -1583,7 +1583,7 @@ export interface ToolsQuery {
   surface: "api" | "cli" | "cron" | "gateway" | "tui";
 }
 
-/** A schedule that is tried out. */
+/** A schedule to preview. */
 export interface Trial {
   schedule: string;
   zone?: string;
