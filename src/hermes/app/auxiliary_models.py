@@ -41,7 +41,7 @@ _NEEDS: dict[Task, Need] = {
     "vision": Need(images=True),
     "search": Need(window=60_000),
 }
-_MIN_SECRET_CHARS = 8  # shorter ones occur in any text
+_MIN_REDACTED_SECRET_CHARS = 8  # shorter ones occur in any text
 _FAILED_MODEL_PAUSE_S = 600.0  # before a model that failed is asked again
 
 
@@ -213,7 +213,7 @@ class AuxiliaryModels:
         values = {
             value
             for name in names
-            if len(value := self._secrets.get(name) or "") >= _MIN_SECRET_CHARS
+            if len(value := self._secrets.get(name) or "") >= _MIN_REDACTED_SECRET_CHARS
         }
         for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, "********")

@@ -20,7 +20,7 @@ from hermes.schema.tool_spec import ToolResult
 from hermes.store.sessions import SessionInfo
 from hermes.tools.tool import tool
 
-MAX_DEPTH = 2  # children of children
+MAX_DELEGATION_DEPTH = 2  # children of children
 _MAX_RUNNING_CHILDREN = 8
 _MAX_ANSWER_CHARS = 30_000
 _TASK = (
@@ -206,7 +206,7 @@ class Delegation:
 def depth(app: App, session: str) -> int:
     """How many parents a session has."""
     steps = 0
-    while steps <= MAX_DEPTH:
+    while steps <= MAX_DELEGATION_DEPTH:
         try:
             info = app.store.sessions.origin(session)
         except SessionNotFound:

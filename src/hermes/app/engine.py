@@ -12,7 +12,7 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels, MainModel
 from hermes.app.compaction import summarise
-from hermes.app.delegate_tool import MAX_DEPTH, Delegation, depth
+from hermes.app.delegate_tool import MAX_DELEGATION_DEPTH, Delegation, depth
 from hermes.app.image_description import ImageDescriber
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
@@ -185,7 +185,7 @@ class EngineParts:
         if self.engine_of(session).describe(session).local:
             return ()
         learned = self.learner.tools(self.app.person(session))
-        if depth(self.app, session) >= MAX_DEPTH:
+        if depth(self.app, session) >= MAX_DELEGATION_DEPTH:
             return learned
         return (self._delegation.delegate, *learned)
 

@@ -23,7 +23,7 @@ from hermes.store.log_row import Row
 
 BATCH_INTERVAL_S = 0.01
 PAGE_ROWS = 200
-_MAX_SESSIONS = 1024  # whose live reply is kept
+_MAX_LIVE_REPLIES = 1024  # whose live reply is kept
 DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
 """Topics of events that are rows of the log."""
 _QUESTION_TOPICS = ("agent.approval.", "agent.question.")
@@ -58,7 +58,7 @@ class Feed:
         self._bus = bus
         self._sessions: dict[str, set[Inbox]] = {}
         self._groups: dict[str, _Group] = {}
-        self._live: RecentDict[str, LiveReply] = RecentDict(_MAX_SESSIONS)
+        self._live: RecentDict[str, LiveReply] = RecentDict(_MAX_LIVE_REPLIES)
         self._asking: dict[str, set[str]] = {}
         self._encoded: tuple[object, bytes] = (None, b"")
         self._is_relaying = False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.hooks")
 
-_MAX_SESSIONS = 4_096
+_MAX_TRACKED_SESSIONS = 4_096
 _PREFIX = "gateway."
 
 
@@ -160,7 +160,7 @@ class HookEvents:
 
     def _remember(self, session: str, known: _Session) -> None:
         self._sessions[session] = known
-        if len(self._sessions) > _MAX_SESSIONS:  # the oldest counts as ended
+        if len(self._sessions) > _MAX_TRACKED_SESSIONS:  # the oldest counts as ended
             self._tell("session.end", next(iter(self._sessions)))
 
 

@@ -16,8 +16,8 @@ _INSTRUCTIONS = (
     "you. Answer with the description alone, in the language of the request that came with it."
 )
 _MAX_DESCRIPTION_CHARS = 6_000
-_MAX_OUTPUT_TOKENS = 3_000
-_MAX_MESSAGE_CHARS = 500  # of the message with the image
+_MAX_DESCRIPTION_TOKENS = 3_000
+_MAX_CAPTION_CHARS = 500  # of the message with the image
 _MAX_IMAGES = 6
 
 
@@ -86,11 +86,11 @@ class ImageDescriber:
     async def _describe(
         self, session: str, image: Image, message: Message
     ) -> PictureDescribed:
-        words = f"It came with these words: {message.text[:_MAX_MESSAGE_CHARS]}"
+        words = f"It came with these words: {message.text[:_MAX_CAPTION_CHARS]}"
         request = ModelRequest(
             system=(_INSTRUCTIONS,),
             messages=(UserMessage(text=words, images=(image,)),),
-            max_output_tokens=_MAX_OUTPUT_TOKENS,
+            max_output_tokens=_MAX_DESCRIPTION_TOKENS,
         )
         try:
             reply = await self._auxiliary.ask("vision", session, request)

@@ -39,7 +39,7 @@ from hermes.store.log_row import Row
 
 log = logging.getLogger("hermes.app")
 
-_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
+_LOG_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
 _STOPPED = "Stopped while running; what it had done by then remains."
 
 
@@ -176,7 +176,7 @@ class Runner:
         """Follows the process that has the session until it has answered everything (None) or is gone."""
         follower = self._open_journal(Lease(self.session, "", 0, 0.0))
         while follower.history.waiting:
-            await asyncio.sleep(_POLL_INTERVAL_S)
+            await asyncio.sleep(_LOG_POLL_INTERVAL_S)
             self._app.writer.publish(*follower.foreign(), foreign=True)
             if lease := await self._take_lease():
                 return lease
@@ -330,7 +330,7 @@ class Runner:
 
     async def _poll(self, journal: SessionJournal) -> None:
         while True:
-            await asyncio.sleep(_POLL_INTERVAL_S)
+            await asyncio.sleep(_LOG_POLL_INTERVAL_S)
             await self._read_others(journal)
 
     async def read_others(self) -> bool:

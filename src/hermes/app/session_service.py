@@ -30,7 +30,7 @@ log = logging.getLogger("hermes.app")
 
 _MAX_IDLE_RUNNERS = 256  # kept to say how their last turn ended
 _ASK_AGAIN_TIMEOUT_S = 20.0  # for a turn to reach a question that was asked before
-_STOP_TIMEOUT_S = 5.0  # for a turn to end in order
+_TURN_STOP_TIMEOUT_S = 5.0  # for a turn to end in order
 
 Delivery = Literal["queue", "steer", "interrupt"]
 Verdict = Literal["once", "session", "always", "deny"]
@@ -135,7 +135,7 @@ class SessionService:
             return True  # the process that waits reads the log
         runner = self._runners.get(session)
         if runner is None or not await runner.read_others():
-            await asyncio.wait({future}, timeout=_STOP_TIMEOUT_S)
+            await asyncio.wait({future}, timeout=_TURN_STOP_TIMEOUT_S)
         return future.done() and future.result() == answered
 
     async def _ask_again(self, session: str, call_id: str) -> AnswerFuture | None:
@@ -221,7 +221,7 @@ class SessionService:
         task = self._tasks.get(session)
         if task is not None:
             self._runners[session].stop()
-            await asyncio.wait({task}, timeout=_STOP_TIMEOUT_S)
+            await asyncio.wait({task}, timeout=_TURN_STOP_TIMEOUT_S)
 
     async def park(self) -> set[str]:
         """Abandons turns that wait for a person, as a crash would; whoever resumes them asks again. Returns their sessions."""
@@ -230,7 +230,7 @@ class SessionService:
             for session, task in self._tasks.items()
             if self._deps.questions.waits(session)
         }
-        await cancel_and_wait(*waiting.values(), timeout_s=_STOP_TIMEOUT_S)
+        await cancel_and_wait(*waiting.values(), timeout_s=_TURN_STOP_TIMEOUT_S)
         return set(waiting)
 
     async def close(self) -> None:
@@ -239,7 +239,7 @@ class SessionService:
         for session in list(self._tasks):
             self._runners[session].stop()
         if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=_STOP_TIMEOUT_S)
+            await asyncio.wait(self._tasks.values(), timeout=_TURN_STOP_TIMEOUT_S)
         await cancel_and_wait(*self._tasks.values())
 
     async def _record(

@@ -19,8 +19,8 @@ _INSTRUCTIONS = (
     "Give the conversation below a title of at most six words, in its own language. Answer with the title alone: "
     "no quotes, no full stop."
 )
-_MAX_MESSAGE_CHARS = 2_000
-_MAX_OUTPUT_TOKENS = 1_000  # including reasoning
+_MAX_TITLE_SOURCE_CHARS = 2_000
+_MAX_TITLE_TOKENS = 1_000  # including reasoning
 
 
 class Titles:
@@ -75,14 +75,14 @@ def asked(history: ConversationHistory) -> ModelRequest:
         if isinstance(message, UserMessage | AssistantMessage)
     ][:4]
     text = "\n\n".join(
-        f"{message.role}: {message.text[:_MAX_MESSAGE_CHARS]}"
+        f"{message.role}: {message.text[:_MAX_TITLE_SOURCE_CHARS]}"
         for message in said
         if message.text
     )
     return ModelRequest(
         system=(_INSTRUCTIONS,),
         messages=(UserMessage(text=text),),
-        max_output_tokens=_MAX_OUTPUT_TOKENS,
+        max_output_tokens=_MAX_TITLE_TOKENS,
     )
 
 

@@ -25,9 +25,9 @@ log = logging.getLogger("hermes.bridge")
 
 _BATCH_INTERVAL_S = 0.004  # events that come meanwhile are sent together
 _MAX_BATCH_BYTES = 192 * 1024
-_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
+_CONNECTION_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
 _ACK_TIMEOUT_S = 30.0  # without progress; then the connection is made again
-_STOP_TIMEOUT_S = 1.0
+_BRIDGE_STOP_TIMEOUT_S = 1.0
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
 
@@ -121,7 +121,7 @@ class Bridge:
             connects=self._connects,
         )
 
-    def stop(self, grace: float = _STOP_TIMEOUT_S) -> None:
+    def stop(self, grace: float = _BRIDGE_STOP_TIMEOUT_S) -> None:
         """Stops. Sends what waits if there is time; the rest stays in the spool."""
         if self.state == "stopped":
             return
@@ -240,7 +240,10 @@ class Bridge:
                     self._stopping.wait(_BATCH_INTERVAL_S)
             else:
                 patience = (
-                    min(heard + _SILENCE_TIMEOUT_S, progressed + _ACK_TIMEOUT_S)
+                    min(
+                        heard + _CONNECTION_SILENCE_TIMEOUT_S,
+                        progressed + _ACK_TIMEOUT_S,
+                    )
                     - time.monotonic()
                 )
                 self._rest(wire, 0.01 if self._stopping.is_set() else patience)
@@ -252,7 +255,10 @@ class Bridge:
                 wire.is_idle and self._waits
             ):
                 acked, progressed = done, now
-            if now > heard + _SILENCE_TIMEOUT_S or now > progressed + _ACK_TIMEOUT_S:
+            if (
+                now > heard + _CONNECTION_SILENCE_TIMEOUT_S
+                or now > progressed + _ACK_TIMEOUT_S
+            ):
                 raise WireClosed("the dashboard has not answered for too long")
 
     def _is_done(self, wire: Wire) -> bool:

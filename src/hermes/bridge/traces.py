@@ -33,8 +33,8 @@ _TOPICS = (
     "agent.tool.finished", "agent.model.retried", "agent.approval.*",
 )  # fmt: skip
 _PROBE_TIMEOUT_S = 0.5  # to see whether the collector answers
-_MAX_QUEUED_EVENTS = 10_000
-_MAX_SESSIONS = 1000  # that are followed at once
+_MAX_QUEUED_TRACE_EVENTS = 10_000
+_MAX_TRACED_SESSIONS = 1000  # that are followed at once
 _USAGE = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
@@ -97,7 +97,7 @@ class TraceExport:
         """Runs in the publisher's thread."""
         if is_foreign(event):
             return
-        if self._queue.qsize() >= _MAX_QUEUED_EVENTS:
+        if self._queue.qsize() >= _MAX_QUEUED_TRACE_EVENTS:
             self.stats.dropped += 1
         else:
             self._queue.put(event)
@@ -190,7 +190,7 @@ class _Spans:
         self._tracer = tracer
         self._contents = contents
         self._turns: RecentDict[str, _Turn] = RecentDict(
-            _MAX_SESSIONS, lambda _, turn: turn.span.end()
+            _MAX_TRACED_SESSIONS, lambda _, turn: turn.span.end()
         )
         self._parents: dict[str, str] = {}
         self._said: dict[str, str] = {}

@@ -34,7 +34,7 @@ log = logging.getLogger("hermes.webhooks")
 
 _FIRST_DELAY_S, _MAX_DELAY_S = 1.0, 60.0
 _MAX_RETRY_AFTER_S = 300.0
-_MAX_REFUSALS = 5  # of one event, before the next one is tried
+_MAX_EVENT_REJECTIONS = 5  # of one event, before the next one is tried
 _READ_BYTES = 64 * 1024
 _PASSING_STATUSES = frozenset((408, 425, 429))  # worth another attempt
 _SENSITIVE = {
@@ -222,7 +222,7 @@ class WebhookSender:
             refusals += (
                 300 <= answer.status < 500 and answer.status not in _PASSING_STATUSES
             )
-            if refusals >= _MAX_REFUSALS:
+            if refusals >= _MAX_EVENT_REJECTIONS:
                 log.error(
                     "the webhook %s rejected an event (%d); the event is skipped",
                     self._name,

@@ -33,8 +33,8 @@ from hermes.primitives.tasks import BackgroundTasks
 
 log = logging.getLogger("hermes.codex")
 
-_EXIT_TIMEOUT_S = 0.5
-_STDERR_TIMEOUT_S = 0.5  # for what codex wrote before it ended
+_CODEX_EXIT_TIMEOUT_S = 0.5
+_CODEX_STDERR_TIMEOUT_S = 0.5  # for what codex wrote before it ended
 _CLOSE_GRACE_S = 0.3  # codex needs 0.04 s to end when its input ends
 _MAX_STDERR_CHARACTERS = 300
 
@@ -202,10 +202,10 @@ class Client:
         except CodexGone as error:
             end = error
         if not end.message:
-            code = await self._child.wait(_EXIT_TIMEOUT_S)
+            code = await self._child.wait(_CODEX_EXIT_TIMEOUT_S)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(
-                    self._child.stderr.closed.wait(), _STDERR_TIMEOUT_S
+                    self._child.stderr.closed.wait(), _CODEX_STDERR_TIMEOUT_S
                 )
             how = f" ({describe_exit(code)})" if code else ""
             stderr = plain(self._child.stderr.text())

@@ -15,7 +15,7 @@ from hermes.core.history import Beginning
 from hermes.schema.events import CodexThread, SessionPrompted
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 
-_MAX_RESULT_CHARACTERS = 8_000  # characters of one earlier result
+_MAX_EARLIER_RESULT_CHARACTERS = 8_000  # characters of one earlier result
 
 
 class Handover(msgspec.Struct, frozen=True):
@@ -111,9 +111,9 @@ def _said(role: str, text: str) -> dict[str, Any]:
 
 
 def _shortened(text: str) -> str:
-    half = _MAX_RESULT_CHARACTERS // 2
+    half = _MAX_EARLIER_RESULT_CHARACTERS // 2
     return (
         text
-        if len(text) <= _MAX_RESULT_CHARACTERS
+        if len(text) <= _MAX_EARLIER_RESULT_CHARACTERS
         else f"{text[:half]}\n[... shortened ...]\n{text[-half:]}"
     )

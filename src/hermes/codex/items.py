@@ -14,8 +14,8 @@ import msgspec
 
 from hermes.schema.messages import ToolCall, ToolFinished
 
-_MAX_NAMES = 3  # files that the summary of a patch names
-_MAX_RESULT_CHARACTERS = (
+_MAX_PATCH_NAMES = 3  # files that the summary of a patch names
+_MAX_ITEM_RESULT_CHARACTERS = (
     24_000  # characters of one result; codex's own model is shown less
 )
 _SHELLS = frozenset(
@@ -208,8 +208,10 @@ def changes_in_words(changes: Sequence[PatchedFile], cwd: str = "") -> str:
         + (f" -> {near(change.moved_to, cwd)}" if change.moved_to else "")
         for change in changes
     ]
-    shown = names[:_MAX_NAMES] + (
-        [f"+{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else []
+    shown = names[:_MAX_PATCH_NAMES] + (
+        [f"+{len(names) - _MAX_PATCH_NAMES} more"]
+        if len(names) > _MAX_PATCH_NAMES
+        else []
     )
     return (
         f"{', '.join(kinds) or 'no changes'}: {', '.join(shown)}"
@@ -384,9 +386,9 @@ def _texts(parts: Sequence[Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _MAX_RESULT_CHARACTERS:
+    if len(text) <= _MAX_ITEM_RESULT_CHARACTERS:
         return text
-    half = _MAX_RESULT_CHARACTERS // 2
+    half = _MAX_ITEM_RESULT_CHARACTERS // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
 
 

@@ -35,7 +35,7 @@ from hermes.schema.tool_spec import ToolResult, ToolSpec
 SOCKET, TOKEN = "HERMES_LEND_SOCKET", "HERMES_LEND_TOKEN"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _MAX_SOCKET_PATH_BYTES = 100  # bytes that a socket's address may have
-_CALL_TIMEOUT_S = (
+_LENT_CALL_TIMEOUT_S = (
     7_200  # seconds that codex waits for a lent tool: a person may have to be asked
 )
 
@@ -148,7 +148,7 @@ class Lender:
             "args": list(self._command[1:]),
             "env": {SOCKET: str(self._place()), TOKEN: self._token},
             "startup_timeout_sec": 30,
-            "tool_timeout_sec": _CALL_TIMEOUT_S,
+            "tool_timeout_sec": _LENT_CALL_TIMEOUT_S,
             "default_tools_approval_mode": "approve",  # the calls come back to Hermes, whose policy decides
         }
         return {"mcp_servers": {OWN_SERVER: server}}

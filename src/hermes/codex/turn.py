@@ -35,7 +35,9 @@ log = logging.getLogger("hermes.codex")
 Heard = asyncio.Queue[wire.CodexNotification | asyncio.Event | None]
 """Codex's notifications, in order. An event is set when everything before it was read; None is the end."""
 
-_CHECK_INTERVAL_S = 0.1  # seconds between checks of the deadlines and of new messages
+_DEADLINE_CHECK_INTERVAL_S = (
+    0.1  # seconds between checks of the deadlines and of new messages
+)
 _INTERRUPT_STEP_S = 0.4  # seconds for each step of an interrupt; there are two
 _PROGRESS_METHODS = (
     "item/",
@@ -262,7 +264,7 @@ class CodexTurn:
         loop = asyncio.get_running_loop()
         last = loop.time()
         while True:
-            await asyncio.sleep(_CHECK_INTERVAL_S)
+            await asyncio.sleep(_DEADLINE_CHECK_INTERVAL_S)
             now = loop.time()
             if self._asking.waiting:
                 self._asked += now - last

@@ -17,7 +17,7 @@ from hermes.settings.load import load_secrets
 from hermes.settings.sections import LearningSettings
 
 KEY = "MEMORY_API_KEY"
-_REQUEST_TIMEOUT_S = 5.0  # for a request and its response
+_MEMORY_REQUEST_TIMEOUT_S = 5.0  # for a request and its response
 _MAX_RESPONSE_BYTES = 1_000_000
 _MAX_NOTE_CHARS = 2_000  # of one note
 _MAX_CANDIDATE_NOTES = 20  # searched for the note to delete
@@ -74,7 +74,11 @@ class HttpMemory:
     """Talks to the service over HTTP, with one short-lived connection per request: a session needs few."""
 
     def __init__(
-        self, url: str, user: str, key: str = "", patience: float = _REQUEST_TIMEOUT_S
+        self,
+        url: str,
+        user: str,
+        key: str = "",
+        patience: float = _MEMORY_REQUEST_TIMEOUT_S,
     ) -> None:
         self._patience = patience
         self._url = url.rstrip("/")

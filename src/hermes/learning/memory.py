@@ -31,7 +31,7 @@ from hermes.settings import atomic
 log = logging.getLogger("hermes.learning")
 
 FILES: Mapping[MemoryName, str] = {"memory": "MEMORY.md", "user": "USER.md"}
-_MAX_FILE_BYTES = 1_000_000
+_MAX_MEMORY_FILE_BYTES = 1_000_000
 _PENDING = ".pending.json"
 _MAX_RECALLED_NOTES = 50  # notes of the external memory in a prompt
 
@@ -79,7 +79,7 @@ class MemoryFiles:
         """Returns a file's current text; empty if there is none."""
         try:
             with self.path(name).open("rb") as file:
-                data = file.read(_MAX_FILE_BYTES + 1)
+                data = file.read(_MAX_MEMORY_FILE_BYTES + 1)
         except FileNotFoundError:
             return ""
         except OSError as error:
@@ -87,7 +87,7 @@ class MemoryFiles:
                 f"{FILES[name]} can't be read ({error.strerror}).",
                 hint=str(self.path(name)),
             ) from error
-        if len(data) > _MAX_FILE_BYTES:
+        if len(data) > _MAX_MEMORY_FILE_BYTES:
             raise LearningError(
                 f"{FILES[name]} is larger than 1 MB.",
                 hint="Shorten it: hermes memory edit",
@@ -311,7 +311,9 @@ class MemoryFiles:
     def _put(self, name: MemoryName, text: str) -> None:
         """Writes a file atomically: the target of a link, with its own line endings."""
         target = self.path(name).resolve()
-        windows = target.exists() and b"\r\n" in target.read_bytes()[:_MAX_FILE_BYTES]
+        windows = (
+            target.exists() and b"\r\n" in target.read_bytes()[:_MAX_MEMORY_FILE_BYTES]
+        )
         atomic.replace(target, text.replace("\n", "\r\n") if windows else text)
 
     def _finish(self) -> None:

@@ -45,8 +45,8 @@ from hermes.settings import atomic
 
 BUNDLED = Path(__file__).parent / "bundled"
 STAGING = ".staging"
-_MAX_FILE_BYTES = 200_000
-_MAX_LISTED_FILES = 50
+_MAX_SKILL_FILE_BYTES = 200_000
+_MAX_SKILL_FILES = 50
 _MAX_INDEXED_SKILLS = 80
 _INDEX_DESCRIPTION_CHARS = 75  # of a description
 
@@ -141,7 +141,7 @@ class SkillLibrary:
             raise LearningError(
                 f"The skill {name} has no file {path!r}.", hint=f"It has: {known}"
             )
-        text = files[path][:_MAX_FILE_BYTES].decode("utf-8", "replace")
+        text = files[path][:_MAX_SKILL_FILE_BYTES].decode("utf-8", "replace")
         if skill.origin != "bundled" and (why := scan(text)):
             raise LearningError(
                 f"{path} of the skill {name} is not shown: it seems to contain injected instructions ({why}).",
@@ -402,11 +402,11 @@ def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
         raise LearningError(
             f"SKILL.md is not valid: {'; '.join(wrong)}.", hint="Nothing was changed."
         )
-    if len(files) > _MAX_LISTED_FILES or any(
-        len(data) > _MAX_FILE_BYTES for data in files.values()
+    if len(files) > _MAX_SKILL_FILES or any(
+        len(data) > _MAX_SKILL_FILE_BYTES for data in files.values()
     ):
         raise LearningError(
-            f"The skill is too large: at most {_MAX_LISTED_FILES} files of {_MAX_FILE_BYTES // 1000} kB.",
+            f"The skill is too large: at most {_MAX_SKILL_FILES} files of {_MAX_SKILL_FILE_BYTES // 1000} kB.",
             hint="Nothing was changed.",
         )
     dangers = [finding for finding in scan_files(files) if finding.level == "danger"]

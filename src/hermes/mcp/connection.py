@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("hermes.mcp")
 
 _LISTING_MAX_AGE_S = 60.0
-_CLOSE_TIMEOUT_S = 3.0
+_SERVER_CLOSE_TIMEOUT_S = 3.0
 _STDERR_TIMEOUT_S = 0.5
 _OVER = frozenset((401, 403, 404))
 """HTTP statuses after which the connection has to be opened again."""
@@ -144,10 +144,10 @@ class McpConnection:
         self._closing.set()
         if not self._ready.done():
             self._task.cancel()  # it is still opening: there is nothing to say goodbye to
-        done, _ = await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT_S)
+        done, _ = await asyncio.wait([self._task], timeout=_SERVER_CLOSE_TIMEOUT_S)
         if not done:
             self._task.cancel()
-            await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT_S)
+            await asyncio.wait([self._task], timeout=_SERVER_CLOSE_TIMEOUT_S)
 
     async def _asking(self, ask: "Callable[[Peer], Awaitable[_T]]") -> _T:
         if self._peer is None or self._task.done():
@@ -159,7 +159,7 @@ class McpConnection:
                 [self._task],
                 timeout=_STDERR_TIMEOUT_S
                 if not self._closing.is_set()
-                else _CLOSE_TIMEOUT_S,
+                else _SERVER_CLOSE_TIMEOUT_S,
             )
             if self._task.done():
                 raise self.failure or ServerFailed("it has ended") from closed

@@ -24,7 +24,7 @@ from hermes.mcp.safe_text import ConnectionClosed, ServerFailed, ServerRefused
 from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.stdio_server import ServerChild
 
-_MAX_PAGES = 50
+_MAX_LIST_PAGES = 50
 _MAX_INPUT_ROUNDS = 10
 """How often a call may come back with another question."""
 _MAX_NOISE_LINES = 50
@@ -76,7 +76,7 @@ class Peer:
             return []
         found: list[RawTool] = []
         cursor: str | None = None
-        for _ in range(_MAX_PAGES):
+        for _ in range(_MAX_LIST_PAGES):
             page = await _asked(
                 self._session.list_tools(
                     params=types.PaginatedRequestParams(cursor=cursor)

@@ -18,7 +18,7 @@ from hermes.schema.tool_spec import ToolResult
 MAX_SHOWN_CHARACTERS = 30_000
 """Of longer results, the head and the tail are shown."""
 _HEAD_CHARACTERS = 10_000
-_MAX_FILES = 50
+_MAX_RESULT_FILES = 50
 _MAX_PICTURES = 10
 _MAX_PICTURE_BYTES = 5 * 1024 * 1024
 _PICTURES = {
@@ -51,7 +51,7 @@ class ResultFiles:
             key=lambda path: path.lstat().st_mtime,
             reverse=True,
         )
-        for path in files[_MAX_FILES - 1 :]:
+        for path in files[_MAX_RESULT_FILES - 1 :]:
             path.unlink(missing_ok=True)
 
 

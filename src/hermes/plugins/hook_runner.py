@@ -24,7 +24,7 @@ from hermes.plugins.hooks import HANDLER, Hook
 
 log = logging.getLogger("hermes.hooks")
 
-_MAX_QUEUED_EVENTS = 1000  # queued per hook
+_MAX_QUEUED_HOOK_EVENTS = 1000  # queued per hook
 _MAX_HUNG_CALLS = 3  # hung calls after which a hook is disabled
 _PREFIX = "hermes_hook_"
 
@@ -76,7 +76,7 @@ class _Worker:
         self._hanging = 0
 
     def put(self, event_type: str, context: dict[str, Any]) -> None:
-        if self._ended or self._queue.qsize() >= _MAX_QUEUED_EVENTS:
+        if self._ended or self._queue.qsize() >= _MAX_QUEUED_HOOK_EVENTS:
             self.stats.dropped += 1
             log.warning(
                 "the hook %s is too slow or off: it did not receive %s",

@@ -26,7 +26,7 @@ _STREAMING_BYTES = (
     _KERNEL_READ_BYTES // 2
 )  # after a read of this size, more follows at once
 _NEXT_READ_MS = 1
-_MAX_COLUMNS = 0xFFFF
+_MAX_WINSIZE_COLUMNS = 0xFFFF
 _IUTF8 = 0o40000  # erase whole characters; the same number on Linux and macOS
 
 
@@ -239,7 +239,7 @@ def _open() -> tuple[int, int]:
 def _set_size(fd: int, cols: int, rows: int) -> None:
     assert fcntl is not None  # noqa: S101 - there is a terminal, so there is this
     assert termios is not None  # noqa: S101 - as above
-    size = [min(max(1, int(number)), _MAX_COLUMNS) for number in (rows, cols)]
+    size = [min(max(1, int(number)), _MAX_WINSIZE_COLUMNS) for number in (rows, cols)]
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
 

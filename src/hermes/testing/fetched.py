@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hermes.primitives.file_lock import FileLock
 
 _NODE = "24.19.0"
-_PATIENCE = 600.0  # seconds for one part
+_FETCH_TIMEOUT_S = 600.0  # seconds for one part
 
 
 class NotFetched(Exception):
@@ -32,7 +32,7 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise NotFetched(f"{folder} can't be written: {error.strerror}.") from error
     with lock:
-        if not lock.acquire(_PATIENCE):
+        if not lock.acquire(_FETCH_TIMEOUT_S):
             raise NotFetched(f"another process has kept {folder} locked.")
         yield
 
@@ -106,7 +106,7 @@ def run(command: Sequence[str], environ: Mapping[str, str]) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_PATIENCE,
+            timeout=_FETCH_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotFetched(

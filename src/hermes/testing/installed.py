@@ -18,7 +18,7 @@ import msgspec
 
 from hermes.testing.emulator import Emulator
 
-_PATIENCE = 30.0  # seconds for anything to happen
+_WAIT_TIMEOUT_S = 30.0  # seconds for anything to happen
 _ESCAPES = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])"
 )
@@ -82,7 +82,9 @@ class InstalledHermes:
         process = await self.start(*arguments, **environ)
         content = stdin.encode() if isinstance(stdin, str) else stdin
         try:
-            out, err = await asyncio.wait_for(process.communicate(content), _PATIENCE)
+            out, err = await asyncio.wait_for(
+                process.communicate(content), _WAIT_TIMEOUT_S
+            )
         except TimeoutError:
             process.kill()
             await process.wait()
@@ -194,7 +196,7 @@ class TerminalProcess:
     async def changed(self) -> None:
         """Waits until it has written more."""
         self._changed.clear()
-        await asyncio.wait_for(self._changed.wait(), _PATIENCE)
+        await asyncio.wait_for(self._changed.wait(), _WAIT_TIMEOUT_S)
 
     async def until(self, holds: Callable[[str], bool]) -> str:
         """Waits until that holds of what a person sees; what that is."""
@@ -205,7 +207,7 @@ class TerminalProcess:
                 await self._changed.wait()
 
         try:
-            await asyncio.wait_for(look(), _PATIENCE)
+            await asyncio.wait_for(look(), _WAIT_TIMEOUT_S)
         except TimeoutError as error:
             raise AssertionError(f"it never held of:\n{self.shown}") from error
         return self.shown
@@ -227,7 +229,7 @@ class TerminalProcess:
                 await self._changed.wait()
 
         try:
-            await asyncio.wait_for(look(), _PATIENCE)
+            await asyncio.wait_for(look(), _WAIT_TIMEOUT_S)
         except TimeoutError as error:
             raise AssertionError(
                 f"{text!r} was not seen {times} times in:\n{self.screen}"
@@ -237,7 +239,7 @@ class TerminalProcess:
     async def ends(self) -> int:
         """Waits for its end; the exit code."""
         assert self._process is not None, "the terminal was not entered"  # noqa: S101
-        code = await asyncio.wait_for(self._process.wait(), _PATIENCE)
+        code = await asyncio.wait_for(self._process.wait(), _WAIT_TIMEOUT_S)
         self._read()
         return code
 

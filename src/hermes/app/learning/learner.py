@@ -40,7 +40,7 @@ from hermes.store.log_row import Row
 
 log = logging.getLogger("hermes.learning")
 
-_MAX_SESSIONS = 256  # whose counts are kept
+_MAX_COUNTED_SESSIONS = 256  # whose counts are kept
 
 
 class Learner:
@@ -50,7 +50,9 @@ class Learner:
         self._app = app
         self._deps = deps
         self._settings = app.settings.learning
-        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_MAX_SESSIONS)
+        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(
+            _MAX_COUNTED_SESSIONS
+        )
         self._taint = UntrustedText()
         self._tasks = BackgroundTasks("a review")
         self._handle: Any = None

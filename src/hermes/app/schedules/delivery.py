@@ -24,7 +24,7 @@ Deliver: TypeAlias = Callable[[str, str], Awaitable[None]]
 delivered."""
 
 
-class Deliveries:
+class JobDeliveries:
     """Delivers the results of one home. Without `deliver`, those for chats are left to other processes."""
 
     def __init__(self, app: App, deliver: Deliver | None) -> None:

@@ -8,7 +8,7 @@ import logging
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.schedules.delivery import Deliver, Deliveries
+from hermes.app.schedules.delivery import Deliver, JobDeliveries
 from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
@@ -46,7 +46,7 @@ class ScheduleLoop:
     ) -> None:
         self._app = app
         self._secrets = secrets
-        self._deliveries = Deliveries(app, deliver)
+        self._deliveries = JobDeliveries(app, deliver)
         self._book = JobBook(app)
         self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
         self._bell = asyncio.Event()

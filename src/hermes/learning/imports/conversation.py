@@ -24,7 +24,7 @@ from hermes.schema.messages import (
 )
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_MAX_MESSAGE_CHARS = 4_000_000  # of one message
+_MAX_IMPORTED_MESSAGE_CHARS = 4_000_000  # of one message
 
 
 class ImportedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class _Writer:
 
     def take(self, message: ImportedMessage) -> Iterator[str]:
         self._when = max(self._when, message.when)
-        text = message.text[:_MAX_MESSAGE_CHARS]
+        text = message.text[:_MAX_IMPORTED_MESSAGE_CHARS]
         if message.role == "user":
             yield from self.end()
             yield self.row(UserMessage(text=text))
@@ -154,7 +154,7 @@ class _Writer:
 def _reply(message: ImportedMessage, text: str) -> AssistantMessage:
     return AssistantMessage(
         text=text,
-        reasoning=message.reasoning[:_MAX_MESSAGE_CHARS],
+        reasoning=message.reasoning[:_MAX_IMPORTED_MESSAGE_CHARS],
         tool_calls=message.calls,
         finish="tool_calls" if message.calls else "stop",
         model=message.model,

@@ -49,9 +49,9 @@ _STREAM_DELAY_S = 0.8
 """How long a reply is written before its beginning is shown, so that a short one is sent once."""
 _CLOSE_CHECK_S = 0.1
 """Between checks whether a turn that ended has left anything to do."""
-_SILENCE_TIMEOUT_S = 60.0
+_SILENT_TURN_TIMEOUT_S = 60.0
 """How long to wait for a turn of another process that publishes nothing."""
-_MAX_QUOTED_CHARACTERS = 1000
+_MAX_QUOTED_MESSAGE_CHARACTERS = 1000
 _STREAM_ENDS = frozenset(
     (ModelRetried.topic, ReplyRejected.topic, AssistantMessage.topic)
 )
@@ -231,7 +231,9 @@ class ChatDelivery:
             return
         quoted = "\n".join(
             f"> {line}"
-            for line in message.text.strip()[:_MAX_QUOTED_CHARACTERS].split("\n")
+            for line in message.text.strip()[:_MAX_QUOTED_MESSAGE_CHARACTERS].split(
+                "\n"
+            )
         )
         await self._deliver(row, f"💻\n{quoted}")
 
@@ -408,7 +410,7 @@ class ChatDelivery:
             return False
         lost = (
             self._working
-            and deliveries.time() - self._last_event_at > _SILENCE_TIMEOUT_S
+            and deliveries.time() - self._last_event_at > _SILENT_TURN_TIMEOUT_S
             and not deliveries.works_on(binding.session)
         )
         if (

@@ -35,7 +35,7 @@ _ANSWERS: dict[Verdict, str] = {
     "always": "✅ Always allowed",
     "deny": "⛔ Denied",
 }
-_MAX_SUMMARY_CHARACTERS = 2500
+_MAX_REQUEST_SUMMARY_CHARACTERS = 2500
 _SUMMARY_END_CHARACTERS = 200
 _MAX_OPTIONS = 10
 _MAX_OPTION_CHARACTERS = 60
@@ -117,11 +117,11 @@ def asking(
 def _described(session: str, asked: ApprovalRequested) -> str:
     """What would happen, and why Hermes asks."""
     what = mask(asked.summary)
-    if (left := len(what) - _MAX_SUMMARY_CHARACTERS) > 0:
+    if (left := len(what) - _MAX_REQUEST_SUMMARY_CHARACTERS) > 0:
         note = (
             f"… {left:,} characters omitted; a terminal or the dashboard shows them …"
         )
-        what = f"{what[: _MAX_SUMMARY_CHARACTERS - _SUMMARY_END_CHARACTERS]}\n{note}\n{what[-_SUMMARY_END_CHARACTERS:]}"
+        what = f"{what[: _MAX_REQUEST_SUMMARY_CHARACTERS - _SUMMARY_END_CHARACTERS]}\n{note}\n{what[-_SUMMARY_END_CHARACTERS:]}"
     head = f"**Approval needed** #{number_of(session, asked)} · `{asked.name}`"
     covers = (
         f"“This session” covers: {asked.scope or 'only this exact call'}"

@@ -45,7 +45,9 @@ ELSEWHERE = "Another terminal or program is working on this session. It will ans
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
 _LEAVE_ELSEWHERE = "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
 _DOUBLE_PRESS_S = 2.0
-_POLL_S = 0.2  # between checks whether a turn without a terminal waits for an answer
+_QUESTION_POLL_INTERVAL_S = (
+    0.2  # between checks whether a turn without a terminal waits for an answer
+)
 
 
 def folder_of(app: App, session: str) -> Path:
@@ -331,7 +333,7 @@ class ChatConversation:
         if following is None or is_elsewhere(self.app, self.session):
             return
         while not following.done() and not self._left:
-            await asyncio.wait({following}, timeout=_POLL_S)
+            await asyncio.wait({following}, timeout=_QUESTION_POLL_INTERVAL_S)
             if not following.done() and self.view.is_stuck:
                 # The question is in the log and is asked again when the session is resumed. Ending the turn
                 # normally would answer it.

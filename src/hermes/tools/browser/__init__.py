@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowserTools"]
 
-_MAX_PAGE_CHARACTERS = 20_000
+_MAX_SNAPSHOT_CHARACTERS = 20_000
 _MAX_STEP_CHARACTERS = 8_000
 _SCROLL_PIXELS = 700
 
@@ -111,7 +111,7 @@ class BrowserTools:
     async def browser_snapshot(self) -> ToolResult:
         """The open page's elements, with refs."""
         async with self._session.page() as page:
-            return await self._seen(page, _MAX_PAGE_CHARACTERS)
+            return await self._seen(page, _MAX_SNAPSHOT_CHARACTERS)
 
     @tool("browser_click", effect="other", about=_about_step)
     async def browser_click(self, ref: Ref) -> ToolResult:

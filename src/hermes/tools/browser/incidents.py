@@ -10,7 +10,7 @@ from hermes.tools.escapes import one_line
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Download, Page
 
-_MAX_PAGES = 5
+_MAX_OPEN_PAGES = 5
 _MAX_NOTES = 10
 
 
@@ -37,7 +37,7 @@ class Incidents:
         page.on("download", self._download)
         page.on("crash", self._crash)
         pages = page.context.pages
-        if len(pages) > _MAX_PAGES:
+        if len(pages) > _MAX_OPEN_PAGES:
             self.tell("The oldest page was closed.")
             self._answer(pages[0].close())
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _REF = r"(f\d+)?e\d+"
 _VIEWPORT_PIXELS = {"width": 1280, "height": 800}
 _LOAD_TIMEOUT_S = 3.0
-_CLOSE_TIMEOUT_S = 10.0
+_BROWSER_CLOSE_TIMEOUT_S = 10.0
 _STEPS_PER_CALL = 3  # limits of one step that a call may take: to act, to load, to look
 _MISSING_LIBRARY = "The browser tools need playwright."
 _ROOT_NOTE = "The browser runs without its own sandbox, because Hermes runs as root."
@@ -202,7 +202,7 @@ class BrowserSession:
             with contextlib.suppress(
                 Error, TimeoutError
             ):  # it has ended by itself, or ends with its driver
-                async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+                async with asyncio.timeout(_BROWSER_CLOSE_TIMEOUT_S):
                     await context.close()
         if playwright is not None:
             await playwright.stop()

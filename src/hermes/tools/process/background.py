@@ -29,7 +29,7 @@ _STOP_GRACE_S = 0.5
 _MAX_PROCESSES = 16
 _MAX_UNSEEN_BYTES = 20_000
 """Of more output between two polls, only the latest is shown. All of it goes to a file."""
-_MAX_LINE_CHARACTERS = 4_000
+_MAX_TYPED_LINE_CHARACTERS = 4_000
 """A typed line may not be longer, because it is judged as a whole."""
 _FIRST_OUTPUT_S = 0.2
 """How long to wait for a command that fails at once."""
@@ -217,9 +217,9 @@ class Processes:
         if entry.ended.is_set():
             raise ToolFailed(f"{entry.id} has ended: {entry.state()}.")
         typed = _unfinished(entry.typed + text)
-        if len(typed) > _MAX_LINE_CHARACTERS:
+        if len(typed) > _MAX_TYPED_LINE_CHARACTERS:
             raise ToolFailed(
-                f"A line can't be longer than {_MAX_LINE_CHARACTERS:,} characters.",
+                f"A line can't be longer than {_MAX_TYPED_LINE_CHARACTERS:,} characters.",
                 hint="Nothing was sent.",
             )
         entry.typed = typed

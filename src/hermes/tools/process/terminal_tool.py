@@ -41,7 +41,7 @@ _ABOUT_SECRETS = re.compile(
 )
 """What a program says when a setting or a key is missing."""
 _SEARCHED_CHARACTERS = 6000
-_MAX_NAMED_FILES = 3
+_MAX_SECRET_FILES_NAMED = 3
 
 
 class TerminalTool:
@@ -188,9 +188,9 @@ def _missed_secrets(running: RunningCommand, text: str) -> str:
         name.rpartition("/")[2] in told for name in names
     ):
         return ""
-    return ", ".join(names[:_MAX_NAMED_FILES]) + (
-        f" and {len(names) - _MAX_NAMED_FILES:,} more"
-        if names[_MAX_NAMED_FILES:]
+    return ", ".join(names[:_MAX_SECRET_FILES_NAMED]) + (
+        f" and {len(names) - _MAX_SECRET_FILES_NAMED:,} more"
+        if names[_MAX_SECRET_FILES_NAMED:]
         else ""
     )
 

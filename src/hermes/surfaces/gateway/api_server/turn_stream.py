@@ -17,7 +17,7 @@ from hermes.errors import HermesError
 from hermes.schema.events import PictureReduced, PictureWithheld, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, Usage
 
-_KEEP_ALIVE_S = 10.0
+_STREAM_KEEP_ALIVE_S = 10.0
 """Without text for so long, the client is told that the turn still runs."""
 _RESTARTED = "\n\n[The answer was cut off. It starts again below.]\n\n"
 _MAX_ARGUMENT_CHARACTERS = 120
@@ -79,7 +79,7 @@ class TurnStream:
                     waited = {coming, idle} if not idle.done() else {coming}
                     done, _ = await asyncio.wait(
                         waited,
-                        timeout=_KEEP_ALIVE_S,
+                        timeout=_STREAM_KEEP_ALIVE_S,
                         return_when=asyncio.FIRST_COMPLETED,
                     )
                     if coming in done:
