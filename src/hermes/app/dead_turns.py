@@ -35,13 +35,13 @@ class DeadTurns:
                     time.monotonic() - self._failed.get(session, -_DEAD_TURN_RETRY_S)
                     >= _DEAD_TURN_RETRY_S
                 ):
-                    await self._settle(session)
+                    await self._end_turn(session)
             await asyncio.sleep(_DEAD_TURN_POLL_INTERVAL_S)
 
-    async def _settle(self, session: str) -> None:
+    async def _end_turn(self, session: str) -> None:
         self._failed.pop(session, None)
         try:
-            await self._service().settle(session)
+            await self._service().end_dead_turn(session)
         except HermesError as error:
             log.warning(
                 "could not end the turn of session %s, whose process is gone: %s",

@@ -103,7 +103,7 @@ class Feed:
         return list(self._sessions)
 
     @property
-    def asking(self) -> list[str]:
+    def sessions_with_questions(self) -> list[str]:
         """The sessions that have asked a question."""
         return list(self._asking)
 
@@ -229,11 +229,11 @@ class Feed:
             return
         if get_ident() == self._thread:
             if self._is_trusted or event.get("type") in DURABLE:
-                self._take(session, event, self._is_relaying)
+                self._deliver(session, event, self._is_relaying)
         else:
-            self._loop.call_soon_threadsafe(self._take, session, event, False)
+            self._loop.call_soon_threadsafe(self._deliver, session, event, False)
 
-    def _take(self, session: str, event: Envelope, relayed: bool) -> None:
+    def _deliver(self, session: str, event: Envelope, relayed: bool) -> None:
         topic = event.get("type", "")
         epoch, seq = cursor_of(event) if event.get("seq") else (0, 0)
         trusted = bool(seq) and not relayed

@@ -34,7 +34,7 @@ class ImageDescriber:
         """Whether the main model gets no images at all."""
         return bool(self._blind)
 
-    async def look(
+    async def describe_hidden(
         self, session: str, messages: Sequence[Message], said: Collection[str]
     ) -> list[Event]:
         """Describes each image that the model does not get, once, and tells the user about new ones."""
@@ -63,7 +63,7 @@ class ImageDescriber:
     async def _described(
         self, session: str, new: Mapping[str, tuple[Image, Message]]
     ) -> list[PictureDescribed]:
-        if self._auxiliary.wanted("vision") == "off" or not (
+        if self._auxiliary.setting_of("vision") == "off" or not (
             self._blind or self._auxiliary.has_own("vision")
         ):
             return []

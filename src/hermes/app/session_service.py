@@ -69,7 +69,7 @@ class SessionService:
 
     async def interrupt(self, session: str, *, by: str) -> None:
         """Stops the running turn, in whichever process it runs. Queued messages are still answered."""
-        if await self.settle(session):
+        if await self.end_dead_turn(session):
             return
         runner = self._runners.get(session)
         if runner:
@@ -94,11 +94,11 @@ class SessionService:
         answered = ApprovalAnswered(
             call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason)
         )
-        return await self._settle(session, answered)
+        return await self._write_answer(session, answered)
 
     async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
         """Answers a question of a tool, in whichever process it waits. Returns False when it is not open."""
-        return await self._settle(
+        return await self._write_answer(
             session, QuestionAnswered(call_id=call_id, text=writable(text), by=by)
         )
 
@@ -110,7 +110,7 @@ class SessionService:
         history = await asyncio.to_thread(read_history, self._app.store, session)
         return list(history.asked_calls.values())
 
-    async def _settle(
+    async def _write_answer(
         self, session: str, answered: ApprovalAnswered | QuestionAnswered
     ) -> bool:
         """Writes the answer. Of several answers, also from other processes, the first one in the log counts."""
@@ -157,7 +157,7 @@ class SessionService:
         """Settles what a crash left, and answers what still waits."""
         self._start(session)
 
-    async def settle(self, session: str) -> bool:
+    async def end_dead_turn(self, session: str) -> bool:
         """Ends the open turn of a session whose process is gone. Returns False if there was no such turn.
 
         Surfaces that show a session call this. Raises if the end can't be written.
@@ -185,7 +185,7 @@ class SessionService:
         store = self._app.store
         return store.leases.holder(session) is None and store.log.has_open_turn(session)
 
-    async def settled(self, session: str) -> None:
+    async def recovered(self, session: str) -> None:
         """Waits until what a crash left of a resumed session is written down."""
         if (runner := self._runners.get(session)) and (
             task := self._tasks.get(session)

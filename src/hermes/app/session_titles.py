@@ -33,9 +33,9 @@ class Titles:
     def begin(self, session: str, history: ConversationHistory) -> None:
         """Starts the search for a better title, if the user wants one."""
         auxiliary = self._auxiliary(session)
-        if auxiliary.wanted("title") == "off" or len(history.messages) < 2:
+        if auxiliary.setting_of("title") == "off" or len(history.messages) < 2:
             return
-        self._tasks.start(_find(auxiliary, session, asked(history)))
+        self._tasks.start(_find(auxiliary, session, title_request(history)))
 
     async def close(self) -> None:
         """Stops looking; the first words stay."""
@@ -67,7 +67,7 @@ def first_words(history: ConversationHistory) -> str:
     return shortened(typed if attached and typed.strip() else first)
 
 
-def asked(history: ConversationHistory) -> ModelRequest:
+def title_request(history: ConversationHistory) -> ModelRequest:
     """The request for a title."""
     said = [
         message

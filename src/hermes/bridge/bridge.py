@@ -92,7 +92,7 @@ class Bridge:
         self._connects = 0
         self.state: State = "connecting"
         self.channel = channel
-        self._handle = bus.subscribe("**", self._hear)
+        self._handle = bus.subscribe("**", self._on_event)
         self._thread = threading.Thread(
             target=self._run, name="hermes-bridge", daemon=True
         )
@@ -131,14 +131,14 @@ class Bridge:
         )
         self._stopping.set()
         self._hurried.set()
-        self._bell.ring()
+        self._bell.wake()
         self._thread.join(grace + 1.0)
         if (
             not self._thread.is_alive()
         ):  # otherwise it hangs in the resolver and ends with the process
             self._end()
 
-    def hurry(self) -> None:
+    def reconnect_now(self) -> None:
         """Connects at once, because a dashboard has started."""
         self._hurried.set()
 
@@ -149,14 +149,14 @@ class Bridge:
         self._heirs.close()
         self._bell.close()
 
-    def _hear(self, event: dict[str, Any]) -> None:
+    def _on_event(self, event: dict[str, Any]) -> None:
         """Runs in the publisher's thread."""
         if is_foreign(event):
             return
         self.outbox.put(event)
         if self._asleep:
             self._asleep = False
-            self._bell.ring()
+            self._bell.wake()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -246,7 +246,7 @@ class Bridge:
                     )
                     - time.monotonic()
                 )
-                self._rest(wire, 0.01 if self._stopping.is_set() else patience)
+                self._sleep(wire, 0.01 if self._stopping.is_set() else patience)
             now = time.monotonic()
             if self._receive(wire):
                 heard = now
@@ -279,7 +279,7 @@ class Bridge:
             _MAX_BATCH_BYTES
         )
 
-    def _rest(self, wire: Wire, seconds: float) -> None:
+    def _sleep(self, wire: Wire, seconds: float) -> None:
         """Sleeps until there is something to do. A publisher wakes the thread."""
         self._asleep = True
         if not (wire.is_idle and self.outbox.has_news):
@@ -307,10 +307,10 @@ class Bridge:
                 log.debug("the dashboard sent something that is not an acknowledgement")
                 continue
             if ack.type == "pub.ack":
-                self._take(ack)
+                self._on_ack(ack)
         return wire.received > before
 
-    def _take(self, ack: _Ack) -> None:
+    def _on_ack(self, ack: _Ack) -> None:
         outbox = self.outbox
         if ack.publisher == f"{outbox.publisher}.transient":
             self.arrived = ack.seq if ack.epoch == outbox.epoch else 0

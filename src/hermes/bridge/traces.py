@@ -80,7 +80,7 @@ class TraceExport:
         self._version = version
         self._queue: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self.stats = TraceStats(mask(settings.endpoint))
-        self._handles = [bus.subscribe(topic, self._hear) for topic in _TOPICS]
+        self._handles = [bus.subscribe(topic, self._on_event) for topic in _TOPICS]
         self._thread = threading.Thread(
             target=self._run, name="hermes-traces", daemon=True
         )
@@ -93,7 +93,7 @@ class TraceExport:
         self._queue.put(None)
         self._thread.join(grace)
 
-    def _hear(self, event: Mapping[str, Any]) -> None:
+    def _on_event(self, event: Mapping[str, Any]) -> None:
         """Runs in the publisher's thread."""
         if is_foreign(event):
             return
@@ -117,7 +117,7 @@ class TraceExport:
         )
         while (event := self._queue.get()) is not None:
             try:
-                spans.take(event)
+                spans.add(event)
             except Exception:  # one bad event must not stop the others
                 log.exception("no span was created for %s", event.get("type"))
             self.stats.spans = spans.count
@@ -196,7 +196,7 @@ class _Spans:
         self._said: dict[str, str] = {}
         self.count = 0
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def add(self, event: Mapping[str, Any]) -> None:
         session = str(event.get("session_id", ""))
         turn = self._turns.get(session)
         match event["type"]:

@@ -22,7 +22,7 @@ from hermes.codex.items import (
     call_of,
     changes_in_words,
     changes_to_decide,
-    near,
+    relative_to,
     shown_command,
 )
 from hermes.core.ports import PolicyDecision
@@ -341,7 +341,7 @@ def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
         if start >= _MAX_QUESTION_DIFF_CHARACTERS
     ]
     files = (
-        f", of {', '.join(near(change.path, cwd) for change in hidden)}"
+        f", of {', '.join(relative_to(change.path, cwd) for change in hidden)}"
         if hidden
         else ""
     )

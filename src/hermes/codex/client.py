@@ -26,7 +26,7 @@ from hermes.codex.failures import (
     CodexGone,
     CodexRefused,
     CodexSilent,
-    gone,
+    ended_error,
 )
 from hermes.errors import os_reason
 from hermes.primitives.tasks import BackgroundTasks
@@ -198,7 +198,7 @@ class Client:
         try:
             while chunk := await self._child.output.read(READ_BYTES):
                 for line in lines.feed(chunk):
-                    await self._take(wire.classify(line))
+                    await self._handle(wire.classify(line))
         except CodexGone as error:
             end = error
         if not end.message:
@@ -209,11 +209,11 @@ class Client:
                 )
             how = f" ({describe_exit(code)})" if code else ""
             stderr = plain(self._child.stderr.text())
-            end = gone(how, stderr, self._last_stderr_line())
+            end = ended_error(how, stderr, self._last_stderr_line())
         self._ended(end)
         await self._listener.hear(None)
 
-    async def _take(self, message: wire.Incoming) -> None:
+    async def _handle(self, message: wire.Incoming) -> None:
         match message:
             case wire.CodexNotification():
                 if message.method == "serverRequest/resolved":
@@ -225,7 +225,7 @@ class Client:
                 task.add_done_callback(lambda _: self._answering.pop(message.id, None))
             case wire.CodexResponse():
                 self._accept(message)
-            case wire.Noise():
+            case wire.MalformedLine():
                 self._ignore(message.why)
 
     def _accept(self, message: wire.CodexResponse) -> None:

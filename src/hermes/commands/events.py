@@ -111,7 +111,7 @@ def show_counters(context: CommandContext, pattern: Pattern = "**") -> ProcessCo
     processes = [one for one in found.values() if one is not None]
     for one in processes:
         heard = one["bus"].get("subscriptions", [])
-        one["bus"]["subscriptions"] = [sub for sub in heard if _hears(sub, pattern)]
+        one["bus"]["subscriptions"] = [sub for sub in heard if _matches(sub, pattern)]
     return ProcessCounters(processes=tuple(processes), any_running=bool(found))
 
 
@@ -155,7 +155,7 @@ def _read_all(peer: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def _hears(subscription: dict[str, Any], pattern: str) -> bool:
+def _matches(subscription: dict[str, Any], pattern: str) -> bool:
     """Whether a subscription is of this pattern, or hears topics of that name."""
     trie: Trie[bool] = Trie()
     trie.add(subscription["pattern"], True)

@@ -28,7 +28,9 @@ def parse_arguments(text: str) -> object:
         raise BadArguments(
             f"the arguments are not valid JSON ({_reason(text, error)})"
         ) from error
-    if text.count("[") + text.count("{") > MAX_NESTING_DEPTH and _is_too_deep(arguments):
+    if text.count("[") + text.count("{") > MAX_NESTING_DEPTH and _is_too_deep(
+        arguments
+    ):
         raise BadArguments(_TOO_DEEP)
     return arguments
 

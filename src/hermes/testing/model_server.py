@@ -49,7 +49,7 @@ class Recorded(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class _Asked(msgspec.Struct):
+class _RequestBody(msgspec.Struct):
     model: str = "unknown"
 
 
@@ -172,7 +172,7 @@ class ModelServer:
                 404, error_body("chat", 404, f"no such path: {request.path}", "")
             )
         try:
-            model = msgspec.json.decode(request.body, type=_Asked).model
+            model = msgspec.json.decode(request.body, type=_RequestBody).model
         except msgspec.DecodeError as error:
             return await connection.send(
                 400, error_body(kind, 400, f"the body is not JSON: {error}", "")

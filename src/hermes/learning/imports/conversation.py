@@ -79,7 +79,7 @@ def session_lines(conversation: ImportedConversation) -> Iterator[str]:
     if conversation.title:
         yield writer.row(SessionTitled(title=conversation.title[:200], by="hermes"))
     for message in conversation.messages:
-        yield from writer.take(message)
+        yield from writer.add(message)
     yield from writer.end()
 
 
@@ -105,7 +105,7 @@ class _Writer:
         turn = {"turn_id": f"turn-{self._turn}"} if self._open else {}
         return msgspec.json.encode(place | turn | msgspec.to_builtins(event)).decode()
 
-    def take(self, message: ImportedMessage) -> Iterator[str]:
+    def add(self, message: ImportedMessage) -> Iterator[str]:
         self._when = max(self._when, message.when)
         text = message.text[:_MAX_IMPORTED_MESSAGE_CHARS]
         if message.role == "user":
@@ -114,7 +114,7 @@ class _Writer:
             self._turn, self._open = self._turn + 1, True
             yield self.row(TurnStarted(inputs=(self._seq,), runtime="import"))
         elif message.role == "assistant":
-            yield from self._begun()
+            yield from self._begin_turn()
             yield from self._unanswered()
             yield self.row(_reply(message, text))
             self._calls = {call.id: call for call in message.calls}
@@ -135,7 +135,7 @@ class _Writer:
             yield self.row(TurnEnded(reason="done", detail="imported"))
             self._open = False
 
-    def _begun(self) -> Iterator[str]:
+    def _begin_turn(self) -> Iterator[str]:
         """Starts a turn for a reply that answers nobody."""
         if not self._open:
             self._turn, self._open = self._turn + 1, True

@@ -37,7 +37,7 @@ from hermes.surfaces.gateway.activity import ChatActivity
 from hermes.surfaces.gateway.adapter import Chat, Outbound, OutgoingFile
 from hermes.surfaces.gateway.files import linked_files
 from hermes.surfaces.gateway.message_split import split
-from hermes.surfaces.gateway.questions import asking, settled
+from hermes.surfaces.gateway.questions import answered_text, question_text
 from hermes.surfaces.terminal.notices import compaction_notice
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ class ChatDelivery:
             return  # it was asked before a crash, and its buttons still work
         for key, chat, elsewhere in self._deliveries.audience(self._binding, asked):
             sender = self._deliveries.senders[chat.platform]
-            out = asking(
+            out = question_text(
                 row.session,
                 asked,
                 buttons=sender.adapter.limits.buttons,
@@ -395,7 +395,7 @@ class ChatDelivery:
         for seq, _ in found:
             for key, piece in self._deliveries.ledger.everywhere(row.session, seq):
                 await self._deliveries.show_answer(
-                    key, piece, settled(row.session, asked, answered)
+                    key, piece, answered_text(row.session, asked, answered)
                 )
         if answered.by == "expired":
             name = asked.name if isinstance(asked, ApprovalRequested) else "question"

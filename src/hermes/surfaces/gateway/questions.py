@@ -89,7 +89,7 @@ def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
     )
 
 
-def asking(
+def question_text(
     session: str, asked: Asked, *, buttons: bool, elsewhere: str = ""
 ) -> Outbound:
     """A question as a message. `elsewhere` says who answers it, if nobody in the chat can.
@@ -156,7 +156,7 @@ def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
     return Outbound(text=text, buttons=rows)
 
 
-def settled(session: str, asked: Asked, answered: Answered) -> str:
+def answered_text(session: str, asked: Asked, answered: Answered) -> str:
     """The message of a question once it is answered: with the answer and who gave it."""
     by = {"nobody": "nobody could be asked", "expired": "nobody answered in time"}.get(
         answered.by, answered.by

@@ -137,7 +137,7 @@ class ChatConversation:
                 {reading, *following}, return_when=asyncio.FIRST_COMPLETED
             )
             if self._following is not None and self._following.done():
-                self._settle()
+                self._reset_turn()
             if reading.done():
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
@@ -275,7 +275,7 @@ class ChatConversation:
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
-                self._settle()
+                self._reset_turn()
         return self._following is not None
 
     def delete_if_empty(self) -> bool:
@@ -301,7 +301,7 @@ class ChatConversation:
                 self.app, self.session
             ):  # another process is working on our message
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
-                await self.agent.service.settle(self.session)
+                await self.agent.service.end_dead_turn(self.session)
                 await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)
@@ -313,7 +313,7 @@ class ChatConversation:
             if ticking is not None:
                 ticking.cancel()
 
-    def _settle(self) -> None:
+    def _reset_turn(self) -> None:
         """Resets the state of the turn that has ended, so that a late stop request does not hit the
         next one.
         """

@@ -17,7 +17,7 @@ def nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
         lines[:-1] if lines and not lines[-1] else lines
     )  # what follows the last line end is no line
     wanted = wanted[:-1] if len(wanted) > 1 and not wanted[-1].strip() else wanted
-    first = _place(lines, wanted)
+    first = _best_start(lines, wanted)
     if first is None:
         return ""
     last = min(first + min(len(wanted), _MAX_SHOWN_LINES), len(lines))
@@ -28,7 +28,7 @@ def nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
     return "\nThe nearest text in the file is:\n" + "\n".join(shown) + "\n"
 
 
-def _place(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+def _best_start(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Where the wanted lines would begin: where most of them are, else where one like the longest is."""
     places: dict[str, list[int]] = {}
     sought = {line.strip() for line in wanted if line.strip()}

@@ -65,10 +65,10 @@ class Pictures:
             data = _smaller(path, data)
             kind, small = media_type(data[:16]), pixel_size(data) or size
             what += f"; shown at {small.width} x {small.height}"
-        image = Image(source=str(self._kept(data, kind)), media_type=kind)
+        image = Image(source=str(self._save_copy(data, kind)), media_type=kind)
         return ToolResult(text=f"[{path}: {what}]", images=(image,))
 
-    def _kept(self, data: bytes, kind: str) -> Path:
+    def _save_copy(self, data: bytes, kind: str) -> Path:
         """A copy that stays as it is, named by its content."""
         import hashlib
 

@@ -56,11 +56,11 @@ class BackgroundCommand:
         """Collects the output until the command ends, then cleans up."""
         job = self.running.job
         try:
-            self.code = await job.wait(None, self._take)
+            self.code = await job.wait(None, self._collect)
         finally:
             try:
                 await job.stop(_STOP_GRACE_S)
-                job.drain(self._take)
+                job.drain(self._collect)
             finally:
                 self.notes = commands.finish(self.running)
                 self._capture.close()
@@ -91,7 +91,7 @@ class BackgroundCommand:
         how = f"stopped: {job.problem}" if job.problem else _how(self.code)
         return "; ".join([how, *self.notes])
 
-    def _take(self, chunk: bytes) -> None:
+    def _collect(self, chunk: bytes) -> None:
         self._capture.feed(chunk)
         self._unseen += chunk[-_MAX_UNSEEN_BYTES:]
         surplus = max(0, len(self._unseen) - _MAX_UNSEEN_BYTES)

@@ -55,7 +55,7 @@ class ShadowKeeper:
                         await asyncio.to_thread(self._failed, context, error),
                     )
                 ]
-        self._tell(context, unkept)
+        self._report_unsaved(context, unkept)
 
     async def finish(self, turn: str, workspace: Path) -> None:
         """Keeps how things stand at the end of a turn, however it ended; nothing when it changed nothing."""
@@ -100,7 +100,7 @@ class ShadowKeeper:
             )
         return why
 
-    def _tell(self, context: ToolContext, unkept: Iterable[Unkept]) -> None:
+    def _report_unsaved(self, context: ToolContext, unkept: Iterable[Unkept]) -> None:
         """Says once what undo will not bring back."""
         here = {os.fsencode(context.cwd), os.fsencode(os.path.realpath(context.cwd))}
         news: list[str] = []
