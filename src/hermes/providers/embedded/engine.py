@@ -19,13 +19,18 @@ from hermes.children.process_tree import describe_exit
 from hermes.errors import ModelError
 from hermes.installation import install_hint
 from hermes.providers.embedded import engine_wire
+from hermes.providers.embedded.completion import (
+    Completion,
+    CompletionEnded,
+    TextPiece,
+)
 
 _STOP_TIMEOUT_S = 0.1  # for a cancelled generation, before the child is killed
 _EXIT_TIMEOUT_S = 5.0
 
 
 class LocalEngine:
-    """Starts, feeds, interrupts and ends the child. Not shared between event loops."""
+    """Implements the `CompletionEngine` port: starts, feeds, interrupts and ends the child. Not shared between event loops."""
 
     def __init__(
         self,
@@ -40,6 +45,11 @@ class LocalEngine:
         self._ids = 0
 
     @property
+    def obeys_grammar(self) -> bool:
+        """The engine's library enforces grammars."""
+        return True
+
+    @property
     def pid(self) -> int | None:
         """The child's process id while it runs."""
         return (
@@ -51,40 +61,23 @@ class LocalEngine:
         async with self._lock:
             await self._ready()
 
-    async def generate(
-        self,
-        turns: tuple[engine_wire.ChatTurn, ...],
-        *,
-        prefixed: bool,
-        grammar: str,
-        max_tokens: int,
-    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
+    async def complete(
+        self, prompt: Completion
+    ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
         """Streams a reply. Closing the stream stops the generation within 0.2 seconds."""
         async with self._lock:
             self._ids += 1
-            job = engine_wire.Generate(
-                id=self._ids,
-                turns=turns,
-                prefixed=prefixed,
-                grammar=grammar,
-                max_tokens=max_tokens,
-            )
+            job = engine_wire.Generate(id=self._ids, prompt=prompt)
             child = await self._begin(job)
             finished = False
             try:
                 while not finished:
                     report = await child.receive()
-                    if isinstance(report, engine_wire.Failed):
-                        finished = True
-                        raise _failure(report)
-                    if (
-                        isinstance(
-                            report, engine_wire.Delta | engine_wire.GenerationEnded
-                        )
-                        and report.id == job.id
-                    ):
-                        finished = isinstance(report, engine_wire.GenerationEnded)
-                        yield report
+                    finished = isinstance(
+                        report, engine_wire.Failed | engine_wire.GenerationEnded
+                    )
+                    if (event := self._taken(report)) is not None:
+                        yield event
             finally:
                 if not finished:
                     await child.stop(job.id)
@@ -116,21 +109,33 @@ class LocalEngine:
             while not isinstance(
                 report := await child.receive(), engine_wire.EngineReady
             ):
-                self._take(report)
+                self._taken(report)
         except BaseException:
             await asyncio.shield(child.end())
             raise
         return child
 
-    def _take(self, report: engine_wire.Report) -> None:
-        """Handles a report that comes before the child is ready."""
-        if isinstance(report, engine_wire.Failed):
-            raise _failure(report)
-        if (
-            isinstance(report, engine_wire.PrefixProgress)
-            and self._on_prepare is not None
-        ):
-            self._on_prepare(report.done, report.total)
+    def _taken(
+        self, report: engine_wire.Report
+    ) -> TextPiece | CompletionEnded | None:
+        """What a report is for the caller, if anything. Raises what failed, and tells how far a preparation is."""
+        match report:
+            case engine_wire.Failed():
+                raise _failure(report)
+            case engine_wire.Delta():
+                return TextPiece(report.text)
+            case engine_wire.GenerationEnded():
+                return CompletionEnded(
+                    finish=report.finish,
+                    input_tokens=report.input_tokens,
+                    cached_tokens=report.cached_tokens,
+                    output_tokens=report.output_tokens,
+                )
+            case engine_wire.PrefixProgress() if self._on_prepare is not None:
+                self._on_prepare(report.done, report.total)
+            case _:
+                pass
+        return None
 
 
 class _Child:

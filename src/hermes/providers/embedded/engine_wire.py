@@ -4,36 +4,29 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-
-class ChatTurn(msgspec.Struct, frozen=True):
-    """One message of the prompt, as a chat template takes it."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
+from hermes.providers.embedded.completion import CacheSlot, ChatTurn, Completion
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The first command: which file, and the fixed beginning of prompts.
+    """The first command: which file, and how the prompts of each slot begin.
 
-    Its computed state is kept in files that begin with `state`: `<folder>/<model>.<prefix>`.
+    The computed states of these prefixes are kept in files that begin with `state`: `<folder>/<model>`. `context` is
+    what one prompt and its reply may have.
     """
 
     path: str
     state: str
-    prefix: tuple[ChatTurn, ...] = ()
+    prefixes: dict[CacheSlot, tuple[ChatTurn, ...]] = {}
     context: int = 4096
     threads: int = 0
     idle_seconds: float = 600.0
 
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Continue `turns`. With `prefixed`, the prompt is the prefix of `Load` and then `turns`."""
+    """Continue a prompt."""
 
     id: int
-    turns: tuple[ChatTurn, ...]
-    prefixed: bool = False
-    grammar: str = ""
-    max_tokens: int = 512
+    prompt: Completion
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -43,14 +36,14 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class EngineReady(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The model is loaded and the prefix is in place. `restored` is False when it had to be computed."""
+    """The model is loaded and the prefix of the first slot is in place. `restored` is False when it had to be computed."""
 
     engine: str
     restored: bool
 
 
 class PrefixProgress(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The prefix is being computed for the first time: tokens done, of how many."""
+    """A prefix is being computed for the first time: tokens done, of how many."""
 
     done: int
     total: int
