@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -65,9 +66,37 @@ class LocalEngine:
         self, prompt: Completion
     ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
         """Streams a reply. Closing the stream stops the generation within 0.2 seconds."""
+        job = engine_wire.Generate(id=0, prompt=prompt)
+        async with aclosing(self._run(job)) as reports:
+            async for report in reports:
+                if (event := self._taken(report)) is not None:
+                    yield event
+
+    async def chat(
+        self, body: bytes, *, state_key: str = "", max_tokens: int
+    ) -> AsyncGenerator[engine_wire.ChatChunk | CompletionEnded, None]:
+        """Streams the reply to a request of the chat completions format, as `complete` does."""
+        job = engine_wire.Chat(
+            id=0,
+            body=msgspec.Raw(body),
+            slot="work" if state_key else "other",
+            state_key=state_key,
+            max_tokens=max_tokens,
+        )
+        async with aclosing(self._run(job)) as reports:
+            async for report in reports:
+                if isinstance(report, engine_wire.ChatChunk):
+                    yield report
+                elif isinstance(event := self._taken(report), CompletionEnded):
+                    yield event
+
+    async def _run(
+        self, job: engine_wire.Job
+    ) -> AsyncGenerator[engine_wire.Report, None]:
+        """Runs one job at a time, up to its last report, and stops it when the stream is closed."""
         async with self._lock:
             self._ids += 1
-            job = engine_wire.Generate(id=self._ids, prompt=prompt)
+            job = msgspec.structs.replace(job, id=self._ids)
             child = await self._begin(job)
             finished = False
             try:
@@ -76,8 +105,7 @@ class LocalEngine:
                     finished = isinstance(
                         report, engine_wire.Failed | engine_wire.GenerationEnded
                     )
-                    if (event := self._taken(report)) is not None:
-                        yield event
+                    yield report
             finally:
                 if not finished:
                     await child.stop(job.id)
@@ -88,7 +116,7 @@ class LocalEngine:
             await self._child.end()
             self._child = None
 
-    async def _begin(self, job: engine_wire.Generate) -> "_Child":
+    async def _begin(self, job: engine_wire.Job) -> "_Child":
         """Sends the job; to a new child if the old one has just ended for lack of work."""
         child = await self._ready()
         try:
@@ -115,9 +143,7 @@ class LocalEngine:
             raise
         return child
 
-    def _taken(
-        self, report: engine_wire.Report
-    ) -> TextPiece | CompletionEnded | None:
+    def _taken(self, report: engine_wire.Report) -> TextPiece | CompletionEnded | None:
         """What a report is for the caller, if anything. Raises what failed, and tells how far a preparation is."""
         match report:
             case engine_wire.Failed():
@@ -193,7 +219,7 @@ class _Child:
             await asyncio.wait_for(self._process.stderr.closed.wait(), _EXIT_TIMEOUT_S)
         raise self._died(code)
 
-    async def accept(self, job: engine_wire.Generate) -> None:
+    async def accept(self, job: engine_wire.Job) -> None:
         """Sends a job and waits until it has arrived."""
         try:
             await self.send(job)

@@ -37,7 +37,7 @@ class Work:
     """What the two threads share: the jobs, whether one runs, and which was cancelled last (ids only grow)."""
 
     def __init__(self) -> None:
-        self.jobs: queue.SimpleQueue[engine_wire.Generate] = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[engine_wire.Job] = queue.SimpleQueue()
         self.busy = True
         self.cancelled = 0
 
@@ -63,7 +63,7 @@ def _listen(
     lines: "_Lines", idle_seconds: float, work: Work, reporter: Reporter
 ) -> None:
     """Hands commands to the worker until stdin closes, or nothing came and nothing ran for a while."""
-    decoder = msgspec.json.Decoder(engine_wire.Generate | engine_wire.Cancel)
+    decoder = msgspec.json.Decoder(engine_wire.Job | engine_wire.Cancel)
     while True:
         try:
             line = lines.read(idle_seconds)
@@ -91,9 +91,7 @@ def _work(load: engine_wire.Load, work: Work, reporter: Reporter) -> None:
     while True:
         job = _next_job(engine, work)
         try:
-            reporter.send(
-                engine.generate(job, lambda job=job: work.cancelled >= job.id)
-            )
+            reporter.send(engine.run(job, lambda job=job: work.cancelled >= job.id))
         except BrokenPipeError:
             os._exit(0)
         except Exception as error:  # noqa: BLE001 - a request's boundary: it becomes a report
@@ -106,7 +104,7 @@ def _work(load: engine_wire.Load, work: Work, reporter: Reporter) -> None:
             )
 
 
-def _next_job(engine: engine_slot.SlotBank, work: Work) -> engine_wire.Generate:
+def _next_job(engine: engine_slot.SlotBank, work: Work) -> engine_wire.Job:
     """Waits for a job. After a moment without one it prepares what later jobs will need."""
     try:
         work.busy = False

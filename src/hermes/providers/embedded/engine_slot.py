@@ -19,6 +19,7 @@ import msgspec
 
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.completion import CacheSlot, ChatTurn, Completion
+from hermes.providers.embedded.engine_chat import run_chat
 
 _BATCH_TOKENS = 128  # tokens computed at a time: how long a cancelled prompt goes on
 _MIN_REPLY_TOKENS = 384  # tokens that a reply may always count on
@@ -52,12 +53,45 @@ class SlotBank:
         }
         self._server = self._start()
         self._placed: set[CacheSlot] = set()
+        self._chat_key = ""
         restored = True
         for slot in list(load.prefixes)[:1]:
             restored = self._place_prefix(slot, _never)
         report(
             engine_wire.EngineReady(engine=self._library.__version__, restored=restored)
         )
+
+    def run(
+        self, job: engine_wire.Job, cancelled: Callable[[], bool]
+    ) -> engine_wire.GenerationEnded | engine_wire.Failed:
+        """Runs one job to its end, sending what it brings."""
+        if isinstance(job, engine_wire.Generate):
+            return self.generate(job, cancelled)
+        return self.chat(job, cancelled)
+
+    def chat(
+        self, job: engine_wire.Chat, cancelled: Callable[[], bool]
+    ) -> engine_wire.GenerationEnded | engine_wire.Failed:
+        """Answers a request with tools. The first one with a new beginning leaves its state for later starts."""
+        is_new = bool(job.state_key) and job.state_key != self._chat_key
+        is_restored = False
+        if is_new:
+            self._chat_key = job.state_key
+            state = self._states[job.slot] = self._chat_state(job)
+            is_restored = _is_sound(state) and self._slot(
+                "restore", job.slot, state.name
+            )
+        outcome = run_chat(
+            self._server, job, _SLOTS.index(job.slot), self._report, cancelled
+        )
+        is_whole = isinstance(outcome, engine_wire.GenerationEnded) and not cancelled()
+        if is_new and is_whole and not is_restored:
+            self._save_state(job.slot)
+        return outcome
+
+    def _chat_state(self, job: engine_wire.Chat) -> Path:
+        version = self._library.__version__
+        return Path(f"{self._load.state}.chat-{job.state_key}.{version}.state")
 
     def generate(
         self, job: engine_wire.Generate, cancelled: Callable[[], bool]
@@ -208,7 +242,9 @@ class SlotBank:
         params.model.path = self._load.path
         params.n_ctx = self._load.context * 3 // 2
         params.n_parallel = len(_SLOTS)
-        params.kv_unified = True  # the slots share the memory; each may take what one prompt needs
+        params.kv_unified = (
+            True  # the slots share the memory; each may take what one prompt needs
+        )
         params.n_batch = params.n_ubatch = _BATCH_TOKENS
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
             self._load.threads or os.cpu_count() or 1
@@ -217,7 +253,7 @@ class SlotBank:
         params.fit_params = False
         params.no_extra_bufts = True  # repacked weights load slower, take twice the memory and hardly compute faster
         params.cache_ram_mib = 0
-        params.force_pure_content_parser = True
+        params.force_pure_content_parser = not self._load.reads_calls
         params.verbosity = 0
         params.hostnames = ["127.0.0.1"]
         params.port = 0

@@ -20,6 +20,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     context: int = 4096
     threads: int = 0
     idle_seconds: float = 600.0
+    reads_calls: bool = False
+    """The engine reads tool calls out of the text, in the form that the model's template has for them."""
 
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -27,6 +29,19 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     id: int
     prompt: Completion
+
+
+class Chat(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Answer a request of the chat completions format, which may offer tools.
+
+    The state of the slot is kept under `state_key`, which stands for the beginning that such requests share.
+    """
+
+    id: int
+    body: msgspec.Raw
+    slot: CacheSlot = "work"
+    state_key: str = ""
+    max_tokens: int = 1024
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -62,6 +77,13 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     text: str
 
 
+class ChatChunk(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """One chunk of a `Chat`, as the format has it."""
+
+    id: int
+    data: msgspec.Raw
+
+
 class GenerationEnded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The generation ended: by itself, at `max_tokens`, or because it was cancelled."""
 
@@ -80,7 +102,14 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     id: int = 0
 
 
-Command: TypeAlias = Load | Generate | Cancel
+Job: TypeAlias = Generate | Chat
+Command: TypeAlias = Load | Job | Cancel
 Report: TypeAlias = (
-    EngineReady | PrefixProgress | Accepted | Delta | GenerationEnded | Failed
+    EngineReady
+    | PrefixProgress
+    | Accepted
+    | Delta
+    | ChatChunk
+    | GenerationEnded
+    | Failed
 )
