@@ -86,14 +86,17 @@ def python_version(site: Site) -> list[Finding]:
 
 
 def _module_path(site: Site) -> list[Finding]:
-    """A relative folder in PYTHONPATH is whichever one Hermes is started in: code there runs before ours."""
+    """A relative folder in PYTHONPATH is whichever one Python is started in: code there runs before ours.
+
+    The `hermes` command ignores PYTHONPATH; `python -m hermes` does not.
+    """
     search_path = site.environ.get("PYTHONPATH", "")
-    if not search_path or all(map(os.path.isabs, search_path.split(os.pathsep))):
+    if sys.flags.ignore_environment or not search_path:
+        return []
+    if all(map(os.path.isabs, search_path.split(os.pathsep))):
         return []
     text = f"PYTHONPATH is {search_path!r}: any folder you start Hermes in can replace parts of it"
-    return [
-        Finding("python", WARN, text, "Unset PYTHONPATH, or use absolute paths in it.")
-    ]
+    return [Finding("python", WARN, text, "Start it as `hermes`, or unset PYTHONPATH.")]
 
 
 def sqlite_version(_site: Site) -> list[Finding]:
