@@ -128,12 +128,24 @@ class Emulator:
                 del self._rows[self._y][self._x :]
                 if code == "J":
                     del self._rows[self._y + 1 :]
+            case "L" | "M":
+                self._move_rows(count if code == "L" else -count)
             case "m":
                 self._paint(numbers)
             case "h" | "l" if numbers == "?7":
                 self._wraps = code == "h"
             case _:
                 pass
+
+    def _move_rows(self, count: int) -> None:
+        """Inserts blank rows at the cursor, or deletes rows; those below move within the window."""
+        bottom = self._top + self._height
+        self._rows += [[] for _ in range(bottom - len(self._rows))]
+        below = self._rows[self._y : bottom]
+        room = len(below)
+        blank: list[list[_Cell]] = [[] for _ in range(min(abs(count), room))]
+        moved = [*blank, *below] if count > 0 else [*below[-count:], *blank]
+        self._rows[self._y : bottom] = moved[:room]
 
     def _paint(self, numbers: str) -> None:
         if not numbers or numbers.startswith("0"):
