@@ -1,5 +1,5 @@
 """Ends turns whose process is gone, in sessions that somebody watches. The text shown so far is kept, running calls get
-an unknown outcome, and open requests can still be answered."""
+an unknown outcome, open requests can still be answered, and messages that were queued are answered."""
 
 import asyncio
 import logging
@@ -38,7 +38,9 @@ class DeadTurns:
     async def _settle(self, session: str) -> None:
         self._failed.pop(session, None)
         try:
-            await self._service().settle(session)
+            service = self._service()
+            if await service.settle(session):
+                await service.answer_queued(session)
         except HermesError as error:
             log.warning(
                 "could not end the turn of session %s, whose process is gone: %s",
