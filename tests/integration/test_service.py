@@ -1091,12 +1091,15 @@ async def test_a_queued_message_waits_behind_a_question_of_a_dead_turn(
     async with desktop(tmp_path, ScriptedModel("unused"), "ask") as desk:
         session = _crash_while_asking(desk)
         desk.app.record(session, UserMessage(text="and then this"))
-        assert await desk.service.settle(session)
-        await desk.service.answer_queued(session)
-        await asyncio.wait_for(desk.service.idle(session), 20)
-        assert await desk.service.pending(session)
-        started = [one for one in desk.events(session) if isinstance(one, TurnStarted)]
-        assert len(started) == 1
+        with desk.questions.attached("test"):
+            assert await desk.service.settle(session)
+            await desk.service.answer_queued(session)
+            await asyncio.wait_for(desk.service.idle(session), 20)
+            assert await desk.service.pending(session)
+            started = [
+                one for one in desk.events(session) if isinstance(one, TurnStarted)
+            ]
+            assert len(started) == 1
 
 
 async def test_a_stop_reaches_the_process_that_takes_the_session_first(
