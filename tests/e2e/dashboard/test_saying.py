@@ -192,6 +192,28 @@ async def test_keys_that_come_with_the_question_do_not_answer_it(
     assert (dashboard.hermes.work / "early.py").read_text() == "colour = 'red'\n"
 
 
+async def test_a_key_pressed_twice_answers_one_of_two_questions(
+    page: Page, dashboard: Board
+) -> None:
+    both = [edit(dashboard, name).calls for name in ("one.py", "two.py")]
+    dashboard.says(ScriptedResponse(calls=(*both[0], *both[1])), "Done.")
+    await page.evaluate("performance.now = () => 1000")
+    await say(page, "paint both")
+    asking = page.get_by_role("group", name="Hermes wants to use edit_file")
+    await expect(asking).to_have_count(2)
+    await page.evaluate("performance.now = () => 1400")
+    await page.keyboard.press("Alt+y")
+    await expect(asking).to_have_count(1)
+    await page.keyboard.press("Alt+y")
+    await page.evaluate("performance.now = () => 1800")
+    await page.keyboard.press("Alt+n")
+    await rests(page, 1)
+    texts = [
+        (dashboard.hermes.work / f"{name}.py").read_text() for name in ("one", "two")
+    ]
+    assert sorted(texts) == ["colour = 'blue'\n", "colour = 'red'\n"]
+
+
 async def test_words_are_said_into_the_turn_that_runs(
     page: Page, dashboard: Board
 ) -> None:
