@@ -136,7 +136,7 @@ def test_help_of_a_command_has_two_spellings(tmp_path: Path) -> None:
     [
         (
             ["confg"],
-            "hermes: There is no command 'confg'.\nDid you mean: hermes config? To ask it: hermes -z confg\n",
+            "hermes: There is no command 'confg'.\nDid you mean: hermes config? To ask it as a question: hermes -z confg\n",
         ),
         (
             ["--verson"],

@@ -112,7 +112,7 @@ def test_an_editable_copy_is_completed_from_its_folder(tmp_path: Path) -> None:
 def test_a_copy_that_nobody_installed_gets_no_command_that_could_fetch_something_else(
     tmp_path: Path,
 ) -> None:
-    assert Copy(tmp_path).hint() == ["Reinstall Hermes with the optional part 'web'."]
+    assert Copy(tmp_path).hint() == ["Reinstall Hermes with the extra 'web'."]
 
 
 def test_this_checkout_is_completed_from_its_folder() -> None:
