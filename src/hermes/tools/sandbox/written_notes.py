@@ -87,7 +87,7 @@ def _stamp(path: str) -> tuple[int, ...]:
 
 def _digest(path: str) -> str:
     try:
-        with open(path, "rb", opener=_opened) as file:  # noqa: PTH123 - not a pipe
+        with open(path, "rb", opener=_opened) as file:
             return hashlib.sha256(file.read(_MAX_BYTES)).hexdigest()
     except OSError:
         return "unreadable"
