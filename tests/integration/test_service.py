@@ -1057,6 +1057,51 @@ async def test_a_turn_that_can_not_be_ended_keeps_nobody_from_the_others_and_is_
         assert not desk.app.store.log.has_open_turn(good)
 
 
+@pytest.mark.parametrize("by", ["looking", "stopping"])
+async def test_a_message_queued_before_a_crash_is_answered(
+    tmp_path: Path, by: str
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("answered late")) as desk:
+        session = desk.begin()
+        desk.app.record(
+            session,
+            UserMessage(text="go"),
+            SessionPrompted(system=("x",)),
+            TurnStarted(inputs=(2,)),
+            UserMessage(text="and then this"),
+            turn="old",
+        )
+        if by == "looking":
+            looking = DeadTurns(lambda: [session], lambda: desk.service).run()
+            begun = _on(desk.bus, "agent.turn.started")
+            watching = asyncio.ensure_future(looking)
+            await asyncio.wait_for(begun, 20)
+            watching.cancel()
+            await desk.service.idle(session)
+        else:
+            await desk.service.interrupt(session, by="test")
+            await desk.service.idle(session)
+        texts = [one.text for one in desk.app.store.log.messages(session)]
+        assert texts == ["go", "and then this", "answered late"]
+
+
+async def test_a_queued_message_waits_behind_a_question_of_a_dead_turn(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused"), "ask") as desk:
+        session = _crash_while_asking(desk)
+        desk.app.record(session, UserMessage(text="and then this"))
+        with desk.questions.attached("test"):
+            assert await desk.service.end_dead_turn(session)
+            await desk.service.answer_queued(session)
+            await asyncio.wait_for(desk.service.idle(session), 20)
+            assert await desk.service.pending(session)
+            started = [
+                one for one in desk.events(session) if isinstance(one, TurnStarted)
+            ]
+            assert len(started) == 1
+
+
 async def test_a_stop_reaches_the_process_that_takes_the_session_first(
     tmp_path: Path,
 ) -> None:
