@@ -32,11 +32,11 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
 from hermes.store.log_row import COLUMNS, Row, draft
-from hermes.store.schema import EVENTS
-from hermes.store.search import index_step
 from hermes.store.session_log import new_epoch, write_row
+from hermes.store.sqlite.connection import connect
+from hermes.store.sqlite.message_search import index_step
+from hermes.store.sqlite.schema import EVENTS
 
 SEED = 20260401
 _INSERT = "INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -15,8 +15,8 @@ from hermes.errors import LeaseLost, SessionBusy, StoreBusy, StoreError
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
 from hermes.store.leases import LEASE_TTL_S, RETRY_THREAD, Leases, this_process
+from hermes.store.sqlite.connection import connect
 
 WRITER = Path(__file__).with_name("store_writer.py")
 

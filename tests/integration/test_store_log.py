@@ -28,8 +28,8 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.store import Store, open_store
 from hermes.store.answers import require_open
-from hermes.store.connection import connect
 from hermes.store.log_row import checksum
+from hermes.store.sqlite.connection import connect
 from hermes.testing import FakeClock
 
 TEXT = st.text(max_size=30)

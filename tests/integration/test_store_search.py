@@ -15,11 +15,11 @@ from hermes.errors import StoreError
 from hermes.schema.events import SessionCreated, ToolStarted
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
-from hermes.store.salvage import salvage
-from hermes.store.search import index_step
+from hermes.store.sqlite.connection import connect
+from hermes.store.sqlite.message_search import index_step
+from hermes.store.sqlite.salvage import salvage
+from hermes.store.sqlite.unindexed_search import find_unindexed
 from hermes.store.tokenizer import ACCENT, match_expression, split
-from hermes.store.unindexed_search import find_unindexed
 
 SPACELESS = st.text(
     st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"),

@@ -21,8 +21,8 @@ from hermes.primitives.files import create_private
 from hermes.settings import Home
 from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
 from hermes.store import open_store
-from hermes.store.lock import DatabaseLock
-from hermes.store.redacted_copy import redact_copy
+from hermes.store.sqlite.lock import DatabaseLock
+from hermes.store.sqlite.redacted_copy import redact_copy
 from hermes.tools.sandbox.git_settings import is_harmless
 from hermes.tools.sensitive import is_secret
 

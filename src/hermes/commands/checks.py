@@ -323,7 +323,10 @@ def state_file(site: Site) -> list[Finding]:
 
 def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
     """Why Hermes would refuse or rebuild this file, by its header alone, and what to do; nothing if it would not."""
-    from hermes.store.schema import APPLICATION_ID, MIGRATIONS  # takes long to load
+    from hermes.store.sqlite.schema import (  # takes long to load
+        APPLICATION_ID,
+        MIGRATIONS,
+    )
 
     away = f"Move it away: mv '{path}' '{path}.old'"
     if not header:
@@ -351,8 +354,11 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
 
 def _inner_fault(path: Path) -> tuple[str, str]:
     """What opening the file finds wrong with it, and what to do; nothing if all is well."""
-    from hermes.store.database_file import DatabaseState, inspect  # takes long to load
-    from hermes.store.schema import MIGRATIONS
+    from hermes.store.sqlite.database_file import (  # takes long to load
+        DatabaseState,
+        inspect,
+    )
+    from hermes.store.sqlite.schema import MIGRATIONS
 
     try:
         found = inspect(

@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import apsw
 import msgspec
 
 from hermes.errors import StoreError
@@ -23,6 +22,10 @@ _PLACE = struct.Struct("<qqd").pack
 _encode = msgspec.json.Encoder().encode
 _decoders = {topic: msgspec.json.Decoder(cls) for topic, cls in CATALOGUE.items()}
 _plain = msgspec.json.Decoder(dict[str, Any])
+
+
+class DamagedRow(Exception):
+    """A row that is not what was written, or that can't be read."""
 
 
 class EncodedEvent(NamedTuple):
@@ -82,7 +85,7 @@ STORED = f"{COLUMNS}, crc, {shared_text.TEXT}"
 
 
 def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
-    """Builds rows from `STORED` columns. Raises apsw.CorruptError if one does not match its checksum."""
+    """Builds rows from `STORED` columns. Raises DamagedRow if one does not match its checksum."""
     rows: list[Row] = []
     heads: dict[tuple[str, str, str | None, str], int] = {}
     crc32 = zlib.crc32
@@ -107,7 +110,7 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
         ):  # wrong types
             whole = False
         if not whole:
-            raise apsw.CorruptError(
+            raise DamagedRow(
                 f"session {session}, row {seq}: the content does not match its checksum"
             )
         rows.append(row)
