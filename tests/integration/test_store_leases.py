@@ -156,7 +156,7 @@ def test_a_return_that_fails_when_it_is_committed_is_made_up_for(
 ) -> None:
     lease = store.leases.acquire("s")
     commits = iter([True])  # the first is refused, as on a full disk
-    store._db._writer.set_commit_hook(lambda: next(commits, False))
+    store._database._writer.set_commit_hook(lambda: next(commits, False))
     release = (
         store.leases.release
         if waiting

@@ -27,6 +27,12 @@ class LogFollower:
 
     async def run(self) -> None:
         """Runs from the newest row on, until it is cancelled."""
+        try:
+            await self._follow()
+        finally:
+            self._watch.close()
+
+    async def _follow(self) -> None:
         log, errors = self._app.store.log, self._app.errors
         log.remember()
         self._last = await asyncio.to_thread(log.newest)

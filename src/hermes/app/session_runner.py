@@ -329,9 +329,14 @@ class Runner:
                 errors.succeeded(what)
 
     async def _poll(self, journal: SessionJournal) -> None:
-        while True:
-            await asyncio.sleep(_POLL_INTERVAL_S)
-            await self._read_others(journal)
+        watch = self._app.store.watch()
+        try:
+            while True:
+                await watch.wait(_POLL_INTERVAL_S)
+                if watch.changed():
+                    await self._read_others(journal)
+        finally:
+            watch.close()
 
     async def read_others(self) -> bool:
         """Reacts now to what was written past the journal. Returns False when this runner does not have the session."""

@@ -282,6 +282,12 @@ def _problems(
 
 
 def state_file(site: Site) -> list[Finding]:
+    from hermes.commands.store_checks import check_store
+
+    return check_store(site) or _check_state_file(site)
+
+
+def _check_state_file(site: Site) -> list[Finding]:
     path = site.home.state
     info = probe(path)
     if isinstance(info, FileNotFoundError) and isinstance(
@@ -323,7 +329,7 @@ def state_file(site: Site) -> list[Finding]:
 
 def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
     """Why Hermes would refuse or rebuild this file, by its header alone, and what to do; nothing if it would not."""
-    from hermes.store.sqlite.schema import (  # takes long to load
+    from hermes.store.state_file import (  # takes long to load
         APPLICATION_ID,
         MIGRATIONS,
     )
@@ -354,11 +360,11 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
 
 def _inner_fault(path: Path) -> tuple[str, str]:
     """What opening the file finds wrong with it, and what to do; nothing if all is well."""
-    from hermes.store.sqlite.database_file import (  # takes long to load
+    from hermes.store.state_file import (  # takes long to load
+        MIGRATIONS,
         DatabaseState,
         inspect,
     )
-    from hermes.store.sqlite.schema import MIGRATIONS
 
     try:
         found = inspect(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hermes.store.chats import Chats
     from hermes.store.people import People
     from hermes.store.schedules import ScheduleStore
+    from hermes.store.sqlite.recovery import Incomplete, Recovery
 
 
 class IntegrityReport(msgspec.Struct, frozen=True):
@@ -37,9 +38,9 @@ class Store:
 
     engine = ""
     """The database's name, for people."""
-    recovery: object | None = None
+    recovery: "Recovery | None" = None
     """What a rebuild of a damaged database found, if there was one."""
-    incomplete: object | None = None
+    incomplete: "Incomplete | None" = None
     """What is missing from a database that can only be read, if anything is."""
 
     def __init__(
@@ -57,6 +58,11 @@ class Store:
         self.claims = BudgetClaims(database, clock)
         self.sessions = SessionTable(database, clock)
         self.transfer = SessionTransfer(database, log, clock)
+
+    @property
+    def database(self) -> SqlDatabase:
+        """The database itself, for work on all tables at once."""
+        return self._db
 
     @cached_property
     def chats(self) -> "Chats":
@@ -92,6 +98,20 @@ class Store:
     def watch(self) -> RowWatch:
         """Returns what tells a reader that rows may have been written."""
         raise NotImplementedError
+
+    def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Returns where the database is, and what a person may want to know about it."""
+        raise NotImplementedError
+
+    def problems(self) -> tuple[tuple[str, str], ...]:
+        """Returns what is not right with the server, each with what to do."""
+        return ()
+
+    def size(self) -> tuple[int, int]:
+        """Returns the numbers of sessions and of rows in the log."""
+        query = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM events)"
+        ((sessions, rows),) = self._db.select(query)
+        return int(sessions), int(rows)
 
     def check(self) -> IntegrityReport:
         """Checks every row."""

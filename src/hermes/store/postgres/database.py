@@ -15,7 +15,7 @@ from hermes.schema.event_base import Event
 from hermes.store.leases import ended_here
 from hermes.store.log_row import COLUMNS, DamagedRow, Row, checksum
 from hermes.store.postgres.job_connection import JobConnection, numbered, storable
-from hermes.store.postgres.migrations import migrate
+from hermes.store.postgres.migrations import migrate, require_current
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.row_watch import RowNotices
 from hermes.store.postgres.server import POOL_SIZE, PostgresServer
@@ -34,7 +34,13 @@ RETURNING id
 class PostgresDatabase:
     """The open database. Not usable after a fork: a child opens its own."""
 
-    def __init__(self, options: PostgresOptions, migrations: Sequence[str]) -> None:
+    def __init__(
+        self,
+        options: PostgresOptions,
+        migrations: Sequence[str],
+        *,
+        may_migrate: bool = True,
+    ) -> None:
         self._pid = os.getpid()
         self._closed = False
         self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -43,15 +49,16 @@ class PostgresDatabase:
         self.server = PostgresServer(options)
         self.notices = RowNotices(self.server)
         try:
-            self.server.start(self._open(migrations)).result()
+            self.server.start(self._open(migrations, may_migrate)).result()
         except BaseException:
             self.close()
             raise
 
-    async def _open(self, migrations: Sequence[str]) -> None:
+    async def _open(self, migrations: Sequence[str], may_migrate: bool) -> None:
         await self.server.open()
         where = self.server.options.shown
-        await self.server.request(lambda one: migrate(one, migrations, where))
+        prepare = migrate if may_migrate else require_current
+        await self.server.request(lambda one: prepare(one, migrations, where))
 
     @property
     def closed(self) -> bool:
@@ -65,7 +72,7 @@ class PostgresDatabase:
     def submit(self, job: Callable[[SqlConnection], T], order: str = "") -> "Future[T]":
         """Does the same without waiting. Jobs with the same `order` run one after the other."""
 
-        async def run(connection: "asyncpg.Connection[Any]") -> T:
+        async def run(connection: "asyncpg.Connection") -> T:
             return await self._run_job(connection, job)
 
         async def transact() -> T:
@@ -82,7 +89,7 @@ class PostgresDatabase:
     def read(self, job: Callable[[SqlConnection], T]) -> T:
         """Runs `job` on one consistent state."""
 
-        async def run(connection: "asyncpg.Connection[Any]") -> T:
+        async def run(connection: "asyncpg.Connection") -> T:
             async with connection.transaction(
                 isolation="repeatable_read", readonly=True
             ):
@@ -93,7 +100,7 @@ class PostgresDatabase:
     def run_on_reader(self, job: Callable[[SqlConnection], T]) -> T:
         """Runs a job that has a single query."""
 
-        async def run(connection: "asyncpg.Connection[Any]") -> T:
+        async def run(connection: "asyncpg.Connection") -> T:
             return await self._run_job(connection, job)
 
         return self.start(lambda: self.server.request(run)).result()
@@ -101,7 +108,7 @@ class PostgresDatabase:
     def select(self, query: str, values: Sequence[str | int | float] = ()) -> list[Any]:
         """Returns the rows of one query."""
 
-        async def run(connection: "asyncpg.Connection[Any]") -> list[Any]:
+        async def run(connection: "asyncpg.Connection") -> list[Any]:
             return await connection.fetch(numbered(query), *storable(values))
 
         rows = self.start(lambda: self.server.request(run)).result()
@@ -137,7 +144,7 @@ class PostgresDatabase:
             ) from damaged
 
     async def _run_job(
-        self, connection: "asyncpg.Connection[Any]", job: Callable[[SqlConnection], T]
+        self, connection: "asyncpg.Connection", job: Callable[[SqlConnection], T]
     ) -> T:
         loop = self.server.loop
         return await loop.run_in_executor(

@@ -64,7 +64,7 @@ class JobConnection:
     """An asyncpg connection as a job sees it. Used by one thread, which is not that of the event loop."""
 
     def __init__(
-        self, connection: "asyncpg.Connection[Any]", loop: asyncio.AbstractEventLoop
+        self, connection: "asyncpg.Connection", loop: asyncio.AbstractEventLoop
     ) -> None:
         self._connection = connection
         self._loop = loop

@@ -1,7 +1,6 @@
 """Creates and migrates the tables of a PostgreSQL store, one process at a time."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import asyncpg
 
@@ -21,7 +20,7 @@ WHERE last >= pg_current_xact_id()::text::bigint + id_offset
 
 
 async def migrate(
-    connection: "asyncpg.Connection[Any]", migrations: Sequence[str], where: str
+    connection: "asyncpg.Connection", migrations: Sequence[str], where: str
 ) -> None:
     """Brings the tables up to date. Raises for a newer database or another program's."""
     encoding = await connection.fetchval("SHOW server_encoding")
@@ -38,8 +37,19 @@ async def migrate(
         await connection.execute(_RAISE_OFFSET)
 
 
+async def require_current(
+    connection: "asyncpg.Connection", migrations: Sequence[str], where: str
+) -> None:
+    """Raises unless the tables are there and up to date. Changes nothing."""
+    found = await _version(connection, len(migrations), where)
+    if found < len(migrations):
+        what = "has no tables yet" if found < 0 else f"has the older schema {found}"
+        hint = "The first session creates or migrates them."
+        raise StoreError(f"{where} {what}", hint=hint)
+
+
 async def _migrate(
-    connection: "asyncpg.Connection[Any]", migrations: Sequence[str], where: str
+    connection: "asyncpg.Connection", migrations: Sequence[str], where: str
 ) -> None:
     found = await _version(connection, len(migrations), where)
     async with connection.transaction():
@@ -53,16 +63,14 @@ async def _migrate(
         )
 
 
-async def _version(
-    connection: "asyncpg.Connection[Any]", known: int, where: str
-) -> int:
+async def _version(connection: "asyncpg.Connection", known: int, where: str) -> int:
     """Returns the database's version; -1 for an empty one."""
     if await connection.fetchval("SELECT to_regclass('hermes_store')") is None:
         if await connection.fetchval(_TABLES):
             hint = "Nothing was changed. Use a database of its own for Hermes."
             raise StoreError(f"{where} holds tables of another program", hint=hint)
         return -1
-    found = int(await connection.fetchval("SELECT version FROM hermes_store"))
+    found = int(await connection.fetchval("SELECT version FROM hermes_store") or 0)
     if found > known:
         hint = "Nothing was changed. Upgrade Hermes on this machine, or use another database."
         raise StoreTooNew(

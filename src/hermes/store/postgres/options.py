@@ -21,7 +21,7 @@ class PostgresOptions(msgspec.Struct, frozen=True):
     tls: TlsMode = "prefer"
     tls_ca: str = ""
     tls_certificate: str = ""
-    tls_key: str = ""
+    tls_private_key_file: str = ""
     outage_timeout_s: float = 300.0
     connect_timeout_s: float = 10.0
 
@@ -49,7 +49,7 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         if parts.password:
             raise StoreError(
                 "the address of the store must not hold a password",
-                hint="Leave it out of `store.url`, and run: hermes config set HERMES_STORE_PASSWORD",
+                hint="Leave it out of `store.url`, and run: hermes config set STORE_PASSWORD",
             )
         arguments: dict[str, Any] = {
             "dsn": self.url,
@@ -73,10 +73,14 @@ class PostgresOptions(msgspec.Struct, frozen=True):
                     ssl.CERT_REQUIRED if self.tls_ca else ssl.CERT_NONE
                 )
             if self.tls_certificate:
-                key = str(Path(self.tls_key).expanduser()) if self.tls_key else None
+                key = (
+                    str(Path(self.tls_private_key_file).expanduser())
+                    if self.tls_private_key_file
+                    else None
+                )
                 context.load_cert_chain(Path(self.tls_certificate).expanduser(), key)
         except OSError as error:
-            hint = "Check `store.tls_ca`, `store.tls_certificate` and `store.tls_key`."
+            hint = "Check `store.tls_ca`, `store.tls_certificate` and `store.tls_private_key_file`."
             raise StoreError(
                 f"a certificate of the store can't be read: {error.strerror}", hint=hint
             ) from error

@@ -1,11 +1,13 @@
 """Opens the store in PostgreSQL, creating or migrating its tables as needed."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.store.log_row import STORED, Row, is_whole
 from hermes.store.postgres.database import PostgresDatabase
+from hermes.store.postgres.health import ServerHealth, server_health
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.row_watch import NotifyWatch
 from hermes.store.postgres.schema import MIGRATIONS
@@ -26,23 +28,32 @@ class PostgresStore(Store):
     def __init__(self, database: PostgresDatabase, clock: Clock) -> None:
         log = PostgresSessionLog(database, clock)
         super().__init__(database, log, WordIndex(database), clock)
-        self._db: PostgresDatabase = database
+        self._database = database
 
     # pyrefly: ignore[missing-override-decorator]
     def watch(self) -> NotifyWatch:
-        return self._db.notices.watch()
+        return self._database.notices.watch()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        return self._database.server.options.shown, self._health.details
+
+    # pyrefly: ignore[missing-override-decorator]
+    def problems(self) -> tuple[tuple[str, str], ...]:
+        return self._health.problems
+
+    @cached_property
+    def _health(self) -> ServerHealth:
+        return server_health(self._database, self._clock)
 
     # pyrefly: ignore[missing-override-decorator]
     def check(self) -> IntegrityReport:
-        ((sessions, rows),) = self._db.select(
-            "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM events)"
-        )
-        problems = [*self._bad_rows(), *self._db.read(bad_sequences)]
-        return IntegrityReport(int(sessions), int(rows), problems)
+        problems = [*self._bad_rows(), *self._database.read(bad_sequences)]
+        return IntegrityReport(*self.size(), problems)
 
     def _bad_rows(self) -> Iterator[str]:
         after = -1
-        while page := self._db.select(_PAGE, (after,)):
+        while page := self._database.select(_PAGE, (after,)):
             for *columns, crc, _ in page:
                 row = Row(*columns)
                 if not is_whole(row, crc):
@@ -59,7 +70,7 @@ class PostgresStore(Store):
 
     # pyrefly: ignore[missing-override-decorator]
     def close(self) -> None:
-        self._db.close()
+        self._database.close()
 
 
 def open_postgres(
@@ -67,6 +78,8 @@ def open_postgres(
     *,
     clock: Clock | None = None,
     migrations: Sequence[str] = MIGRATIONS,
+    may_migrate: bool = True,
 ) -> PostgresStore:
-    """Opens the database, or says why it cannot."""
-    return PostgresStore(PostgresDatabase(options, migrations), clock or SystemClock())
+    """Opens the database, or says why it cannot. Without `may_migrate`, its tables must be there and current."""
+    database = PostgresDatabase(options, migrations, may_migrate=may_migrate)
+    return PostgresStore(database, clock or SystemClock())

@@ -46,7 +46,7 @@ _CLOSED = "closed"  # in the text of the only interface error that is not a mist
 _CONFLICTS = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
-class StoreConnection(asyncpg.Connection):  # type: ignore[type-arg]
+class StoreConnection(asyncpg.Connection):
     """A connection that needs no round trip when it returns to the pool: nothing outlives a transaction."""
 
     # pyrefly: ignore[missing-override-decorator]
@@ -61,7 +61,7 @@ class PostgresServer:
         self.options = options
         self.loop = asyncio.new_event_loop()
         self.is_reachable = True
-        self._pool: asyncpg.Pool | None = None  # type: ignore[type-arg]
+        self._pool: asyncpg.Pool | None = None
         self._arguments = options.connect_arguments()
         self._thread = threading.Thread(
             target=self._run, name="hermes-store", daemon=True
@@ -76,7 +76,7 @@ class PostgresServer:
         """Runs a coroutine on the event loop of this server."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    async def connect(self) -> "asyncpg.Connection[Any]":
+    async def connect(self) -> "asyncpg.Connection":
         """Opens a connection outside the pool."""
         return await asyncpg.connect(
             connection_class=StoreConnection, **self._arguments
@@ -110,16 +110,14 @@ class PostgresServer:
         self.loop.close()
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
+    async def connection(self) -> AsyncIterator["asyncpg.Connection"]:
         """Lends a connection of the pool."""
         if self._pool is None:
             raise StoreError("the session log is closed")
         async with self._pool.acquire(timeout=self.options.connect_timeout_s) as one:
             yield one
 
-    async def request(
-        self, work: Callable[["asyncpg.Connection[Any]"], Awaitable[T]]
-    ) -> T:
+    async def request(self, work: Callable[["asyncpg.Connection"], Awaitable[T]]) -> T:
         """Runs idempotent work on a connection, again after an outage."""
 
         async def attempt() -> T:
@@ -129,7 +127,7 @@ class PostgresServer:
         return await self._insist(attempt)
 
     async def transaction(
-        self, work: Callable[["asyncpg.Connection[Any]"], Awaitable[T]]
+        self, work: Callable[["asyncpg.Connection"], Awaitable[T]]
     ) -> T:
         """Runs work in a transaction that happens exactly once."""
         commit: list[tuple[str, T]] = []
@@ -145,7 +143,7 @@ class PostgresServer:
         return await self._insist(attempt)
 
     async def _was_committed(self, xid: str) -> bool:
-        async def ask(connection: "asyncpg.Connection[Any]") -> str:
+        async def ask(connection: "asyncpg.Connection") -> str:
             return str(
                 await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", xid)
             )
@@ -208,8 +206,11 @@ class PostgresServer:
             asyncpg.InvalidPasswordError
             | asyncpg.InvalidAuthorizationSpecificationError,
         ):
-            hint = "Check the user in `store.url`, and run: hermes config set HERMES_STORE_PASSWORD"
+            hint = "Check the user in `store.url`, and run: hermes config set STORE_PASSWORD"
             return StoreError(f"{where} refused the connection: {reason}", hint=hint)
+        if isinstance(error, asyncpg.InsufficientPrivilegeError):
+            hint = "Nothing was changed. Make the user of `store.url` the owner of its database."
+            return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, asyncpg.InvalidCatalogNameError):
             hint = "Create it on the server: createdb hermes"
             return StoreError(f"{where}: {reason}", hint=hint)
@@ -223,8 +224,8 @@ class PostgresServer:
 
 
 async def _transact(
-    connection: "asyncpg.Connection[Any]",
-    work: Callable[["asyncpg.Connection[Any]"], Awaitable[T]],
+    connection: "asyncpg.Connection",
+    work: Callable[["asyncpg.Connection"], Awaitable[T]],
     commit: list[tuple[str, T]],
 ) -> T:
     """Runs one attempt. `commit` holds the transaction's number and result while it is being committed."""

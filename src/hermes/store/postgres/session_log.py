@@ -105,9 +105,7 @@ class PostgresSessionLog(SessionLog):
         raise StoreBusy(f"too many processes write to session {session}", hint=hint)
 
 
-async def _call(
-    connection: "asyncpg.Connection[Any]", values: list[Any]
-) -> asyncpg.Record:
+async def _call(connection: "asyncpg.Connection", values: list[Any]) -> Any:
     return await connection.fetchrow(_CALL, *values)
 
 

@@ -47,7 +47,8 @@ class WordIndex:
                 if len(found) >= limit:
                     break
                 found[row] = None
-        return [self._hit(row, query) for row in found]
+        titles = self._titles({row.session for row in found})
+        return [_hit(row, query, titles.get(row.session, "")) for row in found]
 
     def catch_up(self, timeout_s: float = float("inf")) -> bool:  # noqa: ARG002 - a port
         """Returns True: words are written together with their message."""
@@ -56,24 +57,33 @@ class WordIndex:
     def _matching(self, terms: list[QueryTerm], session: str) -> Iterator[Row]:
         """Yields the rows that match, newest first."""
         wanted = " & ".join(_expression(term) for term in terms if not term.is_excluded)
+        is_exact = all(_is_in_index(term) for term in terms)
         below = _NEWEST
         while True:
             values = (wanted, below, session, _PAGE_ROWS)
             rows = checked(self._db.select(_FIND, values))
             for row in rows:
-                if matches(terms, split(searchable(row.data))):
+                if is_exact or matches(terms, split(searchable(row.data))):
                     yield row
             if len(rows) < _PAGE_ROWS:
                 return
             below = rows[-1].id
 
-    def _hit(self, row: Row, query: str) -> MessageHit:
-        titles = self._db.select(
-            "SELECT title FROM sessions WHERE id = ?", (row.session,)
-        )
-        title = str(titles[0][0]) if titles else ""
-        text = snippet(searchable(row.data), query)
-        return MessageHit(row.session, row.seq, row.ts, row.role or "", title, text)
+    def _titles(self, sessions: set[str]) -> dict[str, str]:
+        places = ", ".join("?" for _ in sessions) or "NULL"
+        query = f"SELECT id, title FROM sessions WHERE id IN ({places})"  # noqa: S608 - placeholders
+        return dict(self._db.select(query, tuple(sessions)))
+
+
+def _hit(row: Row, query: str, title: str) -> MessageHit:
+    text = snippet(searchable(row.data), query)
+    return MessageHit(row.session, row.seq, row.ts, row.role or "", title, text)
+
+
+def _is_in_index(term: QueryTerm) -> bool:
+    """Returns whether the index alone answers a term: one wanted word, stored in full."""
+    is_whole = len(term.words) == 1 and len(term.words[0]) <= _MAX_LEXEME_CHARS
+    return is_whole and not term.is_excluded
 
 
 def _expression(term: QueryTerm) -> str:

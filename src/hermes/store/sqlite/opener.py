@@ -4,6 +4,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import apsw
+
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
 from hermes.primitives.files import make_private
@@ -54,34 +56,48 @@ class SqliteStore(Store):
         super().__init__(
             database, SessionLog(database, clock), MessageSearch(database), clock
         )
-        self._db: Database = database
+        self._database = database
         self._held = held
         self.recovery = recovery
         self.incomplete = incomplete
 
     # pyrefly: ignore[missing-override-decorator]
     def share(self) -> None:
-        self._db.share()
+        self._database.share()
 
     # pyrefly: ignore[missing-override-decorator]
     def watch(self) -> FileWatch:
-        return FileWatch(self._db.path)
+        return FileWatch(self._database.path)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        size = sum(
+            part.stat().st_size
+            for part in companions(self._database.path)[:2]
+            if part.exists()
+        )
+        details = (
+            ("version", apsw.sqlite_lib_version()),
+            ("schema", str(len(MIGRATIONS))),
+            ("size", f"{size / 1024**2:,.1f} MiB"),
+        )
+        return str(self._database.path), details
 
     # pyrefly: ignore[missing-override-decorator]
     def check(self) -> IntegrityReport:
         """Checks every page and row. After a problem the next open rebuilds the database."""
-        report = self._db.read(check)
+        report = self._database.read(check)
         if report.problems:
-            suspect(self._db.path)
+            suspect(self._database.path)
         return report
 
     # pyrefly: ignore[missing-override-decorator]
     def copy(self, target: Path) -> None:
-        copy_whole(self._db.path, target)
+        copy_whole(self._database.path, target)
 
     # pyrefly: ignore[missing-override-decorator]
     def close(self) -> None:
-        self._db.close()
+        self._database.close()
         if self._held is not None:
             self._held.close()
 
