@@ -9,9 +9,17 @@ from tests.fakes.postgres_server import LocalPostgres
 
 from hermes.core.ports import Clock
 from hermes.store import Store, open_store
+from hermes.store.sqlite.database import Database
+from hermes.store.sqlite.opener import SqliteStore
 
 OpenStore = Callable[..., Store]
 """Opens the same database again and again, as several processes do; takes a `clock`."""
+
+
+def sqlite_database(store: Store) -> Database:
+    """The database of a store in a file, for tests of what only SQLite does."""
+    assert isinstance(store, SqliteStore)
+    return store._database
 
 
 class StoreEngine(Protocol):

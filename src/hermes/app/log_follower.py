@@ -6,6 +6,7 @@ import contextlib
 from hermes.app.app import App
 from hermes.app.feed import Feed
 from hermes.errors import StoreError
+from hermes.store.ports import RowWatch
 
 POLL_INTERVAL_S = 0.15
 _UNWATCHED_POLL_INTERVAL_S = 5.0
@@ -22,36 +23,36 @@ class LogFollower:
     def __init__(self, app: App, feed: Feed | None = None) -> None:
         self._app = app
         self._feed = feed
-        self._watch = app.store.watch()
         self._last = 0
 
     async def run(self) -> None:
         """Runs from the newest row on, until it is cancelled."""
+        watch = self._app.store.watch()
         try:
-            await self._follow()
+            await self._follow(watch)
         finally:
-            self._watch.close()
+            watch.close()
 
-    async def _follow(self) -> None:
+    async def _follow(self, watch: RowWatch) -> None:
         log, errors = self._app.store.log, self._app.errors
         log.remember()
         self._last = await asyncio.to_thread(log.newest)
         while True:
-            was_watched = await self._pause()
+            was_watched = await self._pause(watch)
             try:
-                if self._watch.changed() or not was_watched:
+                if watch.changed() or not was_watched:
                     await self._read(publish=was_watched)
             except (StoreError, OSError) as error:
-                self._watch.forget()
+                watch.forget()
                 await asyncio.sleep(errors.note(_READING, error))
             else:
                 errors.succeeded(_READING)
 
-    async def _pause(self) -> bool:
+    async def _pause(self, watch: RowWatch) -> bool:
         """Waits for the next poll. Returns whether the feed had a reader before."""
         feed = self._feed
         if feed is None or feed.watched.is_set():
-            await self._watch.wait(POLL_INTERVAL_S)
+            await watch.wait(POLL_INTERVAL_S)
             return True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_UNWATCHED_POLL_INTERVAL_S):

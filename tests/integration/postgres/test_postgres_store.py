@@ -72,7 +72,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(
 
 def test_many_processes_create_the_tables_at_once(url: str) -> None:
     with ThreadPoolExecutor(6) as pool, ExitStack() as stack:
-        for store in pool.map(lambda _: open_postgres(PostgresOptions(url)), range(6)):
+        for store in pool.map(open_postgres, [PostgresOptions(url)] * 6):
             stack.enter_context(store)
             assert store.sessions.recent() == []
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import apsw
 import msgspec
 import pytest
 
@@ -25,6 +24,7 @@ from hermes.settings.gateway import ScheduleSettings as Section
 from hermes.store.leases import LEASE_TTL_S
 from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import ScheduleStore as Table
+from hermes.store.sql import SqlConnection
 from hermes.testing import FakeClock
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
@@ -252,7 +252,7 @@ async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on
 ) -> None:
     refusals = iter([1, 1])
 
-    def refuse(connection: apsw.Connection) -> None:
+    def refuse(connection: SqlConnection) -> None:
         connection.create_scalar_function("refused", lambda: next(refusals, 0), 0)
         connection.execute("""CREATE TEMP TRIGGER refuse BEFORE UPDATE ON main.instants
         WHEN NEW.state = 'done' AND refused() BEGIN SELECT RAISE(ABORT, 'no space left'); END""")

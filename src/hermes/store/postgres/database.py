@@ -45,8 +45,8 @@ class PostgresDatabase:
         self._closed = False
         self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._jobs: set[Future[Any]] = set()
-        self._threads = ThreadPoolExecutor(POOL_SIZE, "hermes-store-job")
         self.server = PostgresServer(options)
+        self._threads = ThreadPoolExecutor(POOL_SIZE, "hermes-store-job")
         self.notices = RowNotices(self.server)
         try:
             self.server.start(self._open(migrations, may_migrate)).result()

@@ -59,10 +59,10 @@ class PostgresServer:
 
     def __init__(self, options: PostgresOptions) -> None:
         self.options = options
+        self._arguments = options.connect_arguments()
         self.loop = asyncio.new_event_loop()
         self.is_reachable = True
         self._pool: asyncpg.Pool | None = None
-        self._arguments = options.connect_arguments()
         self._thread = threading.Thread(
             target=self._run, name="hermes-store", daemon=True
         )
@@ -86,12 +86,14 @@ class PostgresServer:
         """Connects for the first time. Raises an error for people if that fails."""
         try:
             self._pool = await asyncpg.create_pool(
-                min_size=1,
+                min_size=0,
                 max_size=POOL_SIZE,
                 connection_class=StoreConnection,
                 max_inactive_connection_lifetime=300.0,
                 **self._arguments,
             )
+            async with self.connection():
+                pass  # at once, without waiting for a server that is away
         except (*UNREACHABLE, asyncpg.PostgresError, ValueError) as error:
             raise self.translated(error) from error
 

@@ -83,7 +83,7 @@ class PostgresSessionLog(SessionLog):
             if known is None:
                 known = await server.request(lambda one: one.fetchrow(_HEAD, session))
                 if known is None:
-                    raise missing_session(session)
+                    raise _missing(session, lease)
             head, epoch = known
             rows = _placed(session, head, epoch, entries, fixed.at, turn)
             values = _values(rows, (head, epoch), lease, fixed, turn, session)
@@ -97,12 +97,17 @@ class PostgresSessionLog(SessionLog):
                 return tuple(self._noted(row) for row in written)
             if reply["outcome"] == "missing":
                 self._heads.pop(session, None)
-                raise missing_session(session)
+                raise _missing(session, lease)
             if reply["outcome"] == "lost":
                 raise lost_to(session, reply["holder"] or "")
             known = self._heads[session] = (reply["head"], reply["epoch"])
         hint = "Nothing of this was written. Try again."
         raise StoreBusy(f"too many processes write to session {session}", hint=hint)
+
+
+def _missing(session: str, lease: Lease | None) -> StoreError:
+    """Returns the error for a session that is gone, and with it the lease on it."""
+    return missing_session(session) if lease is None else lost_to(session, "")
 
 
 async def _call(connection: "asyncpg.Connection", values: list[Any]) -> Any:
