@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import msgspec
 import pytest
@@ -42,10 +43,14 @@ def test_one_of_two_processes_runs_an_instant_and_plans_the_next(
 ) -> None:
     store.schedules.put(JOB, dropped="", following=planned(10.0))
     with open_database() as other, ThreadPoolExecutor(2) as pool:
-        after = lambda job: (msgspec.structs.replace(job, times=7), planned(20.0))  # noqa: E731
-        both = pool.map(
-            lambda one: one.schedules.claim(planned(10.0), after), (store, other)
-        )
+
+        def after(job: Job) -> tuple[Job, Instant | None]:
+            return msgspec.structs.replace(job, times=7), planned(20.0)
+
+        def claim(one: Store) -> Instant | None:
+            return one.schedules.claim(planned(10.0), after)
+
+        both = pool.map(claim, (store, other))
         taken = [instant for instant in both if instant is not None]
         assert [one.state for one in taken] == ["running"]
         assert [one.due for one in store.schedules.planned()] == [20.0]
@@ -103,7 +108,7 @@ def test_people_are_put_found_and_removed(store: Store) -> None:
 def test_only_so_many_wait_for_admission(store: Store) -> None:
     requests = [PairingRequest("telegram", str(n), "", "d", 5.0) for n in range(4)]
     with ThreadPoolExecutor(4) as pool:
-        asked = pool.map(lambda one: store.people.ask(one, most=2, since=1.0), requests)
+        asked = pool.map(partial(store.people.ask, most=2, since=1.0), requests)
         assert sorted(asked) == [False, False, True, True]
     assert len(store.people.requests(since=1.0)) == 2
     assert store.people.requests(since=6.0) == []
