@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import apsw
 import msgspec
 import pytest
+from tests.fakes.store_engines import sqlite_database
 
 from hermes.app import App, build
 from hermes.app.schedules.jobs import JobBook, JobDraft
@@ -24,7 +26,6 @@ from hermes.settings.gateway import ScheduleSettings as Section
 from hermes.store.leases import LEASE_TTL_S
 from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import ScheduleStore as Table
-from hermes.store.sql import SqlConnection
 from hermes.testing import FakeClock
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
@@ -203,7 +204,7 @@ async def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_meanwhile_i
         )
         assert states[MONDAY + 2 * HOUR] == (
             "skipped",
-            "the run before it had not ended",
+            "the previous run had not ended",
         )
         assert b.book.store.planned()[0].due == MONDAY + 3 * HOUR
 
@@ -252,13 +253,13 @@ async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on
 ) -> None:
     refusals = iter([1, 1])
 
-    def refuse(connection: SqlConnection) -> None:
+    def refuse(connection: apsw.Connection) -> None:
         connection.create_scalar_function("refused", lambda: next(refusals, 0), 0)
         connection.execute("""CREATE TEMP TRIGGER refuse BEFORE UPDATE ON main.instants
         WHEN NEW.state = 'done' AND refused() BEGIN SELECT RAISE(ABORT, 'no space left'); END""")
 
     async with bench(tmp_path) as b:
-        b.app.store._db.write(refuse)
+        sqlite_database(b.app.store).write(refuse)
         b.job("every hour")
         for hour in (9, 10):
             await b.at(hour)
@@ -397,7 +398,7 @@ async def test_a_job_that_runs_so_many_times_ends(tmp_path: Path) -> None:
         for hour in (9, 10, 11):
             await b.at(hour)
         assert [one[0] for one in b.history()] == ["done", "done"]
-        assert b.book.store.find(job.id).paused == "it has run as often as it should"
+        assert b.book.store.find(job.id).paused == "it has made all its runs"
         assert b.book.store.planned() == []
         _, planned = b.book.resume(job.id)
         assert planned.due == MONDAY + 4 * HOUR

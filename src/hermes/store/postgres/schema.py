@@ -12,6 +12,8 @@ BITS = 20
 """Bits of an id that count rows within a transaction."""
 
 _FUNCTIONS = f"""
+CREATE DOMAIN blob AS text;  -- SQLite reads some text as bytes; here it stays what it is
+
 CREATE FUNCTION instr(haystack text, needle text) RETURNS integer
 LANGUAGE sql IMMUTABLE AS 'SELECT strpos(haystack, needle)';
 
