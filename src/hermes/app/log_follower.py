@@ -8,10 +8,10 @@ from hermes.app.feed import Feed
 from hermes.errors import StoreError
 from hermes.store.ports import RowWatch
 
-POLL_INTERVAL_S = 0.15
+LOG_POLL_INTERVAL_S = 0.15
 _UNWATCHED_POLL_INTERVAL_S = 5.0
 _READING = "reading what other processes write"
-_PAGE_ROWS = 1000
+_FOLLOWED_PAGE_ROWS = 1000
 
 
 class LogFollower:
@@ -52,7 +52,7 @@ class LogFollower:
         """Waits for the next poll. Returns whether the feed had a reader before."""
         feed = self._feed
         if feed is None or feed.watched.is_set():
-            await watch.wait(POLL_INTERVAL_S)
+            await watch.wait(LOG_POLL_INTERVAL_S)
             return True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_UNWATCHED_POLL_INTERVAL_S):
@@ -63,10 +63,12 @@ class LogFollower:
         """Reads the rows that are new, and publishes them if there was a reader."""
         while True:
             before = self._last
-            self._last, rows = self._app.store.log.since(before, limit=_PAGE_ROWS)
+            self._last, rows = self._app.store.log.since(
+                before, limit=_FOLLOWED_PAGE_ROWS
+            )
             if publish:
                 self._app.writer.publish(*rows, foreign=True)
-            if self._last < before + _PAGE_ROWS:
+            if self._last < before + _FOLLOWED_PAGE_ROWS:
                 break
             await asyncio.sleep(0)
         feed = self._feed

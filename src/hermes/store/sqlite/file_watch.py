@@ -3,7 +3,9 @@
 import time
 from pathlib import Path
 
-_FRESH_S = 1.0  # for which a file counts as just changed: its clock has large steps
+_CLOCK_STEP_S = (
+    1.0  # for which a file counts as just changed: its clock has large steps
+)
 
 
 class FileWatch:
@@ -22,7 +24,7 @@ class FileWatch:
     def changed(self) -> bool:
         """Returns whether somebody may have written since the last call."""
         stamp, newest = _stamp(self._state)
-        changed = stamp != self._stamp or time.time() - newest < _FRESH_S
+        changed = stamp != self._stamp or time.time() - newest < _CLOCK_STEP_S
         self._stamp = stamp
         return changed
 

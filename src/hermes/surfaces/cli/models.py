@@ -24,7 +24,9 @@ from hermes.surfaces.terminal.stderr_message import say
 
 _GGUF_MAGIC = b"GGUF"
 _SERVICE_TIMEOUT_S = 60.0
-_TRY_TIMEOUT_S = 120.0  # for one tiny answer; a local model may have to be loaded
+_TRIAL_ANSWER_TIMEOUT_S = (
+    120.0  # for one tiny answer; a local model may have to be loaded
+)
 _MODEL_VARIABLES = (
     "HERMES_MODEL_PROVIDER",
     "HERMES_MODEL_DEFAULT",
@@ -288,7 +290,7 @@ def _service_answers(name: str, model: str) -> bool:
 
 
 def try_once(
-    settings: Settings, secrets: Secrets, *, timeout_s: float = _TRY_TIMEOUT_S
+    settings: Settings, secrets: Secrets, *, timeout_s: float = _TRIAL_ANSWER_TIMEOUT_S
 ) -> float:
     """Asks the model that the settings name for one word. Returns the seconds it took; ModelError if it can't."""
     from hermes.providers.build import build_model
