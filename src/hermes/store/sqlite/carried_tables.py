@@ -10,9 +10,9 @@ from pathlib import Path
 
 import apsw
 
-from hermes.store.connection import log
-from hermes.store.database_file import companions
-from hermes.store.schema import KEPT
+from hermes.store.sqlite.connection import log
+from hermes.store.sqlite.database_file import companions
+from hermes.store.sqlite.schema import KEPT
 
 _MAX_COPIED_BYTES = 1 << 30  # of a database that is copied
 

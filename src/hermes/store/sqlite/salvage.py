@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from hermes.store.log_row import MAX_EVENT_BYTES, Row, is_whole
 from hermes.store.shared_text import frame_id, full_text
-from hermes.store.write_ahead_log import (
+from hermes.store.sqlite.write_ahead_log import (
     MAX_PAGES_IN_MEMORY,
     Content,
     content,

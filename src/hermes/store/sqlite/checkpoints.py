@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from hermes.store.connection import connect, log
+from hermes.store.sqlite.connection import connect, log
 
 _CHECKPOINT_PAGES = 1_000  # size of the log at which it is checkpointed
 _WRITER_CHECKPOINT_PAGES = (

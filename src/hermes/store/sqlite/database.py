@@ -11,17 +11,23 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import apsw
 
+from hermes.core.ports import Clock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
-from hermes.store.checkpoints import Checkpoints
-from hermes.store.connection import (
+from hermes.schema.event_base import Event
+from hermes.store.leases import holds, is_gone
+from hermes.store.log_row import COLUMNS, DamagedRow, Row, checksum
+from hermes.store.shared_text import keep_frame
+from hermes.store.sql import SqlConnection
+from hermes.store.sqlite.checkpoints import Checkpoints
+from hermes.store.sqlite.connection import (
     connect,
     in_our_words,
     keep_wal,
@@ -31,7 +37,7 @@ from hermes.store.connection import (
     suspect,
     translated,
 )
-from hermes.store.schema import LAST_ROW
+from hermes.store.sqlite.schema import LAST_ROW
 
 T = TypeVar("T")
 _Task = tuple[Callable[[apsw.Connection], object], Future[object]]
@@ -43,6 +49,15 @@ _SLOW_WRITE_S = 0.02  # a slower write would block an event loop
 _WRITES_ON_THREAD = 50  # writes sent to the thread after a slow one
 _CATCH_UP_PAUSE_S = 0.05  # between two such updates
 _MAX_CATCH_UP_INTERVAL_S = 5.0  # ... while somebody keeps writing
+
+
+_INSERT = f"INSERT INTO events ({COLUMNS}, crc, frame) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
+_FORGET_MESSAGES = """
+DELETE FROM search WHERE rowid IN (
+  SELECT id FROM events WHERE session = ? AND role IS NOT NULL AND id <= (SELECT indexed FROM search_progress)
+)
+"""
+_NO_LIMIT = 2**63 - 1
 
 
 class Database:
@@ -106,7 +121,11 @@ class Database:
             with self._writing:
                 self._shared.watch(self._writer)
 
-    def submit(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
+    def submit(
+        self,
+        job: Callable[[apsw.Connection], T],
+        order: str = "",  # noqa: ARG002 - all jobs run in the order in which they came
+    ) -> "Future[T]":
         """Runs `job` in a write transaction soon. The future resolves once the result is on disk.
 
         It runs at once if nobody else writes and the disk has been fast, otherwise on the
@@ -122,7 +141,11 @@ class Database:
         self._bell.put(True)
         return future
 
-    def write(self, job: Callable[[apsw.Connection], T]) -> T:
+    def write(
+        self,
+        job: Callable[[apsw.Connection], T],
+        order: str = "",  # noqa: ARG002 - as in `submit`
+    ) -> T:
         """Runs `job` in a write transaction and returns once the result is on disk."""
         self._refuse_after_fork()
         if not self._tasks and self._writing.acquire(blocking=False):
@@ -142,7 +165,7 @@ class Database:
         return self.run_on_reader(lambda reader: _in_one_state(reader, job))
 
     def select(
-        self, query: str, values: tuple[str | int | float, ...] = ()
+        self, query: str, values: Sequence[str | int | float] = ()
     ) -> list[tuple[Any, ...]]:
         """Returns the rows of one query. One query sees one state anyway, so this is cheaper than
         `read`.
@@ -185,6 +208,41 @@ class Database:
         except StoreDamaged as error:
             self._note_damage(error)
             raise
+
+    def write_indexed(self, job: Callable[[apsw.Connection], T]) -> T:
+        """As `write`, for a job that changes the search index. A damaged index is emptied first."""
+        from hermes.store.sqlite.message_search import write_indexed
+
+        return write_indexed(self, job)
+
+    def lock(self, connection: SqlConnection, name: str) -> None:
+        """Does nothing: there is one write transaction at a time."""
+
+    def lease_time(self, connection: SqlConnection, clock: Clock) -> float:  # noqa: ARG002 - a port
+        """Returns this machine's time."""
+        return clock.now()
+
+    def holds(self, owner: str, expires: float, now: float) -> bool:
+        """Returns whether an owner still holds a lease that expires then."""
+        return holds(owner, expires, now)
+
+    def is_gone(self, owner: str) -> bool:
+        """Returns True only if the owner is a process of this machine that has certainly ended."""
+        return is_gone(owner)
+
+    def insert_row(
+        self, connection: SqlConnection, row: Row, event: Event | None
+    ) -> int:
+        """Inserts a row of the log. Returns its id."""
+        return insert_row(connection, row, event)
+
+    def forget_messages(self, connection: SqlConnection, session: str) -> None:
+        """Removes a session's messages from the search index."""
+        connection.execute(_FORGET_MESSAGES, (session,))
+
+    def read_limit(self, connection: SqlConnection) -> int:  # noqa: ARG002 - a port
+        """Returns no limit: rows appear in the order of their ids."""
+        return _NO_LIMIT
 
     def close(self) -> None:
         """Finishes submitted jobs, then closes the file. Idempotent."""
@@ -386,6 +444,13 @@ class Database:
             suspect(self.path)
 
 
+def insert_row(connection: SqlConnection, row: Row, event: Event | None) -> int:
+    """Inserts a row of the log, with text that many rows share stored once. Returns its id."""
+    inner, frame = keep_frame(connection, event, row.data)
+    connection.execute(_INSERT, (*row[1:-1], inner, checksum(row), frame))
+    return cast("apsw.Connection", connection).last_insert_rowid()
+
+
 def _in_one_state(reader: apsw.Connection, job: Callable[[apsw.Connection], T]) -> T:
     reader.execute("BEGIN")
     try:
@@ -412,7 +477,7 @@ def _attempt(
     try:
         result = job(connection)
     except Exception as error:
-        if isinstance(error, apsw.Error) and not isinstance(
+        if isinstance(error, (apsw.Error, DamagedRow)) and not isinstance(
             error, apsw.ConstraintError
         ):
             raise

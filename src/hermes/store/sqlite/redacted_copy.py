@@ -14,9 +14,9 @@ from typing import Any
 import apsw
 import msgspec
 
-from hermes.store.connection import connect
 from hermes.store.log_row import STORED, Row, checked, checksum
 from hermes.store.shared_text import FORGET, TEXT
+from hermes.store.sqlite.connection import connect
 
 HIDDEN = "********"
 

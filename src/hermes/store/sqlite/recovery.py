@@ -14,19 +14,20 @@ import msgspec
 
 from hermes.primitives.files import make_private, sync_folder
 from hermes.schema.events import SessionCreated, SessionRecovered
-from hermes.store.carried_tables import take_over
-from hermes.store.connection import connect, in_our_words, suspicion
-from hermes.store.database_file import (
+from hermes.store.log_row import COLUMNS, Row
+from hermes.store.log_row import draft as draft_of
+from hermes.store.session_log import new_epoch, write_row
+from hermes.store.sqlite.carried_tables import take_over
+from hermes.store.sqlite.connection import connect, in_our_words, suspicion
+from hermes.store.sqlite.database import insert_row
+from hermes.store.sqlite.database_file import (
     DatabaseFinding,
     companions,
     create,
     settle,
 )
-from hermes.store.log_row import COLUMNS, Row
-from hermes.store.log_row import draft as draft_of
-from hermes.store.lost_rows import SessionHead, known_heads, what_is_gone
-from hermes.store.salvage import salvage
-from hermes.store.session_log import new_epoch, write_row
+from hermes.store.sqlite.lost_rows import SessionHead, known_heads, what_is_gone
+from hermes.store.sqlite.salvage import salvage
 
 _DAMAGED, _REBUILT = ".damaged-", ".rebuilt-"
 
@@ -201,7 +202,7 @@ def _refill(connection: apsw.Connection, damaged: Path, now: float) -> dict[str,
             )
             if row.seq != 1:
                 _stand_in(connection, row, kept.epoch)
-        write_row(connection, row._replace(epoch=kept.epoch), row.event)
+        write_row(insert_row, connection, row._replace(epoch=kept.epoch), row.event)
         kept.rows += 1
         kept.head = row.seq
     connection.execute("DROP TABLE temp.salvaged")
@@ -215,7 +216,7 @@ def _stand_in(connection: apsw.Connection, first: Row, epoch: int) -> None:
     row = Row(
         0, first.session, 1, epoch, first.ts, entry.type, entry.role, "", entry.data
     )
-    write_row(connection, row, created)
+    write_row(insert_row, connection, row, created)
 
 
 def _note_recovery(
@@ -234,4 +235,4 @@ def _note_recovery(
         "",
         entry.data,
     )
-    write_row(connection, row, note)
+    write_row(insert_row, connection, row, note)

@@ -13,6 +13,7 @@ import apsw
 from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
 from hermes.primitives.files import open_private
 from hermes.store.lock_holders import TELL_AFTER_S, log_wait
+from hermes.store.log_row import DamagedRow
 
 log = logging.getLogger("hermes.store")
 
@@ -115,11 +116,11 @@ def in_our_words(path: Path) -> Iterator[None]:
     """Translates SQLite's exceptions into Hermes' own: what happened, what was saved, what to do."""
     try:
         yield
-    except apsw.Error as error:
+    except (apsw.Error, DamagedRow) as error:
         raise translated(error, path) from error
 
 
-def translated(error: apsw.Error, path: Path) -> StoreError:
+def translated(error: apsw.Error | DamagedRow, path: Path) -> StoreError:
     """Returns the error for a person to read."""
     if isinstance(error, apsw.BusyError):
         hint = "Nothing of this was written. See which process holds it (fuser, lsof), then try again."
@@ -132,7 +133,7 @@ def translated(error: apsw.Error, path: Path) -> StoreError:
         return StoreError(
             f"not saved: {path} can only be read here ({error})", hint=hint
         )
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError | DamagedRow):
         hint = "Nothing more is written to it. Stop all Hermes processes and run `hermes sessions check`."
         return StoreDamaged(f"{path} is damaged: {error}", hint=hint)
     hint = "Nothing of this was written. Check the disk, and the permissions of the file and its folder."
@@ -147,7 +148,7 @@ def only_the_index(error: BaseException | None) -> bool:
     )
 
 
-def _detail(error: apsw.Error) -> int:
+def _detail(error: Exception) -> int:
     """Returns SQLite's extended result code; errors of apsw itself have none."""
     return int(getattr(error, "extendedresult", 0))
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import apsw
 
-from hermes.store.connection import glance, has_wal
-from hermes.store.write_ahead_log import content, overlay
+from hermes.store.sqlite.connection import glance, has_wal
+from hermes.store.sqlite.write_ahead_log import content, overlay
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 from hermes.errors import StoreError
-from hermes.store.connection import has_wal
-from hermes.store.database_file import companions
+from hermes.store.sqlite.connection import has_wal
+from hermes.store.sqlite.database_file import companions
 
 
 def needs_copy(path: Path) -> bool:

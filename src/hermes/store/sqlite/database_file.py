@@ -14,11 +14,17 @@ import apsw
 
 from hermes.errors import StoreDamaged, StoreError, StoreTooNew
 from hermes.primitives.files import open_private, sync_folder
-from hermes.store.connection import connect, glance, has_wal, in_our_words, suspicion
-from hermes.store.integrity_check import check, check_pages
-from hermes.store.lock import last_row_noted
-from hermes.store.schema import APPLICATION_ID, LAST_ROW
-from hermes.store.write_ahead_log import commits_after, content
+from hermes.store.sqlite.connection import (
+    connect,
+    glance,
+    has_wal,
+    in_our_words,
+    suspicion,
+)
+from hermes.store.sqlite.integrity_check import check, check_pages
+from hermes.store.sqlite.lock import last_row_noted
+from hermes.store.sqlite.schema import APPLICATION_ID, LAST_ROW
+from hermes.store.sqlite.write_ahead_log import commits_after, content
 
 CHECK_ALL_BYTES = 4 * 1024 * 1024
 """Up to this size, opening checks everything, in some tens of milliseconds; `hermes sessions check`
