@@ -160,8 +160,12 @@ class _Bar:
             self._drawn = 0.0
 
     def _print_tenth(self, step: "Progress") -> None:
-        """Prints a line for each tenth of the file."""
-        tenth = (step.source, step.done * 10 // step.total)
+        """Prints a line for each tenth of the file, and one when it is checked."""
+        tenth = ("", step.done * 10 // step.total)
+        from hermes.providers.embedded.download_progress import CHECKING
+
+        if step.source == CHECKING:
+            tenth = (step.source, 0)
         if tenth == self._tenth:
             return
         self._tenth = tenth
