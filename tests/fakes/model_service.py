@@ -57,25 +57,29 @@ class FakeModelService:
         if self.redirect_to:
             return 307, b"", {"location": self.redirect_to + request.path}
         path = request.path.partition("?")[0]
-        if self.is_ollama and path == "/api/version":
-            return _json(200, {"version": "0.24.0"})
-        if self.is_ollama and path == "/api/tags":
-            return _json(200, {"models": [_tag(name) for name in self.models]})
         is_public = self.lists_to_everyone and path == "/v1/models"
         if self.key and request.key != self.key and not is_public:
             return _error(401, "Incorrect API key provided.", "invalid_api_key")
-        if request.method == "GET" and path == "/v1/key":
-            return _json(200, {"data": {"label": "test"}})
-        if request.method == "GET" and path == "/v1/models":
-            listed = [_listed(name, self.owner) for name in self.models]
-            return _json(200, {"object": "list", "data": listed})
         if request.method == "POST" and path in _FORMATS:
             return self._reply(_FORMATS[path], request.body)
+        document = self._documents().get(path)
+        if request.method == "GET" and document is not None:
+            return _json(200, document)
         return _error(404, f"no such path: {path}", "")
 
-    def _reply(
-        self, kind: Format, body: bytes
-    ) -> tuple[int, bytes, dict[str, str]]:
+    def _documents(self) -> dict[str, Any]:
+        """What can be read, by path."""
+        listed = [_listed(name, self.owner) for name in self.models]
+        documents: dict[str, Any] = {
+            "/v1/models": {"object": "list", "data": listed},
+            "/v1/key": {"data": {"label": "test"}},
+        }
+        if self.is_ollama:
+            tags = {"models": [_tag(name) for name in self.models]}
+            documents |= {"/api/version": {"version": "0.24.0"}, "/api/tags": tags}
+        return documents
+
+    def _reply(self, kind: Format, body: bytes) -> tuple[int, bytes, dict[str, str]]:
         model = json.loads(body)["model"]
         if model not in self.models or model in self.broken_models:
             return _error(404, f"The model {model} does not exist.", "model_not_found")
@@ -153,5 +157,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
+    # pyrefly: ignore[missing-override-decorator]
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Keeps the output of the tests clean."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.fakes.model_service import model_service
 
 from hermes.app.connections import (
     Connection,
@@ -20,7 +21,6 @@ from hermes.providers.local_servers import find_local_servers
 from hermes.providers.routing import first_route, keys_of
 from hermes.settings import Home, load, load_secrets
 from hermes.settings.edit import set_value
-from tests.fakes.model_service import model_service
 
 KEY = "sk-ant-test-0123456789abcdefghij"
 OTHER = "sk-ant-wrong-0123456789abcdefghi"
@@ -140,8 +140,12 @@ async def test_the_v1_and_the_scheme_may_be_left_out(home: Home) -> None:
 
 def test_what_a_typed_address_may_mean() -> None:
     assert possible_addresses("localhost:8000")[0] == "http://localhost:8000/v1"
-    assert possible_addresses("models.example.org")[0] == "https://models.example.org/v1"
-    assert possible_addresses("https://x.org/v1/chat/completions") == ("https://x.org/v1",)
+    assert (
+        possible_addresses("models.example.org")[0] == "https://models.example.org/v1"
+    )
+    assert possible_addresses("https://x.org/v1/chat/completions") == (
+        "https://x.org/v1",
+    )
     for wrong in ("", "ftp://x.org", "http://", "http://x:notaport"):
         with pytest.raises(UsageError):
             possible_addresses(wrong)

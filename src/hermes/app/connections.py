@@ -312,7 +312,9 @@ def save(connection: Connection, home: Home) -> tuple[str, ...]:
     variable = connection.key_variable
     in_environment = environment().get(variable) if variable else None
     if connection.key and in_environment and in_environment != connection.key:
-        notes.append(f"{variable} is set in your shell and still wins over the new key.")
+        notes.append(
+            f"{variable} is set in your shell and still wins over the new key."
+        )
     return tuple(notes)
 
 

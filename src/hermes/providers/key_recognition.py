@@ -8,7 +8,9 @@ from hermes.providers.provider_table import FAMILIES
 
 _MAX_KEY_CHARACTERS = 4096
 _MIN_KEY_CHARACTERS = 16
-_ASSIGNMENT = re.compile(r"(?:export\s+|set\s+)?([A-Z][A-Z0-9_]*)\s*[=:]\s*(.+)", re.DOTALL)
+_ASSIGNMENT = re.compile(
+    r"(?:export\s+|set\s+)?([A-Z][A-Z0-9_]*)\s*[=:]\s*(.+)", re.DOTALL
+)
 # The first row that matches counts. Several providers: the most likely one first.
 _SHAPES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"sk-ant-.+", ("anthropic",)),
@@ -51,9 +53,7 @@ def recognise(text: str) -> RecognisedKey:
     named: tuple[str, ...] = ()
     if assignment := _ASSIGNMENT.fullmatch(text):
         variable, text = assignment[1], _unquoted(assignment[2])
-        named = tuple(
-            one.family for one in FAMILIES if one.key_variable == variable
-        )
+        named = tuple(one.family for one in FAMILIES if one.key_variable == variable)
     text = text.removeprefix("Bearer ").strip()
     if problem := _problem(text):
         return RecognisedKey("", problem=problem)

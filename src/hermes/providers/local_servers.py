@@ -110,9 +110,7 @@ async def _ask(http: Http, kind: Quirks, base_url: str) -> LocalServer | None:
     )
 
 
-def _server(
-    kind: Quirks, base_url: str, models: list[ServedModel]
-) -> LocalServer:
+def _server(kind: Quirks, base_url: str, models: list[ServedModel]) -> LocalServer:
     return LocalServer(
         provider=kind.family,
         label=kind.label,
@@ -121,9 +119,7 @@ def _server(
     )
 
 
-async def _get(
-    http: Http, url: str, kind: type[_Document]
-) -> _Document | None:
+async def _get(http: Http, url: str, kind: type[_Document]) -> _Document | None:
     """Reads what a server lists; None if none answers in time, or not like a model server."""
     headers = {"accept": "application/json", "accept-encoding": "identity"}
     try:

@@ -40,7 +40,9 @@ class Quirks(Struct, frozen=True, kw_only=True):
     cache_key: bool = False  # prompt_cache_key is understood
     cache_markers: bool = False  # cache_control on content parts is understood
     needs_key: bool = True
-    key_check_path: str = ""  # below the address; for a service that lists its models to everyone
+    key_check_path: str = (
+        ""  # below the address; for a service that lists its models to everyone
+    )
 
 
 FAMILIES: tuple[Quirks, ...] = (
