@@ -129,8 +129,9 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        """1 when not one task was done: that is no model to work with."""
-        return int(not any(result.passed for result in self.results))
+        """1 when the model failed to answer, or did not do one task: that is no model to work with."""
+        failed = any(one.problem.startswith(MODEL_FAILED) for one in self.results)
+        return int(failed or not any(one.passed for one in self.results))
 
     def document(self) -> Any:
         total = score(list(self.results))
@@ -169,7 +170,7 @@ def run_model_tasks(
         Literal["choose", "finish", "answer"] | None, "only tasks of this kind"
     ] = None,
 ) -> TaskScores:
-    """Run small tasks in a throwaway folder and print the score; exit code 1 if none succeeds."""
+    """Run small tasks in a throwaway folder and print the score; exit code 1 if the model fails."""
     settings, secrets = context.settings, context.secrets
     route = first_route(settings, secrets)
     if model:

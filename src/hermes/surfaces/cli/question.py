@@ -25,6 +25,7 @@ OPTIONS = (
     ("", "--cwd", "FOLDER", "where to work; the current folder otherwise"),
     ("", "--approvals", "MODE", "what runs without asking: ask, auto-edit or full"),
     ("", "--fetch", "", "download the local model without asking"),
+    ("", "--verbose", "", "show where the local model comes from, and its hash"),
 )
 
 
@@ -70,6 +71,7 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
         cwd=args.cwd,
         approvals=args.approvals,
         fetch=args.fetch,
+        verbose=args.verbose,
     )
 
 
