@@ -260,6 +260,8 @@ def _from_attempts(
         else:
             shutil.rmtree(partial, ignore_errors=True)
             return
+    if not weight_sources.kept_bytes(partial):
+        shutil.rmtree(partial, ignore_errors=True)
     raise _AllFailed(problems)
 
 

@@ -65,8 +65,9 @@ def pick_model(
 def add_model(  # noqa: PLR0913 - the options of one command
     context: CommandContext,
     what: Annotated[
-        str, "base, small or nano; a path to a GGUF file; or a name for a service"
-    ],
+        str,
+        "a local model, a path to a GGUF file, or a name for a service; nothing to list the local models",
+    ] = "",
     *,
     base_url: Annotated[
         str, Arg("the service's address, usually ending in /v1", metavar="URL")
@@ -79,6 +80,11 @@ def add_model(  # noqa: PLR0913 - the options of one command
     verbose: Annotated[bool, "show where the local model comes from"] = False,
 ) -> int:
     """Download the local model, use a GGUF file, or add a service of your own, which must answer."""
+    if not what and not base_url:
+        from hermes.surfaces.cli.addable_models import print_addable_models
+
+        print_addable_models()
+        return DONE
     if base_url:
         connection = own_service(what, base_url, key_variable=key_env, model=model)
         return _add_service(connection, context.home, force=force)

@@ -92,7 +92,7 @@ def fetch_weights(
     hub = model_hub(environment()) if choice.hub_reachable else ModelHub("")
     plan = offer(entry, models_folder(), hub)
     if choice.reason:
-        remark(f"{choice.sentence} Another one: hermes model add ID")
+        remark(f"{choice.sentence} To choose another one: hermes model add")
     if agreed:
         remark(plan.question.replace("Download ", "Downloading ", 1).rstrip("?") + ".")
     if verbose:
