@@ -115,9 +115,7 @@ class LocalEngine:
             raise
         return child
 
-    def _taken(
-        self, report: engine_wire.Report
-    ) -> TextPiece | CompletionEnded | None:
+    def _taken(self, report: engine_wire.Report) -> TextPiece | CompletionEnded | None:
         """What a report is for the caller, if anything. Raises what failed, and tells how far a preparation is."""
         match report:
             case engine_wire.Failed():

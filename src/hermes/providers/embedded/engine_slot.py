@@ -23,7 +23,7 @@ from hermes.providers.embedded.completion import CacheSlot, ChatTurn, Completion
 _BATCH_TOKENS = 128  # tokens computed at a time: how long a cancelled prompt goes on
 _MIN_REPLY_TOKENS = 384  # tokens that a reply may always count on
 _TURN_TOKENS = 8  # tokens that a chat template puts around a turn
-_SLOTS: tuple[CacheSlot, ...] = ("talk", "work", "other")
+_SLOTS: tuple[CacheSlot, ...] = ("talk", "work", "decide", "other")
 
 
 class CannotStart(Exception):
@@ -208,7 +208,9 @@ class SlotBank:
         params.model.path = self._load.path
         params.n_ctx = self._load.context * 3 // 2
         params.n_parallel = len(_SLOTS)
-        params.kv_unified = True  # the slots share the memory; each may take what one prompt needs
+        params.kv_unified = (
+            True  # the slots share the memory; each may take what one prompt needs
+        )
         params.n_batch = params.n_ubatch = _BATCH_TOKENS
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
             self._load.threads or os.cpu_count() or 1
