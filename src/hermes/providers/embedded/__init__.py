@@ -11,7 +11,11 @@ Importing this package loads nothing heavy; the engine's library lives in the ch
 """
 
 from hermes.providers.embedded.banner import banner
-from hermes.providers.embedded.build import build_custom_model, build_model
+from hermes.providers.embedded.build import (
+    build_custom_model,
+    build_model,
+    engine_for,
+)
 from hermes.providers.embedded.catalogue import (
     CATALOGUE,
     DEFAULT,
@@ -52,6 +56,7 @@ __all__ = [
     "build_custom_model",
     "build_model",
     "choose_for_this_machine",
+    "engine_for",
     "fetch",
     "find",
     "find_best",

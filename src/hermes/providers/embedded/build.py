@@ -4,11 +4,10 @@ import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
-
 from hermes.errors import ModelError
-from hermes.providers.embedded import engine_wire, small_prompt
+from hermes.providers.embedded import decision, engine_wire, small_prompt
 from hermes.providers.embedded.catalogue import CATALOGUE, KnownModel
+from hermes.providers.embedded.completion import CacheSlot, ChatTurn
 from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.model import EmbeddedModel
 from hermes.providers.embedded.weights import find, size_text
@@ -31,20 +30,29 @@ def build_model(
         raise ModelError(
             f"there is no local model {name!r}", hint=hint, reason="not_found"
         )
-    path = find(entry, folder)
-    if path is None:
+    if find(entry, folder) is None:
         hint = f"`hermes model add {name}` downloads it ({size_text(entry.size)}); `hermes setup` connects another model."
         raise ModelError(
             f"the local model {name!r} is not on this machine yet",
             hint=hint,
             reason="not_found",
         )
-    prefix = small_prompt.prefix() if entry.acts else ()
-    engine = LocalEngine(
-        _load(path, folder, entry.sha256[:16], prefix, entry.context_tokens),
-        on_prepare=on_prepare,
-    )
+    engine = engine_for(entry, folder, on_prepare=on_prepare)
     return EmbeddedModel(engine, name=entry.name, acts=entry.acts)
+
+
+def engine_for(
+    entry: KnownModel, folder: Path, *, on_prepare: PrepareCallback | None = None
+) -> LocalEngine:
+    """The engine of a known model, whose file must be in the cache."""
+    load = _load(
+        folder / entry.file_name,
+        folder,
+        entry.sha256[:16],
+        acts=entry.acts,
+        context_tokens=entry.context_tokens,
+    )
+    return LocalEngine(load, on_prepare=on_prepare)
 
 
 def build_custom_model(
@@ -70,9 +78,7 @@ def build_custom_model(
         )
     identity = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     key = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    engine = LocalEngine(
-        _load(path, folder, key, small_prompt.prefix()), on_prepare=on_prepare
-    )
+    engine = LocalEngine(_load(path, folder, key), on_prepare=on_prepare)
     return EmbeddedModel(engine, name=f"{path.stem} (local)")
 
 
@@ -80,13 +86,22 @@ def _load(
     path: Path,
     folder: Path,
     key: str,
-    prefix: tuple[engine_wire.ChatTurn, ...],
+    *,
+    acts: bool = True,
     context_tokens: int = 4096,
 ) -> engine_wire.Load:
-    digest = hashlib.sha256(msgspec.json.encode(prefix)).hexdigest()[:16]
+    """What the engine's child loads. A first answer needs the prefixes in this order."""
+    prefixes: dict[CacheSlot, tuple[ChatTurn, ...]] = {
+        "talk": small_prompt.talk_prefix()
+    }
+    if acts:
+        prefixes |= {
+            "decide": decision.PREFIX,
+            "work": small_prompt.work_prefix(),
+        }
     return engine_wire.Load(
         path=str(path),
-        state=str(folder / "state" / f"{key}.{digest}"),
-        prefix=prefix,
+        state=str(folder / "state" / key),
+        prefixes=prefixes,
         context=context_tokens,
     )

@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -47,11 +47,18 @@ _REFUSED = "Not run: a test may not do this."
 
 
 class TaskTools:
-    """Runs calls in a folder, each folder with tools of its own."""
+    """Runs calls in a folder, each folder with tools of its own. `approve` answers for the person, given a command."""
 
-    def __init__(self, hermes_home: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        hermes_home: Path,
+        environ: Mapping[str, str],
+        *,
+        approve: Callable[[str], bool] | None = None,
+    ) -> None:
         self._home = hermes_home
         self._environ = environ
+        self._approve = approve or is_harmless
         self._policy = ApprovalPolicy(
             "auto-edit", Circumstances(hermes_home, Path.home(), strict=True)
         )
@@ -98,7 +105,7 @@ class TaskTools:
             return False
         verdict = self._policy.judge(tool, arguments, folder).verdict
         return verdict == "allow" or (
-            verdict == "ask" and is_harmless(str(arguments.get("command", "")))
+            verdict == "ask" and self._approve(str(arguments.get("command", "")))
         )
 
     def _make(self, folder: Path) -> dict[str, Tool]:
