@@ -45,6 +45,12 @@ def _options(argv: Sequence[str], sets: dict[str, CaseSet]) -> argparse.Namespac
     parser.add_argument(
         "--model", default="", help="a local model's name or a GGUF file"
     )
+    parser.add_argument(
+        "--adapter",
+        choices=("native", "lines", "chat"),
+        default="native",
+        help="how the model uses tools: the line protocol knows only Hermes' own (default: native)",
+    )
     parser.add_argument("--verbose", action="store_true", help="list what failed")
     options = parser.parse_args(argv)
     if unknown := set(options.sets) - set(sets):
@@ -55,9 +61,9 @@ def _options(argv: Sequence[str], sets: dict[str, CaseSet]) -> argparse.Namespac
 async def _run(options: argparse.Namespace, sets: dict[str, CaseSet]) -> bool:
     from hermes.providers.local_model import LocalModel, require_weights
 
-    model = LocalModel(options.model)
+    model = LocalModel(options.model, adapter=options.adapter)
     require_weights(model.name)
-    print(f"local model: {model.name}")
+    print(f"local model: {model.name}, tools: {options.adapter}")
     failed = False
     try:
         for name in options.sets or sets:

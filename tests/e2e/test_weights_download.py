@@ -148,7 +148,8 @@ async def test_a_file_with_a_wrong_hash_is_deleted_and_never_used(
         assert expected in done.err
         assert "Nothing was kept" in done.err
         assert machine.files == []
-        hub.files[PATH], hub.announced = CONTENT, {}
+        hub.files[PATH] = CONTENT
+        hub.announced.clear()
         assert (await machine.add()).code == 0
 
 

@@ -84,7 +84,7 @@ class LocalModelServer:
             "id": self.model,
             "type": "llm",
             "max_context_length": 131_072,
-            "capabilities": ["tool_use"] if self.has_tools else [],
+            "capabilities": ["tool_use"] * self.has_tools,
             **(loaded if self.is_loaded else {"state": "not-loaded"}),
         }
 
@@ -153,7 +153,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         for choice in (
             {"index": 0, "delta": delta},
-            {"index": 0, "delta": {}, "finish_reason": finish},
+            {"index": 0, "delta": {"content": None}, "finish_reason": finish},
         ):
             data = msgspec.json.encode({"id": "c1", "choices": [choice]})
             self.wfile.write(b"data: " + data + b"\n\n")
