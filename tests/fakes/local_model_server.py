@@ -90,7 +90,7 @@ class LocalModelServer:
 
     def _props(self) -> dict[str, object]:
         template = "{% if tools %}{{ tools }}{% endif %}" if self.has_tools else "{{ messages }}"  # fmt: skip
-        settings = {"n_ctx": self.context_tokens, "params": {}}
+        settings = {"n_ctx": self.context_tokens}
         return {"default_generation_settings": settings, "chat_template": template}
 
 
@@ -151,9 +151,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
+        last: dict[str, object] = {"content": None}
         for choice in (
             {"index": 0, "delta": delta},
-            {"index": 0, "delta": {"content": None}, "finish_reason": finish},
+            {"index": 0, "delta": last, "finish_reason": finish},
         ):
             data = msgspec.json.encode({"id": "c1", "choices": [choice]})
             self.wfile.write(b"data: " + data + b"\n\n")
