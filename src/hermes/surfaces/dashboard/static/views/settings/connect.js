@@ -114,7 +114,7 @@ function KeyWay({ onConnected }) {
     <div class="stack tight">
       <${Ready} choices=${choices.value} attempt=${attempt} onConnected=${connected} />
       <form class="field-row" onSubmit=${submit}>
-        <${KeyField} value=${key} onInput=${setKey} />
+        <${KeyField} value=${key} onInput=${setKey} isFirst />
         <button type="submit" class="button primary" disabled=${busy || !key.trim()}>
           ${busy ? "Trying…" : "Connect"}
         </button>
@@ -137,12 +137,16 @@ function KeyWay({ onConnected }) {
   `;
 }
 
-/** @param {{ value: string, onInput: (text: string) => void, label?: string }} props */
-export function KeyField({ value, onInput, label = "Key" }) {
+/** @param {HTMLInputElement | null} field */
+const focus = (field) => field?.focus();
+
+/** @param {{ value: string, onInput: (text: string) => void, label?: string, isFirst?: boolean }} props */
+export function KeyField({ value, onInput, label = "Key", isFirst = false }) {
   return html`
     <label class="field">
       <span>${label}</span>
       <input
+        ref=${isFirst ? focus : null}
         class="input mono"
         type="password"
         name="hermes-model-key"

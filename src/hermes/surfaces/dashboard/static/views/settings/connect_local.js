@@ -62,7 +62,7 @@ export function LocalWay({ onConnected }) {
 /** @param {{ one: LocalOffer, busy: boolean, use: () => void }} props */
 function Offer({ one, busy, use }) {
   return html`
-    <li class="row model">
+    <li class="row offer">
       <div class="grow">
         <strong>${one.label}</strong>
         <p class="muted small">${one.detail}</p>

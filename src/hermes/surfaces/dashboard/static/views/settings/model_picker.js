@@ -58,7 +58,7 @@ export function ModelPicker({ label, models, service, onConnected }) {
     <div class="stack tight picker" aria-busy=${String(Boolean(busy))}>
       <h3>Which model of ${label}?</h3>
       ${(models.length >= MANY || !models.length) && html`<${SearchBox} label="Search the models" value=${words} onInput=${setWords} />`}
-      <ul class="plain lined models">
+      <ul class="plain lined offers">
         ${found
           .slice(0, MAX_SHOWN)
           .map(
@@ -86,7 +86,7 @@ export function ModelPicker({ label, models, service, onConnected }) {
 /** @param {{ one: Pickable, busy: string, pick: () => void }} props */
 function Model({ one, busy, pick }) {
   return html`
-    <li class="row model">
+    <li class="row offer">
       <div class="grow">
         <code>${one.name}</code> ${one.is_usual && html`<${Tag} kind="accent">usual<//>`}
         <p class="muted small">${facts(one)}</p>

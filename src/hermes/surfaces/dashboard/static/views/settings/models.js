@@ -1,6 +1,7 @@
 // Models: the one that answers, connecting another, and those to choose from.
 /** @import { Answer } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
+import { Words } from "../../app/parts/basics.js";
 import { html } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Connect } from "./connect.js";
@@ -40,8 +41,17 @@ function Current({ current, problem }) {
   return html`
     <section class="card">
       <h2>Current model</h2>
-      ${current ? html`<p class="big mono" data-current>${current}</p>` : html`<p class="field-error">${problem}</p>`}
-      <p class="muted small">It answers in new turns. To change it for one session, pick a model in the chat.</p>
+      ${
+        current
+          ? html`
+          <p class="big mono" data-current>${current}</p>
+          <p class="muted small">It answers in new turns. To change it for one session, pick a model in the chat.</p>
+        `
+          : html`
+          <p><strong>No model answers yet.</strong> ${may("admin") && "Connect one below."}</p>
+          <p class="muted small"><${Words} text=${problem} /></p>
+        `
+      }
     </section>
   `;
 }
