@@ -274,3 +274,41 @@ async def test_a_piped_key_is_recognised_without_a_terminal(tmp_path: Path) -> N
         shown = await hermes.run("model", "show", **environ)
         assert "anthropic" in shown.out
         assert KEY not in done.out + shown.out
+
+
+async def test_another_model_is_connected_within_a_chat(tmp_path: Path) -> None:
+    with (
+        model_service("llama3.2:3b", is_ollama=True) as ollama,
+        model_service(*MODELS, key=KEY) as anthropic,
+    ):
+        ollama.reply, anthropic.reply = "From the llama.", "From the cloud."
+        home = tmp_path / "home"
+        home.mkdir()
+        (home / "config.yaml").write_text(
+            f"model: {{provider: ollama, base_url: '{ollama.url}', default: 'llama3.2:3b'}}\n"
+        )
+        async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=anthropic.url) as terminal:
+            await terminal.until(lambda shown: "Ctrl-D quits" in shown)
+            terminal.type("/model" + ENTER)
+            await terminal.until(lambda shown: "- llama3.2:3b" in shown)
+            terminal.type("hello" + ENTER)
+            await terminal.until(lambda shown: "28 tokens" in shown)
+            assert "From the llama." in terminal.shown
+            terminal.type("/setup" + ENTER)
+            await terminal.until(lambda shown: "What should answer?" in shown)
+            terminal.type(ESC)
+            await terminal.until(lambda shown: "The model was not changed." in shown)
+            terminal.type("/setup" + ENTER)
+            await terminal.until(lambda shown: "What should answer?" in shown)
+            terminal.type("1")
+            await terminal.until(lambda shown: "Paste your key" in shown)
+            terminal.type(pasted(KEY) + ENTER)
+            await terminal.until(lambda shown: "Which model of" in shown)
+            terminal.type(ENTER)
+            await terminal.until(
+                lambda shown: "anthropic claude-sonnet-5-5 answers." in shown
+            )
+            terminal.type("and now?" + ENTER)
+            await terminal.until(lambda shown: "From the cloud." in shown)
+            terminal.type(CTRL_D)
+            assert await terminal.ends() == 0

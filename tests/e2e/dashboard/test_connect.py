@@ -20,6 +20,7 @@ MODELS = (
     "claude-haiku-4-5",
     *(f"claude-old-{n}" for n in range(9)),
 )
+_TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
 
 
@@ -53,6 +54,7 @@ async def _pictures(page: Page, name: str) -> None:
         await page.set_viewport_size({"width": width, "height": height})
         for scheme in ("light", "dark"):
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            await page.evaluate(_TWO_FRAMES)
             await page.screenshot(
                 path=f"{folder}/{name}-{size}-{scheme}.png", full_page=True
             )
