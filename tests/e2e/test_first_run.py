@@ -334,9 +334,7 @@ async def test_a_stopped_download_goes_back(tmp_path: Path) -> None:
     """A package index that never answers; Ctrl-C stops waiting for it."""
     asked = asyncio.Event()
 
-    async def never(
-        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readline()
         asked.set()
         await reader.read()
