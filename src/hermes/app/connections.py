@@ -40,7 +40,7 @@ _MODEL_VARIABLES = (
     "HERMES_MODEL_DEFAULT",
     "HERMES_MODEL_BASE_URL",
 )
-_ADDRESS_HINT = "It looks like https://example.org/v1."
+_ADDRESS_HINT = "An address looks like https://example.org/v1."
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,15 +136,15 @@ def check_service(name: str, base_url: str, key_variable: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name) or name in {"auto", EMBEDDED}:
         raise UsageError(
             f"{name!r} can't be a provider's name.",
-            hint="Use small letters, digits, - and _.",
+            hint="Use lower-case letters, digits, - and _.",
         )
     if not _is_address(base_url):
-        raise UsageError("That address can't be called.", hint=_ADDRESS_HINT)
+        raise UsageError("That is not a usable address.", hint=_ADDRESS_HINT)
     parts = urlsplit(base_url)
     if parts.username or parts.password or is_secret_value(base_url):
         raise UsageError(
             "The address must not contain a key.",
-            hint="Give the key separately: name its variable with --key-env.",
+            hint="Give the key separately: name the key's variable with --key-env.",
         )
     if key_variable and (
         is_secret_value(key_variable) or not is_secret_variable(key_variable)
@@ -174,7 +174,7 @@ def possible_addresses(typed: str) -> tuple[str, ...]:
         text = f"{scheme}://{text}"
     text = text.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
     if not _is_address(text):
-        raise UsageError("That address can't be called.", hint=_ADDRESS_HINT)
+        raise UsageError("That is not a usable address.", hint=_ADDRESS_HINT)
     if urlsplit(text).path in {"", "/"}:
         return f"{text}/v1", text
     return (text,)
@@ -272,7 +272,7 @@ async def try_model(
         ) from error
     finally:
         await model.close()
-    raise ModelError("the stream ended without an end", reason="malformed")
+    raise ModelError("the stream ended early", reason="malformed")
 
 
 def as_settings(connection: Connection, home: Home) -> tuple[Settings, Secrets]:
@@ -312,9 +312,7 @@ def save(connection: Connection, home: Home) -> tuple[str, ...]:
     variable = connection.key_variable
     in_environment = environment().get(variable) if variable else None
     if connection.key and in_environment and in_environment != connection.key:
-        notes.append(
-            f"{variable} is set in your shell and still wins over the new key."
-        )
+        notes.append(f"{variable} is set in your shell and overrides the new key.")
     return tuple(notes)
 
 
@@ -351,7 +349,7 @@ def set_model(
     if changes:
         unset_value(path, "model.api")
     return tuple(
-        f"{name} is set and still wins over config.yaml."
+        f"{name} is set and overrides config.yaml."
         for name in _MODEL_VARIABLES
         if name in environment()
     )

@@ -32,7 +32,7 @@ def pick_model(
     context: CommandContext,
     model: Annotated[str, "PROVIDER, PROVIDER:MODEL, or a model"] = "",
     *,
-    force: Annotated[bool, "accept a name that the service does not list"] = False,
+    force: Annotated[bool, "accept a model that the service does not list"] = False,
 ) -> int:
     """Choose the model that answers from now on."""
     if not model and terminal_menus() is not None:
@@ -56,7 +56,7 @@ def pick_model(
     base_url = before.base_url if before.provider == provider else ""
     for note in set_model(context.home, provider, name, base_url):
         say(note, alarming=False)
-    print(f"From now on {provider}{':' + name if name else ''} answers.")
+    print(f"Now using {provider}{':' + name if name else ''}.")
     _warn_about_key(provider)
     return DONE
 
@@ -73,9 +73,9 @@ def add_model(  # noqa: PLR0913 - the options of one command
         str, Arg("the service's address, usually ending in /v1", metavar="URL")
     ] = "",
     key_env: Annotated[
-        str, Arg("the variable with its key, if it needs one", metavar="NAME")
+        str, Arg("the variable that holds its key, if it needs one", metavar="NAME")
     ] = "",
-    model: Annotated[str, "the model to ask there; the only one it has otherwise"] = "",
+    model: Annotated[str, "the model to use there; the only one it has otherwise"] = "",
     force: Annotated[bool, "add a service that does not answer"] = False,
     verbose: Annotated[bool, "show where the local model comes from"] = False,
 ) -> int:
@@ -89,9 +89,7 @@ def add_model(  # noqa: PLR0913 - the options of one command
         connection = own_service(what, base_url, key_variable=key_env, model=model)
         return _add_service(connection, context.home, force=force)
     if key_env or model:
-        raise UsageError(
-            "--key-env and --model belong to a service: --base-url is missing."
-        )
+        raise UsageError("--key-env and --model also need --base-url.")
     if what.lower().endswith(".gguf") or "/" in what:
         return _add_file(what, context.home)
     return _add_weights(what, verbose=verbose)
@@ -121,7 +119,7 @@ def _add_service(connection: Connection, home: Home, *, force: bool) -> int:
         return DONE
     for note in save(connection, home):
         say(note, alarming=False)
-    print(f"Added {name}. From now on {connection.model} answers.")
+    print(f"Added {name}. Now using {connection.model}.")
     return DONE
 
 
@@ -211,8 +209,8 @@ def _warn_about_key(provider: str) -> None:
         return
     if route.base_url == (secrets.get(variable) or "").rstrip("/"):
         say(
-            f"Its address is {route.base_url} only while {variable} is set, as it is in this shell.",
-            f"To keep the address: hermes config set model.base_url {route.base_url}",
+            f"The address {route.base_url} comes from {variable}, which is set in this shell only.",
+            f"To save the address: hermes config set model.base_url {route.base_url}",
             alarming=False,
         )
 
@@ -257,7 +255,7 @@ def _add_file(text: str, home: Home) -> int:
     for note in set_model(home, "embedded", str(path)):
         say(note, alarming=False)
     print(
-        f"From now on {path.name} answers, on this machine. See what it can do: hermes model test"
+        f"Now using {path.name}, on this machine. See what it can do: hermes model test"
     )
     return DONE
 

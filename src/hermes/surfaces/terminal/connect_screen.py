@@ -34,6 +34,7 @@ from hermes.providers.routing import EMBEDDED
 from hermes.settings import Home
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.menus import MenuItem, Menus, MenuText
+from hermes.surfaces.terminal.signals import interruptible
 from hermes.surfaces.terminal.stderr_message import remark
 from hermes.surfaces.terminal.text import count
 
@@ -336,12 +337,13 @@ class ConnectScreen:
         choice = self._sources.choice.result()
         is_choice = choice.entry.id == offer.name
         try:
-            fetch_weights(
-                offer.name,
-                agreed=True,
-                verbose=self._verbose,
-                choice=choice if is_choice else None,
-            )
+            with interruptible():
+                fetch_weights(
+                    offer.name,
+                    agreed=True,
+                    verbose=self._verbose,
+                    choice=choice if is_choice else None,
+                )
         except KeyboardInterrupt:
             return "The download was stopped. What came so far is kept."
         except HermesError as error:

@@ -22,6 +22,7 @@ from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import Image
+from hermes.settings.load import load, load_secrets
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
@@ -43,7 +44,7 @@ EXIT_HUNG_UP = 128 + signal.SIGHUP
 _TURN_END_TIMEOUT_S = 5.0  # for the last rows of a turn to be written
 ELSEWHERE = "Another terminal or program is working on this session. It will answer your message next."
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
-_LEAVE_ELSEWHERE = "Another terminal or program runs this turn. /stop stops it there; Ctrl-C again quits and lets it run."
+_LEAVE_ELSEWHERE = "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
 _DOUBLE_PRESS_S = 2.0
 _POLL_S = 0.2  # between checks whether a turn without a terminal waits for an answer
 
@@ -92,7 +93,7 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
-        self._holding = BackgroundTasks("holding back what waits")
+        self._holding = BackgroundTasks("holding back queued messages")
         self.ctrl_c = DoublePress()
         self._router = InputRouter(self)
         self._left = False
@@ -261,6 +262,20 @@ class ChatConversation:
         self.approvals, self._model = approvals or self.approvals, model or self._model
         if approvals:
             await self.agent.settle_allowed(by="cli")
+        self.refresh()
+
+    @property
+    def model(self) -> str:
+        """The model that was chosen for this chat; empty for that of the settings."""
+        return self._model
+
+    async def use_saved_model(self) -> None:
+        """Uses the model that the settings name now, from the next turn on."""
+        self.app.settings = load(home=self.app.home)
+        await self.agent.renew(load_secrets(home=self.app.home))
+        self.agent.use(model="")
+        self.agent.learner.start()
+        self._model = ""
         self.refresh()
 
     def refresh(self) -> None:

@@ -360,14 +360,22 @@ def _require_allowed(base_url: str) -> None:
     """Refuses addresses where no model server is, but a cloud keeps the machine's credentials."""
     parts = urlsplit(base_url)
     host = (parts.hostname or "").lower().rstrip(".")
-    try:
-        found = socket.getaddrinfo(host, parts.port or 443, type=socket.SOCK_STREAM)
-        addresses = [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]  # fmt: skip
-    except (OSError, ValueError):
-        addresses = []  # the attempt to connect says what is wrong
+    addresses = _resolved(host, parts.port or 443)
     is_special = any(one.is_link_local or one.is_multicast for one in addresses)
     if host in _METADATA_HOSTS or is_special:
         raise UsageError(
             "Hermes does not call that address: it belongs to the machine's own network.",
             hint=f"{_UNCHANGED} A model server has an address of its own.",
         )
+
+
+def _resolved(
+    host: str, port: int
+) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    """The addresses of a host; none if it is unknown, which the attempt to connect reports."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        return []
+    texts = (str(one[4][0]).partition("%")[0] for one in found)
+    return [ipaddress.ip_address(text) for text in texts]

@@ -12,10 +12,11 @@ from hermes.commands.chat_commands import ContextUse
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, money
-from hermes.commands.model_names import checked_name
+from hermes.commands.model_names import checked_name, listed_names
 from hermes.commands.models import model_in_words
 from hermes.commands.views import Block, Result, TextResult
 from hermes.errors import HermesError, SessionBusy
+from hermes.providers.routing import chosen_route
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
@@ -111,7 +112,7 @@ class TerminalChat:
     async def _change(self, target: SessionTarget) -> None:
         await self.require_idle()
         if target.before is not None and target.before.id == self.session:
-            raise HermesError("You are in that session.")
+            raise HermesError("You are already in that session.")
         self.chat.delete_if_empty()
         app = self.chat.app
         self.chat.switch_to(await asyncio.to_thread(begin, app, target, "cli"))
@@ -135,7 +136,12 @@ class TerminalChat:
             self.chat.screen.suggest(typed_part(text))
 
     async def model_names(self) -> list[str]:
-        return []
+        app = self.chat.app
+        secrets = load_secrets(home=app.home)
+        route = chosen_route(app.settings, secrets, self.chat.model)
+        if route.embedded or self.agent.describe(self.session).engine == "codex":
+            return []
+        return await listed_names(route, app.settings, secrets)
 
     async def use_model(self, name: str, *, force: bool) -> str:
         await self.require_idle()
@@ -166,7 +172,7 @@ class TerminalChat:
 
     def read_secret(self, name: str) -> str:
         raise HermesError(
-            f"A secret is not typed in a chat: {name}.",
+            f"Don't type a secret into a chat: {name}.",
             hint=f"In a shell: hermes config set {name}",
         )
 
