@@ -1,17 +1,11 @@
-// What Hermes has to work with: models, tools, MCP servers.
-/** @import { Answer, McpServer, ToolInfo } from "../../types/page.d.ts" */
+// What Hermes has to work with: tools and MCP servers.
+/** @import { McpServer, ToolInfo } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty, Tag } from "../../app/parts/basics.js";
 import { plural } from "../../app/parts/format.js";
 import { html, useState } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 
-/** @type {Record<string, string>} */
-const SOURCES = {
-  fallback: "used when the first one fails",
-  custom_providers: "from your own providers",
-  used: "used before",
-};
 /** @type {Record<string, [string, string]>} */
 const EFFECTS = {
   read: ["", "only reads"],
@@ -21,59 +15,6 @@ const EFFECTS = {
 };
 /** @type {Record<string, string>} */
 const STATES = { connected: "good", failed: "bad", connecting: "warn" };
-
-export function Models() {
-  const models = useLoaded(async () => {
-    const { current, choices } = await api.get("/api/models");
-    const { model_problem: problem } = await api.get("/api/status");
-    return { current, choices, problem };
-  }, []);
-  return html`
-    ${whenLoaded(
-      models,
-      ({ current, choices, problem }) => html`
-        <div class="stack">
-          <section class="card">
-            <h2>Current model</h2>
-            ${current ? html`<p class="big mono">${current}</p>` : html`<p class="field-error">${problem}</p>`}
-            <p class="muted small">
-              To change it permanently, set <code>model.provider</code> and <code>model.default</code> in the settings.
-              To change it for one session, pick a model in the chat.
-            </p>
-          </section>
-          <section class="card stack tight">
-            <h2>Other models</h2>
-            <${Choices} list=${choices} />
-          </section>
-        </div>
-      `,
-    )}
-  `;
-}
-
-/** @param {{ list: Answer<"GET", "/api/models">["choices"] }} props */
-function Choices({ list }) {
-  if (!list.length) {
-    return html`
-      <p class="muted">
-        None yet. The models of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those
-        used before.
-      </p>
-    `;
-  }
-  return html`
-    <ul class="plain lined">
-      ${list.map(
-        (one) => html`
-        <li key=${one.name} class="row">
-          <code class="grow">${one.name}</code>
-          <span class="muted small">${SOURCES[one.source] ?? one.source}</span>
-        </li>
-      `,
-      )}
-    </ul>
-  `;
-}
 
 export function Tools() {
   const tools = useLoaded(() => api.get("/api/tools"), []);
