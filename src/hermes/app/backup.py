@@ -44,7 +44,7 @@ _SECRET_FILES = (
     "webhooks",
 )
 """Keys, what they sign, and events that wait to be sent with them. They are never in a backup without secrets."""
-_MIN_SECRET_CHARS = 8
+_MIN_LIKELY_SECRET_CHARS = 8
 _LONG_WORD_CHARS = 16  # a longer word is more likely a secret
 _MAX_NAME_CHARS, _MAX_DEPTH = 1_000, 60
 
@@ -141,7 +141,7 @@ def secret_values(home: Home) -> frozenset[str]:
         )
     with contextlib.suppress(FileNotFoundError):
         found |= config_secrets(home.config.read_text(errors="replace"))
-    return frozenset(value for value in found if len(value) >= _MIN_SECRET_CHARS)
+    return frozenset(value for value in found if len(value) >= _MIN_LIKELY_SECRET_CHARS)
 
 
 def _may_be_secret(name: str, value: str) -> bool:

@@ -46,7 +46,9 @@ ELSEWHERE = "Another terminal or program is working on this session. It will ans
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
 _LEAVE_ELSEWHERE = "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
 _DOUBLE_PRESS_S = 2.0
-_POLL_S = 0.2  # between checks whether a turn without a terminal waits for an answer
+_QUESTION_POLL_INTERVAL_S = (
+    0.2  # between checks whether a turn without a terminal waits for an answer
+)
 
 
 def folder_of(app: App, session: str) -> Path:
@@ -136,7 +138,7 @@ class ChatConversation:
                 {reading, *following}, return_when=asyncio.FIRST_COMPLETED
             )
             if self._following is not None and self._following.done():
-                self._settle()
+                self._reset_turn()
             if reading.done():
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
@@ -288,7 +290,7 @@ class ChatConversation:
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
-                self._settle()
+                self._reset_turn()
         return self._following is not None
 
     def delete_if_empty(self) -> bool:
@@ -314,7 +316,7 @@ class ChatConversation:
                 self.app, self.session
             ):  # another process is working on our message
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
-                await self.agent.service.settle(self.session)
+                await self.agent.service.end_dead_turn(self.session)
                 await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)
@@ -326,7 +328,7 @@ class ChatConversation:
             if ticking is not None:
                 ticking.cancel()
 
-    def _settle(self) -> None:
+    def _reset_turn(self) -> None:
         """Resets the state of the turn that has ended, so that a late stop request does not hit the
         next one.
         """
@@ -346,7 +348,7 @@ class ChatConversation:
         if following is None or is_elsewhere(self.app, self.session):
             return
         while not following.done() and not self._left:
-            await asyncio.wait({following}, timeout=_POLL_S)
+            await asyncio.wait({following}, timeout=_QUESTION_POLL_INTERVAL_S)
             if not following.done() and self.view.is_stuck:
                 # The question is in the log and is asked again when the session is resumed. Ending the turn
                 # normally would answer it.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from hermes.app.schedules.form import JobForm, given
+from hermes.app.schedules.form import JobForm, parsed_fields
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.app.schedules.listing import JobState, ListedJob, listed
 from hermes.app.schedules.scheduler_lock import Lookout
@@ -169,16 +169,17 @@ class ScheduleRoutes:
             "schedule": "",
             "prompt": "",
             "cwd": str(self._board.folder),
-        } | given(call.body)
+        } | parsed_fields(call.body)
         job, _ = self._book.add(JobDraft(**wanted))
         return self._row_of(job)
 
     def edit(self, call: EndpointCall) -> JobRow:
         """Changes a job. Omitted fields stay unchanged."""
-        wanted = given(call.body)
+        wanted = parsed_fields(call.body)
         if not wanted:
             raise UsageError(
-                "Nothing to change: no field was given.", hint="Nothing was changed."
+                "Nothing to change: no field was parsed_fields.",
+                hint="Nothing was changed.",
             )
         job, _ = self._book.edit(self._id(call), **wanted)
         return self._row_of(job)

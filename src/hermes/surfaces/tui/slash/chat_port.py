@@ -35,7 +35,7 @@ from hermes.surfaces.tui.styled_text import painted
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
 
-_MAX_LINES = 400  # of one result
+_MAX_COMMAND_RESULT_LINES = 400  # of one result
 
 
 class TerminalChat:
@@ -200,10 +200,10 @@ class TerminalChat:
 
     def _print(self, lines: Iterable[str]) -> None:
         shown = [part for line in lines for part in line.split("\n")]
-        for line in shown[:_MAX_LINES]:
+        for line in shown[:_MAX_COMMAND_RESULT_LINES]:
             self.chat.screen.line(line)
-        if len(shown) > _MAX_LINES:
-            more = count(len(shown) - _MAX_LINES, "more line")
+        if len(shown) > _MAX_COMMAND_RESULT_LINES:
+            more = count(len(shown) - _MAX_COMMAND_RESULT_LINES, "more line")
             self.chat.view.say(f"... {more}")
 
 
