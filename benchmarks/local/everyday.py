@@ -236,7 +236,9 @@ def _print_score(name: str, results: list[CaseResult], engine: TimedEngine) -> i
     passed = useful.total()
     absurd = sum(result.absurd for result in results)
     talk = [r for r in results if not r.calls and not r.case.piped and r.first_s]
-    print(f"local everyday {name}: {passed} of {len(results)} useful ({passed / len(results):.0%}), {absurd} absurd")
+    print(
+        f"local everyday {name}: {passed} of {len(results)} useful ({passed / len(results):.0%}), {absurd} absurd"
+    )
     print(
         f"  first token of talk {_median([r.first_s for r in talk])}, answer {_median([r.total_s for r in results])} "
         f"(talk {_median([r.total_s for r in talk])}), decision {_median(engine.decisions)} (medians); "
