@@ -44,7 +44,7 @@ class EverydayCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def case(
-    id: str,
+    case_id: str,
     topic: Topic,
     *requests: str,
     check: Check,
@@ -53,7 +53,7 @@ def case(
 ) -> EverydayCase:
     """One case. Those of files and projects may speak of missing files, others may not."""
     return EverydayCase(
-        id=id,
+        id=case_id,
         topic=topic,
         requests=requests,
         check=check,

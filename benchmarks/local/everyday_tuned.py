@@ -1,6 +1,6 @@
-"""Everyday requests that prompts and guards are tuned on. Their score says what was trained for; `UNSEEN` says what it is worth."""
+"""Everyday requests that prompts and guards are tuned on. What the score is worth, `everyday_unseen` says."""
 
-import datetime
+import datetime as dt
 
 from benchmarks.local.everyday_case import (
     EverydayCase,
@@ -22,8 +22,8 @@ from hermes.providers.embedded.tasks.task import (
     unchanged,
 )
 
-_TODAY = datetime.date.today()  # noqa: DTZ011 - the user's own day
-_TOMORROW = _TODAY + datetime.timedelta(days=1)
+_TODAY = dt.date.today()  # noqa: DTZ011 - the user's own day
+_TOMORROW = _TODAY + dt.timedelta(days=1)
 _CANNOT = (
     r"can(?:no|')t|can not|not able|unable|don't have|do not have|no access|unknown"
 )

@@ -11,7 +11,8 @@ _DONE = (
     "refactor|remov|renam|repair|replac|rewr|sav|set|stor|updat|wr|writ|mad"
 )
 _CLAIM = re.compile(
-    rf"\b(?:I|we)(?:'ve| have| just|'ve just| have now)?(?: also| now| successfully)? (?:{_DONE})(?:\w*ed|t|ten|ote|otten|de|et)?\b(?! (?:to|not|no)\b)"
+    rf"\b(?:I|we)(?:'ve| have)?(?: also| now| just| successfully)* "
+    rf"(?:{_DONE})(?:\w*ed|t|ten|ote|otten|de|et)?\b(?! (?:to|not|no)\b)"
     rf"|\b(?:has|have|was|were|is|are)(?: now| been| successfully| already)* (?:{_DONE})(?:\w*ed|ten)\b"
     r"|\bis now\b|\bare now\b|\bnow (?:has|holds|contains|returns|prints|divides|works)\b|\bto fix (?:it|this|the \w+), I\b"
     r"|\bich habe\b.*\b(?:geändert|hinzugefügt|erstellt|gelöscht|korrigiert|gespeichert|umbenannt)"

@@ -56,8 +56,9 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _GREETING = re.compile(
-    r"\s*(?:hi|hello|hey|good (?:morning|evening|night|afternoon)|bye|goodbye|thanks?|thank you|hallo|guten (?:tag|morgen|abend)"
-    r"|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|who are you|what can you do|what are you|how are you)\b[^.?!\n]{0,25}[.?!]*\s*",
+    r"\s*(?:hi|hello|hey|good (?:morning|evening|night|afternoon)|bye|goodbye|thanks?|thank you|hallo"
+    r"|guten (?:tag|morgen|abend)|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|who are you|what can you do|what are you|how are you)"
+    r"\b[^.?!\n]{0,25}[.?!]*\s*",
     re.IGNORECASE,
 )
 _MAX_TYPED_CHARACTERS = 400

@@ -2,7 +2,7 @@
 
 import ast
 import csv
-import datetime
+import datetime as dt
 import io
 import math
 import operator
@@ -52,9 +52,11 @@ _RELATIVE_DAY = re.compile(
 )
 _COUNTING = re.compile(
     r"how (?:many|much|long|large|big)|count|number of|total|\bsum\b|average|\bmean\b|most|least|largest|smallest|highest|"
-    r"lowest|maximum|minimum|oldest|youngest|longest|shortest|wie ?viele|anzahl|summe|durchschnitt|combien|cu[aá]nt|quant|total",
+    r"lowest|maximum|minimum|oldest|youngest|longest|shortest|wie ?viele|anzahl|summe|durchschnitt|combien|cu[aá]nt|quant",
     re.IGNORECASE,
 )
+_LINES = re.compile(r"\blines?\b|zeile|ligne|línea|rig[ah]e?\b", re.IGNORECASE)
+_WORDS = re.compile(r"\bwords?\b|wörter|\bmots\b|palabras", re.IGNORECASE)
 _MAX_COLUMNS = 8
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
@@ -63,18 +65,18 @@ _MONTHS = (
 )  # fmt: skip
 
 
-def day_text(day: datetime.date) -> str:
+def day_text(day: dt.date) -> str:
     """A day as people write it, whatever the machine's locale."""
     return f"{_DAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
-def request_notes(request: str, now: datetime.datetime) -> list[str]:
+def request_notes(request: str, now: dt.datetime) -> list[str]:
     """What is known about a request without a model: results of sums, the time, the days around today."""
     notes = arithmetic(request)
     if _CLOCK.search(request):
         notes.append(f"the time is {now:%H:%M}")
     if _RELATIVE_DAY.search(request):
-        day = datetime.timedelta(days=1)
+        day = dt.timedelta(days=1)
         notes.append(
             f"today is {day_text(now.date())}, tomorrow {day_text(now.date() + day)}, "
             f"yesterday {day_text(now.date() - day)}"
@@ -114,7 +116,7 @@ def _written(value: float) -> str:
 
 def _evaluated(expression: str) -> float | None:
     """The value of a sum; None when it is none, such as a date or a phone number."""
-    if re.fullmatch(r"\s*\d{1,4}([-/])\d{1,2}\1\d{1,4}\s*", expression):
+    if re.fullmatch(r"\s*\d+([-/])\d+\1\d+\s*", expression):
         return None
     signs = str.maketrans({"×": "*", "÷": "/", "^": "^", ",": ""})
     source = expression.translate(signs).replace("^", "**").strip()
@@ -144,20 +146,19 @@ def asks_for_numbers(request: str) -> bool:
     return _COUNTING.search(request) is not None
 
 
-def file_note(path: str, text: str) -> str:
-    """What can be counted in a file that was seen whole."""
-    lines = text.splitlines()
-    words = len(text.split())
-    note = f"{path} has {len(lines)} lines, {words} words"
-    if path.lower().endswith((".csv", ".tsv")) and lines:
-        note += _table_note(text, "\t" if path.lower().endswith(".tsv") else ",")
-    return note
+def file_note(path: str, text: str, request: str) -> str:
+    """What can be counted in a file that was seen whole, as far as the request may be about it."""
+    if path.lower().endswith((".csv", ".tsv")) and not _LINES.search(request):
+        note = _table_note(text, "\t" if path.lower().endswith(".tsv") else ",")
+        return f"{path} has {note}"
+    words = f", {len(text.split())} words" if _WORDS.search(request) else ""
+    return f"{path} has {len(text.splitlines())} lines{words}"
 
 
 def _table_note(text: str, delimiter: str) -> str:
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-    header, body = rows[0], rows[1:]
-    note = f"; {len(body)} rows below the header"
+    header, body = (rows[0], rows[1:]) if rows else ([], [])
+    note = f"{len(body)} entries (rows without the header)"
     for index, name in enumerate(header[:_MAX_COLUMNS]):
         try:
             values = [(float(row[index]), row) for row in body]

@@ -1,6 +1,6 @@
 """`EmbeddedModel`: the adapter for small models behind the `Model` port. It decides: talk, or work in the folder."""
 
-import datetime
+import datetime as dt
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -34,15 +34,15 @@ _WINDOW_CHARACTERS = (
     2_500,
     1_200,
 )  # characters; smaller ones when the text has more tokens than usual
-LocalClock: TypeAlias = Callable[[], datetime.datetime]
+LocalClock: TypeAlias = Callable[[], dt.datetime]
 
 
 def _random_id() -> str:
     return secrets.token_hex(4)
 
 
-def _local_now() -> datetime.datetime:
-    return datetime.datetime.now().astimezone()
+def _local_now() -> dt.datetime:
+    return dt.datetime.now().astimezone()
 
 
 class EmbeddedModel:
@@ -132,7 +132,7 @@ class _Prompts(msgspec.Struct, frozen=True):
     request: ModelRequest
     exchanges: list[RequestExchange]
     view: FolderView
-    now: datetime.datetime
+    now: dt.datetime
     window: int
 
     def work(self, note: str) -> Completion:

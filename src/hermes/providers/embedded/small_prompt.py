@@ -4,7 +4,7 @@ A prompt only grows at its end while a conversation goes on, so that the engine 
 exchange looks like does not depend on later ones, and old exchanges are left out many at a time.
 """
 
-import datetime
+import datetime as dt
 
 from hermes.providers.embedded import facts
 from hermes.providers.embedded.completion import ChatTurn
@@ -42,7 +42,8 @@ You are Hermes, a helpful assistant: a small model that runs on the user's own m
 explain, translate, and write texts and code. When asked, you also work in the user's folder: you read, search and change \
 files and run commands.
 Answer in the language of the user, briefly and plainly. Show texts and code right here. You have no internet, so you \
-can't know today's weather, news, prices or scores: then say that you can't look it up. Say so when you don't know."""
+can't know today's weather, news, prices or scores: then say that you can't look it up. Say so when you don't know. For \
+code, give one code block and at most one sentence."""
 
 
 def work_prefix() -> tuple[ChatTurn, ...]:
@@ -65,7 +66,7 @@ def talk_prefix() -> tuple[ChatTurn, ...]:
 def work(
     exchanges: list[RequestExchange],
     view: FolderView,
-    now: datetime.datetime,
+    now: dt.datetime,
     *,
     window: int = WINDOW_CHARACTERS,
     note: str = "",
@@ -85,7 +86,7 @@ def work(
 
 def talk(
     exchanges: list[RequestExchange],
-    now: datetime.datetime,
+    now: dt.datetime,
     *,
     window: int = WINDOW_CHARACTERS,
 ) -> tuple[ChatTurn, ...]:
@@ -97,7 +98,7 @@ def talk(
 def instructed(
     system: tuple[str, ...],
     exchanges: list[RequestExchange],
-    now: datetime.datetime,
+    now: dt.datetime,
     *,
     window: int = WINDOW_CHARACTERS,
 ) -> tuple[ChatTurn, ...]:
@@ -107,7 +108,7 @@ def instructed(
 
 
 def _said(
-    exchanges: list[RequestExchange], now: datetime.datetime, window: int
+    exchanges: list[RequestExchange], now: dt.datetime, window: int
 ) -> list[ChatTurn]:
     *earlier, current = exchanges
     notes = facts.request_notes(current.request[:_MAX_NOTED_CHARACTERS], now)
@@ -161,7 +162,7 @@ def _size(turns: list[ChatTurn]) -> int:
 
 
 def _current(
-    exchange: RequestExchange, view: FolderView, now: datetime.datetime, window: int
+    exchange: RequestExchange, view: FolderView, now: dt.datetime, window: int
 ) -> list[ChatTurn]:
     """The request, what is known about its folder, and its newest steps."""
     request = trim(exchange.request, min(_MAX_REQUEST_CHARACTERS, window // 2))
@@ -176,7 +177,7 @@ def _current(
             step,
             line=min(_MAX_REQUEST_CHARACTERS, window // 2),
             result=min(MAX_RESULT_CHARACTERS, window // 3),
-            counted=facts.asks_for_numbers(exchange.request),
+            counted_for=exchange.request[:_MAX_NOTED_CHARACTERS],
         )
         left -= _size(pair)
         if steps and left < 0:
@@ -203,7 +204,7 @@ def _earlier(exchange: RequestExchange) -> list[ChatTurn]:
 
 
 def _circumstances(
-    exchange: RequestExchange, view: FolderView, now: datetime.datetime
+    exchange: RequestExchange, view: FolderView, now: dt.datetime
 ) -> str:
     """The day, the names in the folder, and which named files are not there."""
     if not view.known:
@@ -218,17 +219,23 @@ def _circumstances(
     return f"[{'; '.join(parts)}]\n"
 
 
+def _counted(path: str, result: str, request: str) -> str:
+    """What code counted in a file that was read, if the request asks for numbers."""
+    seen = shown(result)
+    if not seen.whole or not facts.asks_for_numbers(request):
+        return ""
+    return f"\n(counted: {facts.file_note(path, seen.text, request)})"
+
+
 def _step(
-    step: CallStep, *, line: int, result: int, counted: bool = False
+    step: CallStep, *, line: int, result: int, counted_for: str = ""
 ) -> list[ChatTurn]:
     head = "result:" if step.ok else "error:"
     if step.overwrites and step.action is not None:
         head = f"{step.action.path} already exists: use append or replace. It holds:"
     text = trim(_result(step), result) or "(nothing)"
-    if counted and step.ok and step.action is not None and step.action.verb == "read":
-        seen = shown(step.result)
-        if seen.whole:
-            text += f"\n(counted: {facts.file_note(step.action.path, seen.text)})"
+    if step.ok and step.action is not None and step.action.verb == "read":
+        text += _counted(step.action.path, step.result, counted_for)
     return [
         ChatTurn("assistant", trim(step.line, line)),
         ChatTurn("user", f"{head}\n{text}"),

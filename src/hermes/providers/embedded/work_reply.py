@@ -4,16 +4,18 @@ What the request speaks of is read by code before the model chooses. The answer 
 checked against what really ran.
 """
 
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 
 import msgspec
 
-from hermes.providers.embedded import claims, grammar, reply_guards
+from hermes.providers.embedded import claims, code_fix, grammar, reply_guards
 from hermes.providers.embedded.completion import (
     Completion,
     CompletionEnded,
     CompletionEngine,
+    TextPiece,
 )
 from hermes.providers.embedded.conversation import (
     LOOK_TAG,
@@ -24,7 +26,12 @@ from hermes.providers.embedded.conversation import (
     todo_items,
 )
 from hermes.providers.embedded.decision import typed_part
-from hermes.providers.embedded.folder_view import FolderView, mentioned_files
+from hermes.providers.embedded.folder_view import (
+    FolderView,
+    absent_files,
+    mentioned_files,
+    named_files,
+)
 from hermes.providers.embedded.grammar import Allowed
 from hermes.providers.embedded.line_protocol import (
     Action,
@@ -42,6 +49,20 @@ MAX_WORK_TOKENS = 900
 ANSWER_NOW = "(no more actions are possible: say what was done and what was not)"
 _MAX_ATTEMPTS = 4
 _MAX_PREPARED_FILES = 3
+_MOVES = re.compile(
+    r"\b(?:delete|remove|rename|move|copy|lösche|verschiebe|kopiere|supprime|déplace|borra|elimina|mueve)\s+"
+    r"(?:the |die |le |la |el )?(?:file |folder |datei |fichier |archivo )?[\w/-]*\.?\w+\.\w+|\bmove \S+\.\w+ (?:in)?to\b",
+    re.IGNORECASE,
+)
+_MAKES = re.compile(
+    r"\b(?:add|append|copy|creat\w*|export|generat\w*|mak\w*|mov\w*|new|note|put|renam\w*|sav\w*|stor\w*|translat\w*|writ\w*|"
+    r"erstell\w*|schreib\w*|speicher\w*|leg\w*|crée\w*|écri\w*|crea\w*|escrib\w*|guarda\w*)\b",
+    re.IGNORECASE,
+)
+_PRODUCT = re.compile(
+    r"\w+\.(?:js|ts|go|sh|db|rs)|(?i:makefile|dockerfile|readme|license|changelog)"
+)
+"""Names of products and kinds of files that look like files: node.js, a Makefile."""
 _NO_ROOM = "I ran out of room before this was complete, so nothing of it was done."
 _REPEATED = "I began to repeat myself while writing this, so nothing of it was done."
 _STOPPED = " [stopped here: the reply did not end by itself]"
@@ -77,6 +98,14 @@ class WorkReply:
             usage = Usage(cost_usd=0.0)
             yield self._parts.finished(usage, calls=calls, finish="tool_calls")
             return
+        if missing := self._missing():
+            usage = Usage(cost_usd=0.0)
+            yield TextDelta(missing)
+            yield self._parts.finished(usage, text=missing)
+            return
+        if (fix := await self._repaired()) is not None:
+            yield fix
+            return
         allowed = reply_guards.allow(self._exchange, self._toolbox.verbs, self._view)
         for _ in range(_MAX_ATTEMPTS):
             again: Allowed | None = None
@@ -95,13 +124,49 @@ class WorkReply:
         if self._exchange.steps or "read" not in self._toolbox.verbs:
             return ()
         typed, _ = typed_part(self._exchange.request)
-        paths = mentioned_files(typed, self._view)
-        if not paths and len(self._exchanges) > 1:
+        paths = [] if _MOVES.search(typed) else mentioned_files(typed, self._view)
+        if code_fix.wants_fix(typed) and all(map(code_fix.is_test, paths)):
+            paths += code_fix.project_files(self._view)
+        if not paths and not named_files(typed) and len(self._exchanges) > 1:
             before = seen_files(self._exchanges[-2])
             paths = [path for path in before if path in self._view.files]
-        return tuple(
-            self._read(path, NAMED_TAG) for path in paths[:_MAX_PREPARED_FILES]
-        )
+        chosen = list(dict.fromkeys(paths))[:_MAX_PREPARED_FILES]
+        return tuple(self._read(path, NAMED_TAG) for path in chosen)
+
+    def _missing(self) -> str:
+        """The honest answer when a file is to be read or changed that is not there. Empty when there is more to do."""
+        typed, _ = typed_part(self._exchange.request)
+        absent = absent_files(typed, self._view)
+        if self._exchange.steps or not absent or mentioned_files(typed, self._view):
+            return ""
+        if _MAKES.search(typed) or all(map(_PRODUCT.fullmatch, absent)):
+            return ""
+        near = self._view.nearest(absent[0])
+        hint = f"Did you mean {near}?" if near else f"Here are: {self._view.listing()}."
+        return f"There is no {absent[0]} in this folder, so nothing was read or changed. {hint}"
+
+    async def _repaired(self) -> ModelEvent | None:
+        """A call that writes a repaired code file; None when there is none to repair, or the model did not manage."""
+        if "write" not in self._toolbox.verbs:
+            return None
+        seen = seen_files(self._exchange)
+        path = code_fix.target(self._exchange, seen)
+        if not path:
+            return None
+        text = ""
+        usage = Usage(cost_usd=0.0)
+        async with aclosing(
+            self._engine.complete(code_fix.prompt(self._exchange, path, seen))
+        ) as reports:
+            async for report in reports:
+                if isinstance(report, TextPiece):
+                    text += report.text
+                else:
+                    usage = usage_of(report)
+        repaired = code_fix.checked(text, path, seen[path].text)
+        if not repaired:
+            return None
+        return self._call(Action(verb="write", path=path, text=repaired), usage, None)
 
     def _read(self, path: str, tag: str) -> ToolCall:
         name, arguments = self._toolbox.call(Action(verb="read", path=path), {})
