@@ -7,12 +7,11 @@ does not match.
 """
 # ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
 
-import re
 from functools import cache
 from typing import NamedTuple
 
-from hermes.learning.scan.bounded import bounded
 from hermes.learning.scan.languages import LANGUAGES
+from hermes.learning.scan.prefixes import PrefixedPattern, prefixed
 
 _GAP = r"[^.!?\n]{0,60}?"
 _NEAR = r"(?:\W+\w+){0,4}?\W+"
@@ -52,7 +51,7 @@ class Phrase(NamedTuple):
 
     kind: str
     strong: bool
-    pattern: "re.Pattern[str]"
+    pattern: PrefixedPattern
 
 
 _SOURCES: tuple[tuple[str, bool, str], ...] = (
@@ -349,5 +348,5 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
 def phrases() -> tuple[Phrase, ...]:
     """Returns all patterns, compiled on first use."""
     return tuple(
-        Phrase(kind, strong, bounded(source)) for kind, strong, source in _SOURCES
+        Phrase(kind, strong, prefixed(source)) for kind, strong, source in _SOURCES
     )
