@@ -39,7 +39,7 @@ const ENDS = {
 };
 
 /**
- * One item. `first` is the call whose question the keys answer; `actions` has what can be done with messages.
+ * One item. `first` is the call whose question the composer answers; `actions` has what can be done with messages.
  * @param {{ item: import("../../types/page.d.ts").Item, context: ItemContext, first?: boolean, last?: boolean }} props
  */
 export function Item({ item, context, first = false, last = false }) {
@@ -184,7 +184,7 @@ function Tool({ item, context, first }) {
       waits &&
       approval &&
       !approval.answer &&
-      html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd} first=${first}
+      html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd}
         orphan=${item.orphan} />`
     }
     ${
