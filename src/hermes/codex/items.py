@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from hermes.schema.messages import ToolCall, ToolFinished
+from hermes.text.plurals import count
 
 _MAX_NAMES = 3  # files that the summary of a patch names
 _MAX_RESULT_CHARACTERS = (
@@ -249,7 +250,7 @@ def _told(change: PatchedFile, cwd: str) -> str:
     name = near(change.path, cwd)
     match change.what:
         case "add":
-            return f"Created {name}: {len(change.diff.splitlines()):,} lines."
+            return f"Created {name}: {count(len(change.diff.splitlines()), 'line')}."
         case "delete":
             return f"Deleted {name}."
         case _:

@@ -27,6 +27,7 @@ from hermes.store.log_row import draft as draft_of
 from hermes.store.lost_rows import SessionHead, known_heads, what_is_gone
 from hermes.store.salvage import salvage
 from hermes.store.session_log import new_epoch, write_row
+from hermes.text import plurals
 
 _DAMAGED, _REBUILT = ".damaged-", ".rebuilt-"
 
@@ -70,7 +71,8 @@ class Recovery(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return (
             f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
-            f"{self.rows} rows of {self.sessions} sessions were read from it into a new database; {self._losses()}."
+            f"{plurals.count(self.rows, 'row')} of {plurals.count(self.sessions, 'session')} "
+            f"{'was' if self.rows == 1 else 'were'} read from it into a new database; {self._losses()}."
             + (
                 f" Something of these tables is missing: {', '.join(self.unread)}."
                 if self.unread

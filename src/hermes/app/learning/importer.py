@@ -31,6 +31,7 @@ from hermes.settings import Secrets
 from hermes.settings.edit import set_secret, set_value
 from hermes.settings.load import load_secrets, read_config
 from hermes.settings.sections import Settings
+from hermes.text.plurals import count
 
 Part: TypeAlias = Literal[
     "sessions", "memories", "skills", "settings", "secrets", "schedules"
@@ -149,7 +150,7 @@ class Importer:
                 new.add(conversation.name)
                 messages += len(conversation.messages)
         if known:
-            left.append(Left(f"{known} sessions", "they are here already"))
+            left.append(Left(count(known, "session"), "already here"))
         return len(new), messages
 
     def _plan_home(
@@ -224,9 +225,7 @@ class Importer:
                 found.append(chosen)
         if came_along:
             left.append(
-                Left(
-                    f"{len(came_along)} skills", "they came along with the other agent"
-                )
+                Left(count(len(came_along), "skill"), "part of the other agent itself")
             )
         return tuple(found)
 
@@ -329,7 +328,7 @@ class Importer:
             except HermesError as error:
                 done.problems.append(Left(f"session {conversation.id}", error.message))
             if done.sessions % 50 == 0:
-                said(f"{done.sessions:,} of {made.new_sessions:,} sessions")
+                said(f"{done.sessions:,} of {count(made.new_sessions, 'session')}")
         done.problems += [
             entry for entry in unread if entry not in made.left
         ]  # the rest was in the report
