@@ -155,13 +155,13 @@ def test_project_notes_may_be_a_link_within_the_folder(tmp_path: Path) -> None:
 def test_project_notes_that_are_no_ordinary_file_are_not_read(tmp_path: Path) -> None:
     notes = tmp_path / "AGENTS.md"
     os.mkfifo(notes)
-    assert _refusal(tmp_path) == "it is not an ordinary file"
+    assert _refusal(tmp_path) == "it is not a regular file"
     notes.unlink()
     notes.mkdir()
-    assert _refusal(tmp_path) == "it is not an ordinary file"
+    assert _refusal(tmp_path) == "it is not a regular file"
     notes.rmdir()
     notes.symlink_to("AGENTS.md")
-    assert _refusal(tmp_path) == "its links lead nowhere"
+    assert _refusal(tmp_path) == "it is a broken symbolic link"
 
 
 def test_huge_project_notes_are_not_read_whole(
@@ -308,7 +308,7 @@ def test_a_cap_in_dollars_goes_by_the_dearest_of_the_chain_and_by_what_caching_c
 def test_a_process_that_serves_many_sessions_forgets_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.app.app._MAX_SESSIONS", 4)
+    monkeypatch.setattr("hermes.app.app._MAX_CACHED_LINEAGES", 4)
     monkeypatch.setattr("hermes.app.log_writer._MAX_RECENT_SESSIONS", 4)
     bus = Bus()
     bus.subscribe("session.**", lambda _: None)  # what nobody listens to is not made

@@ -620,17 +620,17 @@ async def test_whoever_looks_ends_a_turn_whose_process_is_gone_and_keeps_what_it
             PartialText(desk.app.home, session),
         )
         void.add("what was said before the retry", "old 0")
-        void.leave()
+        void.close()
         shown.add("Half of ", "old 1")
         shown.add("an answ", "old 1")
-        shown.leave()
-        assert await desk.service.settle(session)
+        shown.close()
+        assert await desk.service.end_dead_turn(session)
         *_, partial, ended = desk.events(session)
         assert partial == AssistantMessage(text="Half of an answ", finish="interrupted")
         assert isinstance(ended, TurnEnded)
         assert ended.reason == "crashed"
         assert not list(desk.app.home.root.glob("run/partial/*"))
-        assert not await desk.service.settle(session)
+        assert not await desk.service.end_dead_turn(session)
         assert not desk.service.works_on(session)
 
 
@@ -644,8 +644,8 @@ async def test_a_part_of_a_reply_that_is_in_the_log_already_is_not_kept_twice(
         )
         late = PartialText(desk.app.home, session)
         late.add("Who", "old 0")
-        late.leave()
-        assert await desk.service.settle(session)
+        late.close()
+        assert await desk.service.end_dead_turn(session)
         assert [message.text for message in desk.app.store.log.messages(session)] == [
             "Whole."
         ]
@@ -656,7 +656,7 @@ async def test_a_turn_that_runs_elsewhere_is_left_alone(tmp_path: Path) -> None:
         session = desk.begin()
         lease = desk.app.store.leases.acquire(session)
         desk.app.record(session, TurnStarted(), turn="old", lease=lease)
-        assert not await desk.service.settle(session)
+        assert not await desk.service.end_dead_turn(session)
         await desk.service.interrupt(session, by="test")
         assert isinstance(desk.events(session)[-1], InterruptRequested)
         desk.app.store.leases.release(lease)
@@ -670,7 +670,7 @@ async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(
     async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
         session = _crash_while_asking(desk)
         with desk.questions.attached("test"):
-            assert await desk.service.settle(session)
+            assert await desk.service.end_dead_turn(session)
             (request,) = await desk.service.pending(session)
             assert request.call_id == "b"
             assert isinstance(request, ApprovalRequested)
@@ -740,7 +740,7 @@ async def test_what_was_noted_and_could_not_be_written_stops_the_turn(
             lease
         )  # from here on nothing can be written with it
         journal.note(ToolFinished(call_id="c", name="wait", text="read"))
-        await journal.settled()
+        await journal.all_written()
         with pytest.raises(LeaseLost):
             await journal.record(SessionTitled(title="after"))
 
@@ -951,7 +951,7 @@ async def test_what_could_not_be_saved_reaches_whoever_waits(tmp_path: Path) -> 
         await desk.service.submit(session, "hi")
         with pytest.raises(StoreFull, match="not saved"):
             await desk.service.idle(session)
-        assert await desk.service.settle(session)
+        assert await desk.service.end_dead_turn(session)
         assert [message.text for message in desk.app.store.log.messages(session)] == [
             "hi",
             "so far",
@@ -1027,7 +1027,7 @@ async def test_whoever_settles_a_turn_learns_that_it_failed(tmp_path: Path) -> N
         session = _left_open(desk)
         desk.failure = RuntimeError("a fault of the program")
         with pytest.raises(RuntimeError, match="a fault of the program"):
-            await desk.service.settle(session)
+            await desk.service.end_dead_turn(session)
         assert desk.app.store.log.has_open_turn(session)
 
 
@@ -1084,7 +1084,7 @@ async def test_settling_a_turn_does_not_wait_for_the_next_one(tmp_path: Path) ->
     async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
         session = _left_open(desk)
         desk.hold = asyncio.Event()
-        settling = asyncio.ensure_future(desk.service.settle(session))
+        settling = asyncio.ensure_future(desk.service.end_dead_turn(session))
         await asyncio.wait_for(desk.closing.wait(), 20)
         await desk.service.submit(session, "new words")
         desk.hold.set()

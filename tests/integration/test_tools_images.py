@@ -11,7 +11,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.images.image_info import Size, pixel_size
 from hermes.schema.tool_spec import ToolResult
-from hermes.tools.files.view_image import MAX_BYTES, Pictures
+from hermes.tools.files.view_image import MAX_PICTURE_BYTES, Pictures
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
@@ -63,7 +63,7 @@ async def test_the_kind_is_told_by_the_content(tmp_path: Path) -> None:
     (tmp_path / "wrong.png").write_bytes(GIF)
     assert (await view(tmp_path, "wrong.png")).images[0].media_type == "image/gif"
     (tmp_path / "text.png").write_text("<svg/>")
-    with pytest.raises(ToolFailed, match="no picture that can be shown"):
+    with pytest.raises(ToolFailed, match="not a picture that can be shown"):
         await view(tmp_path, "text.png")
 
 
@@ -81,7 +81,7 @@ async def test_too_large_missing_and_damaged_pictures_are_refused(
 ) -> None:
     with (tmp_path / "big.png").open("wb") as file:
         file.write(png(4, 3))
-        file.truncate(MAX_BYTES + 70_000_000)
+        file.truncate(MAX_PICTURE_BYTES + 70_000_000)
     with pytest.raises(
         ToolFailed, match="has 120,000,000 bytes; at most 50,000,000"
     ) as failed:

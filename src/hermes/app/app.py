@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.app")
 
-_MAX_SESSIONS = 1_024  # whose root and person are kept
+_MAX_CACHED_LINEAGES = 1_024  # whose root and person are kept
 
 
 class EventPublisher(Protocol):
@@ -91,8 +91,8 @@ class App:
         self._bus = bus
         self._opened = _Opened()
         self._lock = threading.Lock()
-        self._roots: RecentDict[str, str] = RecentDict(_MAX_SESSIONS)
-        self._persons: RecentDict[str, str] = RecentDict(_MAX_SESSIONS)
+        self._roots: RecentDict[str, str] = RecentDict(_MAX_CACHED_LINEAGES)
+        self._persons: RecentDict[str, str] = RecentDict(_MAX_CACHED_LINEAGES)
         self._relayed = PublishedRows()  # rows of other homes, which are not in the log
 
     @property

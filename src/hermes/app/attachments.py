@@ -18,7 +18,7 @@ from hermes.tools.sensitive import Guard, is_within
 
 _MAX_BYTES = 48 * 1024
 _ALL_BYTES = 192 * 1024
-_MAX_NAMES = 200
+_MAX_FOLDER_NAMES = 200
 _NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
 _FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # probably meant as a file
 _BLOCK = re.compile(
@@ -77,7 +77,7 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
         if _SECRET.search(path.name) or _SECRET.search(real.name):
             return "it may hold secrets"
         if not path.is_file():
-            return "it is no ordinary file"
+            return "it is not a regular file"
         is_long = (
             path.suffix.lower() not in _PICTURES and path.stat().st_size > _MAX_BYTES
         )
@@ -97,7 +97,7 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
             block, picture = ("", ()) if why else _content(name, path, room)
         except (OSError, UsageError) as error:
             left.append(
-                f"{name} is only named: {getattr(error, 'message', None) or error}"
+                f"Only the path of {name} is sent: {getattr(error, 'message', None) or error}"
             )
             continue
         room -= len(block)
@@ -105,9 +105,9 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
         images += picture
         if not block and not picture:
             why = why or "it is not text, or there is too much already"
-            left.append(f"{name} is only named, its content is not sent: {why}.")
+            left.append(f"Only the path of {name} is sent, not its content: {why}.")
     left += [
-        f"There is no {name} here; your words are sent as they are."
+        f"There is no file {name} here; your message is sent unchanged."
         for name in missing(text, shelf)
     ]
     return Attached(text + "".join(blocks), tuple(images), tuple(left))
@@ -169,11 +169,11 @@ def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
             for entry in path.iterdir()
         )
         more = (
-            [f"... and {len(names) - _MAX_NAMES} more"]
-            if len(names) > _MAX_NAMES
+            [f"... and {len(names) - _MAX_FOLDER_NAMES} more"]
+            if len(names) > _MAX_FOLDER_NAMES
             else []
         )
-        return _block(name, "\n".join(names[:_MAX_NAMES] + more)), ()
+        return _block(name, "\n".join(names[:_MAX_FOLDER_NAMES] + more)), ()
     if path.suffix.lower() in _PICTURES:
         return "", images_of([str(path)])
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"

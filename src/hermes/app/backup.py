@@ -34,7 +34,7 @@ _LIVE = (
 _DATABASE = "state.db"  # and the files beside it: its log, its lock, older copies
 _LAST = "objects"  # of a git folder: refs are written after the objects they point to
 _DRAFT = ".backup-"
-_KEPT = "The home is as it was."
+_KEPT = "The home was not changed."
 _SECRET_FILES = (
     ".env",
     "dashboard/keys.json",
@@ -44,7 +44,7 @@ _SECRET_FILES = (
     "webhooks",
 )
 """Keys, what they sign, and events that wait to be sent with them. They are never in a backup without secrets."""
-_MIN_SECRET_CHARS = 8
+_MIN_LIKELY_SECRET_CHARS = 8
 _LONG_WORD_CHARS = 16  # a longer word is more likely a secret
 _MAX_NAME_CHARS, _MAX_DEPTH = 1_000, 60
 
@@ -75,7 +75,7 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
         raise HermesError(f"There is nothing to back up: {home.root} does not exist.")
     if target.exists():
         raise HermesError(
-            f"{target} exists already.", hint="Give another name, or remove it first."
+            f"{target} already exists.", hint="Give another name, or remove it first."
         )
     draft = target.with_name(f".{target.name}.new")
     try:
@@ -88,7 +88,7 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
             draft, target
         )  # unlike a rename, never replaces a file that came meanwhile
     except OSError as error:
-        hint = "Nothing was lost. Choose a place that can be written and has room."
+        hint = "Nothing was lost. Choose a writable place with enough space."
         raise HermesError(
             f"The backup can't be written: {target} ({error.strerror})", hint=hint
         ) from error
@@ -141,7 +141,7 @@ def secret_values(home: Home) -> frozenset[str]:
         )
     with contextlib.suppress(FileNotFoundError):
         found |= config_secrets(home.config.read_text(errors="replace"))
-    return frozenset(value for value in found if len(value) >= _MIN_SECRET_CHARS)
+    return frozenset(value for value in found if len(value) >= _MIN_LIKELY_SECRET_CHARS)
 
 
 def _may_be_secret(name: str, value: str) -> bool:
@@ -279,7 +279,7 @@ def _unpack(source: Path, folder: Path) -> int:
     with tarfile.open(source, "r:gz") as archive:
         members = archive.getmembers()
         if _DATABASE not in {member.name for member in members}:
-            raise tarfile.TarError("it is not a backup of Hermes")
+            raise tarfile.TarError("it is not a Hermes backup")
         _check(members)
         archive.extraction_filter = lambda member, _: (
             member

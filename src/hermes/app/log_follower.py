@@ -12,11 +12,13 @@ from hermes.app.app import App
 from hermes.app.feed import Feed
 from hermes.errors import StoreError
 
-POLL_INTERVAL_S = 0.15
+LOG_POLL_INTERVAL_S = 0.15
 _UNWATCHED_POLL_INTERVAL_S = 5.0
 _READING = "reading what other processes write"
-_FRESH_S = 1.0  # for which a file counts as just changed: its clock has large steps
-_PAGE_ROWS = 1000
+_CLOCK_STEP_S = (
+    1.0  # for which a file counts as just changed: its clock has large steps
+)
+_FOLLOWED_PAGE_ROWS = 1000
 
 
 class LogFollower:
@@ -51,7 +53,7 @@ class LogFollower:
         """Waits for the next poll. Returns whether the feed had a reader before."""
         feed = self._feed
         if feed is None or feed.watched.is_set():
-            await asyncio.sleep(POLL_INTERVAL_S)
+            await asyncio.sleep(LOG_POLL_INTERVAL_S)
             return True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_UNWATCHED_POLL_INTERVAL_S):
@@ -62,10 +64,12 @@ class LogFollower:
         """Reads the rows that are new, and publishes them if there was a reader."""
         while True:
             before = self._last
-            self._last, rows = self._app.store.log.since(before, limit=_PAGE_ROWS)
+            self._last, rows = self._app.store.log.since(
+                before, limit=_FOLLOWED_PAGE_ROWS
+            )
             if publish:
                 self._app.writer.publish(*rows, foreign=True)
-            if self._last < before + _PAGE_ROWS:
+            if self._last < before + _FOLLOWED_PAGE_ROWS:
                 break
             await asyncio.sleep(0)
         feed = self._feed
@@ -88,7 +92,7 @@ class DatabaseFiles:
     def changed(self) -> bool:
         """Whether somebody may have written since the last call."""
         stamp, newest = _stamp(self._state)
-        changed = stamp != self._stamp or time.time() - newest < _FRESH_S
+        changed = stamp != self._stamp or time.time() - newest < _CLOCK_STEP_S
         self._stamp = stamp
         return changed
 

@@ -51,7 +51,7 @@ class Rewind:
         Files that were changed after a turn are left alone and reported, unless `force` is set. `redo` reverses it.
         """
         with self._held(session) as lease:
-            history = self._settled(lease)
+            history = self._closed_history(lease)
             return self._undo(
                 history, lease, _last(history, turns), files=files, force=force
             )
@@ -76,7 +76,9 @@ class Rewind:
             )
             history.add(0, SessionRedone(undone=history.redoable))
             first = next(turn for turn in history.turns if turn.seq == row.since)
-            return UndoReport(row.turns, _words(history, first), outcome, self._note())
+            return UndoReport(
+                row.turns, _first_message(history, first), outcome, self._note()
+            )
 
     def retry(
         self, session: str, *, force: bool = False, files: bool = True, via: str = ""
@@ -84,7 +86,7 @@ class Rewind:
         """Undoes the last turn and submits the same message again. With `via`, the reply goes to the message that asked for
         the retry."""
         with self._held(session) as lease:
-            history = self._settled(lease)
+            history = self._closed_history(lease)
             (last,) = _last(history, 1)
             said = [
                 msgspec.structs.replace(message, delivery="queue")
@@ -93,7 +95,7 @@ class Rewind:
             ]
             if not said:
                 raise UsageError(
-                    "The last turn answered nobody, so there is nothing to try again."
+                    "The last turn did not answer a message, so there is nothing to retry."
                 )
             if via:
                 said[-1] = msgspec.structs.replace(said[-1], via=via)
@@ -170,7 +172,10 @@ class Rewind:
         )
         self._app.record(lease.session, undone, *then, lease=lease)
         return UndoReport(
-            names, _words(history, wanted[0]), outcome, self._note() if files else ""
+            names,
+            _first_message(history, wanted[0]),
+            outcome,
+            self._note() if files else "",
         )
 
     def _restore(
@@ -180,7 +185,7 @@ class Rewind:
         if shadow is None:
             return RestoreOutcome()
         with _explained(
-            "The conversation was not changed. It can be taken back without the files."
+            "The conversation was not changed. You can undo it without the files."
         ):
             return shadow.undo(
                 turns,
@@ -209,7 +214,9 @@ class Rewind:
 
     def _note(self) -> str:
         return (
-            "" if self._shadows.git else "Files are not kept, as git is not installed."
+            ""
+            if self._shadows.git
+            else "Files are not saved for undo, because git is not installed."
         )
 
     @contextmanager
@@ -228,7 +235,7 @@ class Rewind:
         finally:
             self._app.store.leases.release(lease)
 
-    def _settled(self, lease: Lease) -> ConversationHistory:
+    def _closed_history(self, lease: Lease) -> ConversationHistory:
         """The history, after a turn that a crash left open was closed."""
         history = read_history(self._app.store, lease.session)
         if not history.open_turn:
@@ -281,7 +288,7 @@ def _quiet(rows: Sequence[Row]) -> int:
 
 def _last(history: ConversationHistory, turns: int) -> list[Beginning]:
     if turns < 1:
-        raise UsageError("Undo at least one turn.", hint="Say how many, such as 2.")
+        raise UsageError("Undo at least one turn.", hint="Give a number, such as 2.")
     if not history.turns:
         raise UsageError("There is no turn to undo.", hint="Nothing was changed.")
     if turns > len(history.turns):
@@ -300,7 +307,7 @@ def _names(turns: Sequence[Beginning]) -> tuple[str, ...]:
     )
 
 
-def _words(history: ConversationHistory, first: Beginning) -> str:
+def _first_message(history: ConversationHistory, first: Beginning) -> str:
     """The user's message that began a turn."""
     said = (
         message

@@ -25,9 +25,9 @@ log = logging.getLogger("hermes.bridge")
 
 _BATCH_INTERVAL_S = 0.004  # events that come meanwhile are sent together
 _MAX_BATCH_BYTES = 192 * 1024
-_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
+_CONNECTION_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
 _ACK_TIMEOUT_S = 30.0  # without progress; then the connection is made again
-_STOP_TIMEOUT_S = 1.0
+_BRIDGE_STOP_TIMEOUT_S = 1.0
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
 
@@ -92,7 +92,7 @@ class Bridge:
         self._connects = 0
         self.state: State = "connecting"
         self.channel = channel
-        self._handle = bus.subscribe("**", self._hear)
+        self._handle = bus.subscribe("**", self._on_event)
         self._thread = threading.Thread(
             target=self._run, name="hermes-bridge", daemon=True
         )
@@ -121,7 +121,7 @@ class Bridge:
             connects=self._connects,
         )
 
-    def stop(self, grace: float = _STOP_TIMEOUT_S) -> None:
+    def stop(self, grace: float = _BRIDGE_STOP_TIMEOUT_S) -> None:
         """Stops. Sends what waits if there is time; the rest stays in the spool."""
         if self.state == "stopped":
             return
@@ -131,14 +131,14 @@ class Bridge:
         )
         self._stopping.set()
         self._hurried.set()
-        self._bell.ring()
+        self._bell.wake()
         self._thread.join(grace + 1.0)
         if (
             not self._thread.is_alive()
         ):  # otherwise it hangs in the resolver and ends with the process
             self._end()
 
-    def hurry(self) -> None:
+    def reconnect_now(self) -> None:
         """Connects at once, because a dashboard has started."""
         self._hurried.set()
 
@@ -149,14 +149,14 @@ class Bridge:
         self._heirs.close()
         self._bell.close()
 
-    def _hear(self, event: dict[str, Any]) -> None:
+    def _on_event(self, event: dict[str, Any]) -> None:
         """Runs in the publisher's thread."""
         if is_foreign(event):
             return
         self.outbox.put(event)
         if self._asleep:
             self._asleep = False
-            self._bell.ring()
+            self._bell.wake()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -222,7 +222,7 @@ class Bridge:
                 wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1)
             )
             if time.monotonic() > deadline or self._is_late:
-                raise WireClosed("the dashboard did not say what has arrived")
+                raise WireClosed("the dashboard did not report what has arrived")
             wire.push()
             self._receive(wire)
         self.outbox.rewind(self.arrived)
@@ -240,10 +240,13 @@ class Bridge:
                     self._stopping.wait(_BATCH_INTERVAL_S)
             else:
                 patience = (
-                    min(heard + _SILENCE_TIMEOUT_S, progressed + _ACK_TIMEOUT_S)
+                    min(
+                        heard + _CONNECTION_SILENCE_TIMEOUT_S,
+                        progressed + _ACK_TIMEOUT_S,
+                    )
                     - time.monotonic()
                 )
-                self._rest(wire, 0.01 if self._stopping.is_set() else patience)
+                self._sleep(wire, 0.01 if self._stopping.is_set() else patience)
             now = time.monotonic()
             if self._receive(wire):
                 heard = now
@@ -252,7 +255,10 @@ class Bridge:
                 wire.is_idle and self._waits
             ):
                 acked, progressed = done, now
-            if now > heard + _SILENCE_TIMEOUT_S or now > progressed + _ACK_TIMEOUT_S:
+            if (
+                now > heard + _CONNECTION_SILENCE_TIMEOUT_S
+                or now > progressed + _ACK_TIMEOUT_S
+            ):
                 raise WireClosed("the dashboard has not answered for too long")
 
     def _is_done(self, wire: Wire) -> bool:
@@ -273,7 +279,7 @@ class Bridge:
             _MAX_BATCH_BYTES
         )
 
-    def _rest(self, wire: Wire, seconds: float) -> None:
+    def _sleep(self, wire: Wire, seconds: float) -> None:
         """Sleeps until there is something to do. A publisher wakes the thread."""
         self._asleep = True
         if not (wire.is_idle and self.outbox.has_news):
@@ -298,13 +304,13 @@ class Bridge:
             try:
                 ack = _decode(message)
             except msgspec.MsgspecError:
-                log.debug("the dashboard sent something that is no acknowledgement")
+                log.debug("the dashboard sent something that is not an acknowledgement")
                 continue
             if ack.type == "pub.ack":
-                self._take(ack)
+                self._on_ack(ack)
         return wire.received > before
 
-    def _take(self, ack: _Ack) -> None:
+    def _on_ack(self, ack: _Ack) -> None:
         outbox = self.outbox
         if ack.publisher == f"{outbox.publisher}.transient":
             self.arrived = ack.seq if ack.epoch == outbox.epoch else 0

@@ -27,10 +27,10 @@ log = logging.getLogger("hermes.bridge")
 _PREFIX, _LOOKOUT, _SUFFIX = "events-", "lookout-", ".sock"
 _GREETING_TIMEOUT_S = 5.0  # that a new process waits for those who want to read it
 _MAX_PATH_BYTES = 100  # of a path that a socket can have
-_MAX_QUEUED_EVENTS = 10_000
+_MAX_QUEUED_READER_EVENTS = 10_000
 _IO_TIMEOUT_S = 10.0  # for a client to send its request, or to read something
 _MAX_REQUEST_BYTES = 64 * 1024
-_CLOSE_TIMEOUT_S = 1.0  # for readers to receive the last events
+_LAST_EVENTS_TIMEOUT_S = 1.0  # for readers to receive the last events
 _encode = msgspec.json.Encoder().encode
 
 
@@ -86,7 +86,7 @@ class EventSocket:
         readers = dict(self._readers)
         for reader in readers:
             reader.finish()
-        deadline = time.monotonic() + _CLOSE_TIMEOUT_S
+        deadline = time.monotonic() + _LAST_EVENTS_TIMEOUT_S
         for thread in readers.values():
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -123,7 +123,7 @@ class EventSocket:
                 else:
                     self._tail(peer, look)
             except (OSError, msgspec.MsgspecError, ValueError) as error:
-                log.debug("somebody who looked at the events is gone: %s", error)
+                log.debug("a reader of the events disconnected: %s", error)
 
     def _tail(self, peer: socket.socket, look: SocketRequest) -> None:
         reader = _Reader(look)
@@ -156,7 +156,7 @@ class _Reader:
             return
         with self._lock:
             self._queue.append(event)
-            if len(self._queue) > _MAX_QUEUED_EVENTS:
+            if len(self._queue) > _MAX_QUEUED_READER_EVENTS:
                 self._queue.popleft()
                 self._missing += 1
         self._news.set()

@@ -13,7 +13,7 @@ class Wakeup:
         for handle in (self._heard, self._rung):
             os.set_blocking(handle, False)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Ends a wait, or the next one."""
         with contextlib.suppress(OSError):  # full: the thread is awake already
             os.write(self._rung, b"!")

@@ -1,8 +1,8 @@
-"""Continues a conversation in codex: what codex is told about itself and about what was said, and whether its thread still
-fits the conversation.
+"""Continues a conversation in codex: the instructions, the messages that codex lacks, and whether its thread still
+matches the conversation.
 
-A thread is continued only while it holds the beginning of the conversation. After an undo, a compression or in a branch
-it does not; then a new thread gets the conversation as it is.
+A thread is continued only while it holds the beginning of the conversation. After an undo or a compression, and in a
+branch, it does not; then a new thread gets the current conversation.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from hermes.core.history import Beginning
 from hermes.schema.events import CodexThread, SessionPrompted
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 
-_MAX_RESULT_CHARACTERS = 8_000  # characters of one earlier result
+_MAX_EARLIER_RESULT_CHARACTERS = 8_000  # characters of one earlier result
 
 
 class Handover(msgspec.Struct, frozen=True):
@@ -31,8 +31,10 @@ def handover(
     before: Sequence[Message],
     turns: Sequence[Beginning] = (),
 ) -> Handover:
-    """`before` is everything up to what is said now. What a turn did that codex ran is known to its thread, even when
-    Hermes ended in the middle of it."""
+    """`before` is everything before the current message.
+
+    The thread knows what codex did in a turn, even if Hermes ended in the middle of it.
+    """
     if thread is None or thread.owner != session or not thread.thread:
         return Handover("", tuple(before))
     number = _known(thread, before)
@@ -82,12 +84,14 @@ def as_items(messages: Sequence[Message]) -> list[dict[str, Any]]:
     for message in messages:
         match message:
             case UserMessage(text=text) if text:
-                items.append(_said("user", text))
+                items.append(_message_item("user", text))
             case AssistantMessage():
-                items += [_said("assistant", part) for part in _spoken(message)]
+                items += [_message_item("assistant", part) for part in _spoken(message)]
             case ToolFinished(text=text):
                 items.append(
-                    _said("user", f"[result of {message.name}]\n{_shortened(text)}")
+                    _message_item(
+                        "user", f"[result of {message.name}]\n{_shortened(text)}"
+                    )
                 )
             case _:
                 pass
@@ -103,15 +107,15 @@ def _spoken(message: AssistantMessage) -> list[str]:
     return [text] if text else []
 
 
-def _said(role: str, text: str) -> dict[str, Any]:
+def _message_item(role: str, text: str) -> dict[str, Any]:
     kind = "output_text" if role == "assistant" else "input_text"
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
 def _shortened(text: str) -> str:
-    half = _MAX_RESULT_CHARACTERS // 2
+    half = _MAX_EARLIER_RESULT_CHARACTERS // 2
     return (
         text
-        if len(text) <= _MAX_RESULT_CHARACTERS
+        if len(text) <= _MAX_EARLIER_RESULT_CHARACTERS
         else f"{text[:half]}\n[... shortened ...]\n{text[-half:]}"
     )

@@ -1,7 +1,7 @@
-"""What codex does, item by item, as it announces it; and each item in Hermes' words: a tool call and its result.
+"""The items that codex announces, and their translation into Hermes' tool calls and results.
 
-Fields that codex adds later are passed over, and a field that is missing has a default: a newer codex is understood as
-far as possible. An item of a kind or shape we don't know is `Other`.
+Unknown fields are ignored and missing ones have defaults, so that newer versions of codex work as far as possible. An
+item of an unknown kind or shape is `Other`.
 """
 
 import shlex
@@ -15,8 +15,8 @@ import msgspec
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.text.plurals import count
 
-_MAX_NAMES = 3  # files that the summary of a patch names
-_MAX_RESULT_CHARACTERS = (
+_MAX_PATCH_NAMES = 3  # files that the summary of a patch names
+_MAX_ITEM_RESULT_CHARACTERS = (
     24_000  # characters of one result; codex's own model is shown less
 )
 _SHELLS = frozenset(
@@ -31,13 +31,13 @@ class _Item(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AgentMessage(_Item, frozen=True):
-    """The model said something."""
+    """A message of the model."""
 
     text: str = ""
 
 
 class Reasoning(_Item, frozen=True):
-    """The model thought something, as far as it is shown."""
+    """Reasoning of the model, as far as codex shows it."""
 
     summary: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Reasoning(_Item, frozen=True):
 
 
 class UserWords(_Item, frozen=True):
-    """Somebody's words reached the model."""
+    """A user's message that reached the model."""
 
     client_id: str | None = None
     content: tuple[Any, ...] = ()
@@ -73,7 +73,7 @@ class CommandItem(_Item, frozen=True):
 
 
 class PatchedFile(msgspec.Struct, frozen=True):
-    """What becomes of one file. `diff` is the whole text of a file that is added or deleted, else a hunk."""
+    """The change of one file. `diff` is the whole text of a file that is added or deleted, else a hunk."""
 
     path: str
     kind: Mapping[str, Any] | str = ""
@@ -176,13 +176,15 @@ def read_item(raw: msgspec.Raw) -> Item:
         try:
             return decoder.decode(raw)
         except msgspec.ValidationError:
-            pass  # codex changed the shape: kept as what it is
+            pass  # codex changed its shape
     return Other(kind.id, kind.type, _ANY.decode(raw))
 
 
 def shown_command(command: str) -> str:
-    """The command as the model wrote it: codex wraps it into a call of the user's shell. Only the system's own shells
-    are taken off: a program of that name elsewhere may do anything with its words."""
+    """The command as the model wrote it, without the shell call that codex wraps it in.
+
+    Only the system's own shells are removed: a program of that name elsewhere may do anything.
+    """
     try:
         words = shlex.split(command)
     except ValueError:
@@ -203,12 +205,14 @@ def changes_in_words(changes: Sequence[PatchedFile], cwd: str = "") -> str:
         if kind not in ("add", "update", "delete")
     ]
     names = [
-        near(change.path, cwd)
-        + (f" -> {near(change.moved_to, cwd)}" if change.moved_to else "")
+        relative_to(change.path, cwd)
+        + (f" -> {relative_to(change.moved_to, cwd)}" if change.moved_to else "")
         for change in changes
     ]
-    shown = names[:_MAX_NAMES] + (
-        [f"+{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else []
+    shown = names[:_MAX_PATCH_NAMES] + (
+        [f"+{len(names) - _MAX_PATCH_NAMES} more"]
+        if len(names) > _MAX_PATCH_NAMES
+        else []
     )
     return (
         f"{', '.join(kinds) or 'no changes'}: {', '.join(shown)}"
@@ -219,13 +223,13 @@ def changes_in_words(changes: Sequence[PatchedFile], cwd: str = "") -> str:
 
 def changes_as_diff(changes: Sequence[PatchedFile], cwd: str = "") -> str:
     """The changes file by file, as Hermes' own patches report them."""
-    return "\n".join(_told(change, cwd) for change in changes)
+    return "\n".join(_change_report(change, cwd) for change in changes)
 
 
 def changes_to_decide(changes: Sequence[PatchedFile], cwd: str = "") -> str:
     """The changes before they are made, as a diff: a person sees all of a new file too."""
     return "\n".join(
-        _planned(change, near(change.path, cwd), cwd)
+        _planned(change, relative_to(change.path, cwd), cwd)
         for change in changes
         if change.what != "delete"
     )
@@ -242,12 +246,12 @@ def _planned(change: PatchedFile, name: str, cwd: str) -> str:
                 *(f"+{line}" for line in lines),
             ]
         )
-    after = near(change.moved_to, cwd) if change.moved_to else name
+    after = relative_to(change.moved_to, cwd) if change.moved_to else name
     return f"--- a/{name}\n+++ b/{after}\n{change.diff.rstrip()}"
 
 
-def _told(change: PatchedFile, cwd: str) -> str:
-    name = near(change.path, cwd)
+def _change_report(change: PatchedFile, cwd: str) -> str:
+    name = relative_to(change.path, cwd)
     match change.what:
         case "add":
             return f"Created {name}: {count(len(change.diff.splitlines()), 'line')}."
@@ -255,15 +259,15 @@ def _told(change: PatchedFile, cwd: str) -> str:
             return f"Deleted {name}."
         case _:
             head = (
-                f"Moved {name} -> {near(change.moved_to, cwd)}"
+                f"Moved {name} -> {relative_to(change.moved_to, cwd)}"
                 if change.moved_to
                 else f"Edited {name}"
             )
             return f"{head}:\n{change.diff.rstrip()}"
 
 
-def near(path: str, cwd: str) -> str:
-    """A path as one says it in that folder."""
+def relative_to(path: str, cwd: str) -> str:
+    """The path relative to that folder, if it is inside."""
     return path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
 
 
@@ -281,7 +285,7 @@ def call_of(item: Work, cwd: str = "") -> ToolCall:
                 {
                     "diff": change.diff,
                     "kind": change.what,
-                    "path": near(change.path, cwd),
+                    "path": relative_to(change.path, cwd),
                 }
                 for change in item.changes
             ]
@@ -371,7 +375,7 @@ def _mcp_outcome(item: McpCall) -> tuple[str, bool]:
 
 
 def _texts(parts: Sequence[Any]) -> str:
-    """The texts in a result; what is no text is named."""
+    """The texts in a result; other content is named."""
     found = []
     for part in parts:
         if isinstance(part, Mapping):
@@ -383,14 +387,14 @@ def _texts(parts: Sequence[Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _MAX_RESULT_CHARACTERS:
+    if len(text) <= _MAX_ITEM_RESULT_CHARACTERS:
         return text
-    half = _MAX_RESULT_CHARACTERS // 2
+    half = _MAX_ITEM_RESULT_CHARACTERS // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
 
 
 def note_of(item: Other) -> str:
-    """A line that says what codex did, for what is no call and no words."""
+    """A line that describes an item that is neither a call nor a message."""
     match item.type:
         case "webSearch":
             return f"[codex searched the web: {item.fields.get('query', '')}]"
@@ -399,6 +403,6 @@ def note_of(item: Other) -> str:
         case "plan":
             return str(item.fields.get("text", ""))
         case "contextCompaction":
-            return "[codex made room in its own context]"
+            return "[codex compacted its own context]"
         case _:
             return f"[codex: {item.type or 'something unnamed'}]"

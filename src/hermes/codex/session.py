@@ -1,7 +1,6 @@
-"""The codex of a Hermes session: one process at a time, one thread, one turn after another.
+"""The codex process of a Hermes session: one process at a time, one thread, one turn after another.
 
-It starts and retires the process, opens or resumes the thread, and gives it its turns. It knows nothing of logs,
-surfaces or settings.
+Starts and ends the process, opens or resumes the thread, and runs turns in it. Knows nothing of logs, surfaces or settings.
 """
 
 import asyncio
@@ -43,7 +42,9 @@ log = logging.getLogger("hermes.codex")
 T = TypeVar("T")
 
 _TOOL_SERVER_TIMEOUT_S = 15.0  # seconds for Hermes' tool server to start
-_MAX_WAITING_NOTIFICATIONS = 10_000  # notifications that may wait; then codex has to
+_MAX_WAITING_NOTIFICATIONS = (
+    10_000  # queued notifications; beyond that codex has to wait
+)
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,13 +64,13 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnOpening(msgspec.Struct, frozen=True):
-    """Where a turn begins."""
+    """The start of a turn."""
 
     cwd: Path
     instructions: str = ""
     thread: str = ""
     missing: tuple[Message, ...] = ()
-    """What was said that codex's thread does not have."""
+    """Messages that codex's thread lacks."""
     everything: tuple[Message, ...] = ()
     """The whole conversation, in case the thread is lost."""
 
@@ -158,8 +159,8 @@ class CodexSession:
         self, opening: TurnOpening, words: CodexInput, stage: CodexTurnDeps
     ) -> TurnResult:
         """Runs one turn to its end. Raises CodexFailed if it could not begin."""
-        self._keep()
-        absent = stray_folders.places((opening.cwd, *self._setup.scratch))
+        self._cancel_idle_timer()
+        absent = stray_folders.possible_folders((opening.cwd, *self._setup.scratch))
         try:
             client = await self._until_interrupted(self._ready(opening, stage), stage)
             if client is None:
@@ -169,7 +170,7 @@ class CodexSession:
             await self.retire()
             if is_signed_out(refused.message):
                 raise SignedOut from refused
-            said = f"Codex refused to begin the turn: {refused.message}"
+            said = f"Codex refused to start the turn: {refused.message}"
             raise CodexRefused(
                 said, code=refused.code, hint=f"Run `hermes doctor`. {BACK}"
             ) from refused
@@ -189,11 +190,11 @@ class CodexSession:
 
     async def close(self) -> None:
         """Ends everything."""
-        self._keep()
+        self._cancel_idle_timer()
         await self.retire()
         await self._leaving.join()
 
-    def _keep(self) -> None:
+    def _cancel_idle_timer(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
@@ -203,10 +204,10 @@ class CodexSession:
         if self._client is None or not self._setup.idle_timeout:
             return
         self._idle = asyncio.get_running_loop().call_later(
-            self._setup.idle_timeout, self._leave
+            self._setup.idle_timeout, self._retire_soon
         )
 
-    def _leave(self) -> None:
+    def _retire_soon(self) -> None:
         self._leaving.start(self.retire())
 
     async def _until_interrupted(
@@ -221,7 +222,7 @@ class CodexSession:
             finally:
                 if not task.done():
                     await cancel_and_wait(task)
-                    await self.retire()  # nobody knows how far it came
+                    await self.retire()  # it is unknown how far it got
         return None
 
     async def _ready(self, opening: TurnOpening, stage: CodexTurnDeps) -> Client:
@@ -255,7 +256,7 @@ class CodexSession:
                 await self._lent.wait()
         except TimeoutError:
             log.warning(
-                "Hermes' tool server did not start for codex within %g seconds; going on without it",
+                "Hermes' tool server did not start for codex within %g seconds; continuing without it",
                 _TOOL_SERVER_TIMEOUT_S,
             )
 
@@ -264,7 +265,8 @@ class CodexSession:
         self._meter = UsageTracker()
         self._lent.clear()
         self._client = client = await Client.start(
-            self._setup.launch(cwd), CodexListener(hear=self._hear, answer=self._answer)
+            self._setup.launch(cwd),
+            CodexListener(hear=self._drop_notification, answer=self._answer),
         )
         warning = "" if self._warned else version_warning(client.version)
         if warning:
@@ -277,7 +279,9 @@ class CodexSession:
             raise SignedOut
         return client
 
-    def _about(self, opening: TurnOpening, version: tuple[int, ...]) -> dict[str, Any]:
+    def _thread_settings(
+        self, opening: TurnOpening, version: tuple[int, ...]
+    ) -> dict[str, Any]:
         """Returns the settings that every thread gets, new or not, because codex does not store all of them."""
         about: dict[str, Any] = {
             "cwd": str(opening.cwd),
@@ -300,7 +304,7 @@ class CodexSession:
 
     async def _open(self, client: Client, opening: TurnOpening) -> None:
         self._meter = UsageTracker()
-        about = self._about(opening, client.version) | (
+        about = self._thread_settings(opening, client.version) | (
             {"ephemeral": True} if self._setup.ephemeral else {}
         )
         self._enter(
@@ -321,7 +325,7 @@ class CodexSession:
         params = {
             "threadId": opening.thread,
             "excludeTurns": True,
-            **self._about(opening, client.version),
+            **self._thread_settings(opening, client.version),
         }
         try:
             opened = await client.request(
@@ -329,7 +333,7 @@ class CodexSession:
             )
         except CodexRefused as error:
             log.warning(
-                "codex can't go on with thread %s (%s): a new one is begun",
+                "codex can't continue thread %s (%s): starting a new one",
                 opening.thread,
                 error.message,
             )
@@ -387,7 +391,7 @@ class CodexSession:
             if isinstance(told, asyncio.Event):
                 told.set()
 
-    async def _hear(self, notice: wire.CodexNotification | None) -> None:
+    async def _drop_notification(self, notice: wire.CodexNotification | None) -> None:
         """Reads and drops notifications between turns, so that codex never blocks."""
         if notice is not None and notice.method == "mcpServer/startupStatus/updated":
             server = decode(notice.params, _ServerStatus)

@@ -1,8 +1,8 @@
-"""Lends codex the tools it lacks. Codex starts `hermes mcp serve-tools`, which only passes calls on: they come back to
-the running session over a socket, and run there as any call does: logged, judged by the same policy, asked about in
-the same place. Shell and file tools are never lent: codex has its own, behind its own sandbox.
+"""Lends codex the tools it lacks. Codex starts `hermes mcp serve-tools`, which forwards calls over a socket to the
+running session. There they run like any other call: logged, judged by the same policy, approved in the same place.
+Shell and file tools are never lent: codex has its own, in its own sandbox.
 
-The socket is this user's alone, and whoever calls has to know a random word that only codex's tool server was given.
+Only this user can open the socket, and a caller needs a random token that only codex's tool server was given.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from hermes.schema.tool_spec import ToolResult, ToolSpec
 SOCKET, TOKEN = "HERMES_LEND_SOCKET", "HERMES_LEND_TOKEN"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _MAX_SOCKET_PATH_BYTES = 100  # bytes that a socket's address may have
-_CALL_TIMEOUT_S = (
+_LENT_CALL_TIMEOUT_S = (
     7_200  # seconds that codex waits for a lent tool: a person may have to be asked
 )
 
@@ -47,7 +47,7 @@ _LENT = (
 
 
 def lendable(tools: Mapping[str, Tool]) -> dict[str, Tool]:
-    """The tools that codex lacks and may have. What changes files is left out, whatever its name."""
+    """The tools that codex lacks and may use. Tools that change files are left out, whatever their name."""
     return {
         name: tool
         for name, tool in tools.items()
@@ -56,7 +56,7 @@ def lendable(tools: Mapping[str, Tool]) -> dict[str, Tool]:
     }
 
 
-class Lending(msgspec.Struct, frozen=True):
+class LendingContext(msgspec.Struct, frozen=True):
     """What is lent, and under which rules its calls run."""
 
     tools: Mapping[str, Tool]
@@ -65,8 +65,8 @@ class Lending(msgspec.Struct, frozen=True):
     keeper: Keeper | None = None
 
 
-class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the tool server wants: the list, or one call."""
+class LendingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request of the tool server: the list of tools, or one call."""
 
     token: str
     call: str = ""
@@ -81,7 +81,7 @@ class LentTool(msgspec.Struct, frozen=True):
 
 
 class LentToolReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What it gets."""
+    """The reply to the tool server."""
 
     offers: tuple[LentTool, ...] = ()
     result: ToolResult | None = None
@@ -104,11 +104,11 @@ class _Captured:
         self.results: dict[str, ToolFinished] = {}
 
     async def record(self, *events: Event) -> tuple[int, ...]:
-        self._see(events)
+        self._collect(events)
         return await self._journal.record(*events)
 
     def note(self, *events: Event) -> None:
-        self._see(events)
+        self._collect(events)
         self._journal.note(*events)
 
     async def flush(self) -> None:
@@ -117,14 +117,14 @@ class _Captured:
     def show(self, event: Event) -> None:
         self._journal.show(event)
 
-    def _see(self, events: tuple[Event, ...]) -> None:
+    def _collect(self, events: tuple[Event, ...]) -> None:
         self.results |= {
             event.call_id: event for event in events if isinstance(event, ToolFinished)
         }
 
 
 class Lender:
-    """The session's end of the socket. It listens from the first turn on."""
+    """The session's side of the socket. Listens from the first turn on."""
 
     def __init__(self, folder: Path, command: tuple[str, ...]) -> None:
         self._command = command
@@ -133,7 +133,7 @@ class Lender:
         self._own_folder = ""
         self._path: Path | None = None
         self._server: Acceptor | None = None
-        self._now: tuple[CallScope, Lending] | None = None
+        self._now: tuple[CallScope, LendingContext] | None = None
         self._offered: Mapping[str, Tool] = {}
         self._numbers = itertools.count(1)
         self._calls = BackgroundTasks("serving a tool to codex")
@@ -146,18 +146,18 @@ class Lender:
         server = {
             "command": self._command[0],
             "args": list(self._command[1:]),
-            "env": {SOCKET: str(self._place()), TOKEN: self._token},
+            "env": {SOCKET: str(self._socket_path()), TOKEN: self._token},
             "startup_timeout_sec": 30,
-            "tool_timeout_sec": _CALL_TIMEOUT_S,
+            "tool_timeout_sec": _LENT_CALL_TIMEOUT_S,
             "default_tools_approval_mode": "approve",  # the calls come back to Hermes, whose policy decides
         }
         return {"mcp_servers": {OWN_SERVER: server}}
 
     @asynccontextmanager
     async def during(
-        self, place: CallScope, lending: Lending | None
+        self, place: CallScope, lending: LendingContext | None
     ) -> AsyncIterator[None]:
-        """While inside, calls run for this turn. What still runs at the end is cancelled."""
+        """Inside, calls run for this turn. Those still running at the end are cancelled."""
         if lending is None or not self._command:
             yield
             return
@@ -171,7 +171,7 @@ class Lender:
             await self._calls.close()
 
     async def close(self) -> None:
-        """Stops listening and takes the socket away."""
+        """Stops listening and removes the socket."""
         if self._server is not None:
             self._server.close()
         await self._calls.close()
@@ -180,7 +180,7 @@ class Lender:
         if self._own_folder:
             shutil.rmtree(self._own_folder, ignore_errors=True)
 
-    def _place(self) -> Path:
+    def _socket_path(self) -> Path:
         """Where the socket is: in Hermes' folder, or in a private one if that address would be too long."""
         if self._path is None:
             wanted = self._folder / f"codex-{secrets.token_hex(4)}.sock"
@@ -193,7 +193,7 @@ class Lender:
     async def _listen(self) -> None:
         if self._server is not None:
             return
-        path = self._place()
+        path = self._socket_path()
         make_private_folder(path.parent)
         bound = _bound(path)
         try:
@@ -211,9 +211,11 @@ class Lender:
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """One question per connection. Whoever hangs up does not want the answer any more."""
+        """Serves one request per connection. A caller that hangs up cancels its request."""
         try:
-            ask = msgspec.json.decode(await reader.readuntil(b"\n"), type=Ask)
+            ask = msgspec.json.decode(
+                await reader.readuntil(b"\n"), type=LendingRequest
+            )
             async with (
                 running(self._answer(ask)) as answer,
                 running(reader.read(1)) as hung_up,
@@ -234,7 +236,7 @@ class Lender:
         finally:
             writer.close()
 
-    async def _answer(self, ask: Ask) -> LentToolReply:
+    async def _answer(self, ask: LendingRequest) -> LentToolReply:
         if not hmac.compare_digest(ask.token.encode(), self._token.encode()):
             return LentToolReply(refusal="The token is wrong.")
         if not ask.call:
@@ -246,7 +248,9 @@ class Lender:
         place, lending = self._now
         return LentToolReply(result=await self._run(place, lending, ask))
 
-    async def _run(self, place: CallScope, lending: Lending, ask: Ask) -> ToolResult:
+    async def _run(
+        self, place: CallScope, lending: LendingContext, ask: LendingRequest
+    ) -> ToolResult:
         runner = CallRunner(
             lendable(lending.tools), lending.policy, lending.approvals, lending.keeper
         )
@@ -264,8 +268,11 @@ class Lender:
 
 
 def _bound(path: Path) -> socket.socket:
-    """A socket of this user's alone. It gets its mode before it listens, so nobody else can connect in between; the
-    process' umask is left alone, because it concerns whatever else runs."""
+    """A socket that only this user can open.
+
+    Its mode is set before it listens, so that nobody can connect in between. The process's umask stays, because other
+    code relies on it.
+    """
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.bind(str(path))
@@ -276,8 +283,8 @@ def _bound(path: Path) -> socket.socket:
     return made
 
 
-async def borrow(address: str, ask: Ask) -> LentToolReply:
-    """The tool server's end: one question, one answer. OSError when the session is gone."""
+async def send_lending_request(address: str, ask: LendingRequest) -> LentToolReply:
+    """The tool server's side: one request, one reply. Raises OSError if the session is gone."""
     reader, writer = await asyncio.open_unix_connection(
         address, limit=MAX_MESSAGE_BYTES
     )

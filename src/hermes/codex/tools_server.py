@@ -1,6 +1,6 @@
-"""`hermes mcp serve-tools`: an MCP server on stdin and stdout that offers codex Hermes' tools. It runs nothing itself
-while a session is there to run it in: calls go over the session's socket. Without one, as when the user starts codex
-by hand, it offers what needs no session and no permission.
+"""`hermes mcp serve-tools`: an MCP server on stdin and stdout that offers codex Hermes' tools. With a session, it
+runs nothing itself: calls go over the session's socket. Without one, for example when the user starts codex directly,
+it offers tools that need neither a session nor approval.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from hermes.children.own_python import hermes_command
 from hermes.codex.tool_lending import (
     SOCKET,
     TOKEN,
-    Ask,
+    LendingRequest,
     LentTool,
     LentToolReply,
-    borrow,
     lendable,
     offers,
+    send_lending_request,
 )
 from hermes.core.calls import check_arguments, readable
 from hermes.core.ports import Policy, Tool, ToolContext
@@ -40,14 +40,14 @@ _ALONE = (
 
 
 class ToolSource(Protocol):
-    """Where the tools are."""
+    """Where the offered tools run."""
 
     async def offers(self) -> Sequence[LentTool]: ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult: ...
 
 
-class Borrowed:
+class SessionToolSource:
     """The tools of a running session."""
 
     def __init__(self, socket: str, token: str) -> None:
@@ -55,21 +55,24 @@ class Borrowed:
         self._token = token
 
     async def offers(self) -> Sequence[LentTool]:
-        return (await self._ask(Ask(self._token))).offers
+        return (await self._ask(LendingRequest(self._token))).offers
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        reply = await self._ask(Ask(self._token, name, arguments))
+        reply = await self._ask(LendingRequest(self._token, name, arguments))
         return reply.result or ToolResult(text=reply.refusal or _GONE, ok=False)
 
-    async def _ask(self, ask: Ask) -> LentToolReply:
+    async def _ask(self, ask: LendingRequest) -> LentToolReply:
         try:
-            return await borrow(self._socket, ask)
+            return await send_lending_request(self._socket, ask)
         except OSError:
             return LentToolReply(refusal=_GONE)
 
 
-class Alone:
-    """Tools that work by themselves. What the policy does not allow outright is refused: nobody is there to ask."""
+class StandaloneToolSource:
+    """Tools that work without a session.
+
+    Calls that the policy does not allow outright are refused, because there is nobody to ask.
+    """
 
     def __init__(self, tools: Mapping[str, Tool], policy: Policy, cwd: Path) -> None:
         self._tools = {
@@ -105,18 +108,18 @@ class Alone:
 
 
 def serve_command() -> tuple[str, ...]:
-    """How this Hermes is started to serve tools."""
+    """The command that starts this Hermes as a tool server."""
     return hermes_command("mcp", "serve-tools")
 
 
-def lent_by(environ: Mapping[str, str]) -> Borrowed | None:
-    """The session that lends, if this process was started for one."""
+def lent_by(environ: Mapping[str, str]) -> SessionToolSource | None:
+    """The session that lends tools, if this process was started for one."""
     socket, token = environ.get(SOCKET, ""), environ.get(TOKEN, "")
-    return Borrowed(socket, token) if socket and token else None
+    return SessionToolSource(socket, token) if socket and token else None
 
 
 async def serve(source: ToolSource, version: str) -> None:
-    """Serves until stdin ends. HermesError when the MCP library is not installed."""
+    """Serves until stdin ends. Raises HermesError if the MCP library is not installed."""
     try:
         from mcp import types
         from mcp.server.lowlevel import NotificationOptions, Server

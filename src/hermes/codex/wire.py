@@ -1,6 +1,6 @@
 """The wire of `codex app-server`: one JSON message per line, in both directions. No process, no clock.
 
-What a message is goes by which keys it has, never by their values: the server's first request has the id 0. The two
+The kind of a message depends on which keys it has, not on their values: the server's first request has the id 0. The two
 sides number their requests independently.
 """
 
@@ -51,13 +51,13 @@ class CodexResponse(msgspec.Struct, frozen=True):
     error: CodexErrorResponse | None = None
 
 
-class Noise(msgspec.Struct, frozen=True):
+class MalformedLine(msgspec.Struct, frozen=True):
     """A line that is not a message, and why. It is counted and ignored."""
 
     why: str
 
 
-Incoming: TypeAlias = CodexRequest | CodexNotification | CodexResponse | Noise
+Incoming: TypeAlias = CodexRequest | CodexNotification | CodexResponse | MalformedLine
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ _DECODER = msgspec.json.Decoder(_Envelope)
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines, with a limit. Feed it whatever comes."""
+    """Splits a stream of bytes into lines, with a length limit."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
@@ -99,15 +99,15 @@ class LineSplitter:
 
 
 def classify(line: bytes) -> Incoming:
-    """Says what a line is."""
+    """Classifies a line."""
     try:
         envelope = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Noise(f"not a message: {error}")
+        return MalformedLine(f"not a message: {error}")
     if not isinstance(envelope.method, UnsetType):
-        return _told(envelope.method, envelope)
+        return _with_method(envelope.method, envelope)
     if isinstance(envelope.id, UnsetType):
-        return Noise("neither a method nor an id")
+        return MalformedLine("neither a method nor an id")
     if isinstance(envelope.error, CodexErrorResponse):
         return CodexResponse(envelope.id, Raw(b"null"), envelope.error)
     return CodexResponse(
@@ -116,12 +116,12 @@ def classify(line: bytes) -> Incoming:
     )
 
 
-def _told(method: str, envelope: _Envelope) -> Incoming:
+def _with_method(method: str, envelope: _Envelope) -> Incoming:
     """Reads a message with a method; with an id it is a request."""
     if isinstance(envelope.id, UnsetType):
         return CodexNotification(method, envelope.params)
     return (
-        Noise("a request whose id is null")
+        MalformedLine("a request whose id is null")
         if envelope.id is None
         else CodexRequest(envelope.id, method, envelope.params)
     )

@@ -77,7 +77,7 @@ class CommandContext:
     def chat(self) -> "Conversation":
         """The chat; UsageError where there is none."""
         if self.conversation is None:
-            raise UsageError("This command works in a chat only.")
+            raise UsageError("This command works only in a chat.")
         return self.conversation
 
     def confirm(self, question: str, nothing_done: str) -> None:
@@ -118,7 +118,7 @@ class CommandContext:
 
         return open_learning(self.home, self.settings.learning, self.environment)
 
-    def keep(self, close: Callable[[], object]) -> None:
+    def close_later(self, close: Callable[[], object]) -> None:
         """Calls `close` after the result was shown."""
         self._stack.callback(close)
 

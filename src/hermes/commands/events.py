@@ -25,11 +25,11 @@ examples:
   hermes events stats                           counters of every process that runs
 """
 _UNITS_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_ROWS_PER_READ = 1000
+_REPLAY_ROWS_PER_READ = 1000
 _ANSWER_TIMEOUT_S = 3.0
 _SLOW_S = 0.01  # a subscriber that took as long once is named
 
-Pattern = Annotated[str, "topics, with * and ** (default: all)"]
+Pattern = Annotated[str, "topic patterns with * and ** (default: all)"]
 OnlySession = Annotated[
     str, Arg("only this session: its id, its title, or last", metavar="ID")
 ]
@@ -61,7 +61,7 @@ class ProcessCounters(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         if not self.any_running:
-            yield line("No process of this home runs.")
+            yield line("No Hermes process is running.")
         for number, one in enumerate(self.processes):
             yield from _process_view(one, now, "\n" * bool(number))
 
@@ -72,7 +72,7 @@ def replay_events(
     pattern: Pattern = "**",
     *,
     since: Annotated[
-        str, Arg("such as 30min, 2h, 7d or 2026-05-01", metavar="WHEN")
+        str, Arg("how far back, such as 30min, 2h, 7d or 2026-05-01", metavar="WHEN")
     ] = "",
     session: OnlySession = "",
 ) -> ReplayedEvents:
@@ -80,7 +80,7 @@ def replay_events(
     require_pattern(pattern)
     app = context.app
     if not app.has_log:
-        raise NotFound("There are no sessions yet.", hint='Begin one: hermes "hello"')
+        raise NotFound("There are no sessions yet.", hint='Start one: hermes "hello"')
     only = app.store.sessions.find(session).id if session else ""
     first = _moment(since, app.clock.now())
     wanted: Trie[bool] = Trie()
@@ -89,7 +89,7 @@ def replay_events(
     def events() -> Iterator[Mapping[str, Any]]:
         last = 0
         while rows := app.store.log.every(
-            session=only, since=first, after=last, limit=_ROWS_PER_READ
+            session=only, since=first, after=last, limit=_REPLAY_ROWS_PER_READ
         ):
             yield from (app.envelope(row) for row in rows if wanted.match(row.type))
             last = rows[-1].id
@@ -111,7 +111,7 @@ def show_counters(context: CommandContext, pattern: Pattern = "**") -> ProcessCo
     processes = [one for one in found.values() if one is not None]
     for one in processes:
         heard = one["bus"].get("subscriptions", [])
-        one["bus"]["subscriptions"] = [sub for sub in heard if _hears(sub, pattern)]
+        one["bus"]["subscriptions"] = [sub for sub in heard if _matches(sub, pattern)]
     return ProcessCounters(processes=tuple(processes), any_running=bool(found))
 
 
@@ -134,8 +134,8 @@ def _moment(text: str, now: float) -> float:
         except (ValueError, OverflowError):
             continue
     raise UsageError(
-        f"{text!r} is no time.",
-        hint="Such as 30min, 2h, 7d, 2026-05-01 or 2026-05-01T14:00",
+        f"{text!r} is not a time.",
+        hint="Use one such as 30min, 2h, 7d, 2026-05-01 or 2026-05-01T14:00",
     )
 
 
@@ -155,7 +155,7 @@ def _read_all(peer: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def _hears(subscription: dict[str, Any], pattern: str) -> bool:
+def _matches(subscription: dict[str, Any], pattern: str) -> bool:
     """Whether a subscription is of this pattern, or hears topics of that name."""
     trie: Trie[bool] = Trie()
     trie.add(subscription["pattern"], True)

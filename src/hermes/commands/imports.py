@@ -1,4 +1,4 @@
-"""Importing what another agent has kept. A report comes first; the source is never changed."""
+"""Import what another agent has stored. A report comes first; the source is never changed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
@@ -9,7 +9,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, first_line
 from hermes.commands.views import Block, TextResult, line, message
 from hermes.errors import UsageError
-from hermes.learning.imports.sources import Left
+from hermes.learning.imports.sources import SkippedItem
 from hermes.learning.learning_service import open_learning
 
 EXAMPLES = """\
@@ -39,7 +39,7 @@ def import_home(
     only: Annotated[str, Arg(f"some of: {', '.join(PARTS)}", metavar="PARTS")] = "",
     yes: Annotated[bool, "don't ask"] = False,
 ) -> TextResult:
-    """Import sessions, memory and skills of another agent."""
+    """Import sessions, memory and skills from another agent."""
     wanted = [part.strip() for part in only.split(",") if part.strip()]
     unknown = [part for part in wanted if part not in PARTS]
     if unknown:
@@ -82,7 +82,7 @@ def _plan_view(plan: ImportPlan) -> Iterator[Block]:
     yield from _left_view("Not imported:", plan.left)
 
 
-def _left_view(title: str, left: Sequence[Left]) -> Iterable[Block]:
+def _left_view(title: str, left: Sequence[SkippedItem]) -> Iterable[Block]:
     if left:
         yield line(title)
     for entry in left[:_MAX_LISTED]:

@@ -31,7 +31,7 @@ async def checked_name(
     hint = (
         f"Did you mean {' or '.join(near)}?"
         if near
-        else f"It lists {', '.join(listed[:_MAX_LISTED_NAMES])}{_more(listed)}."
+        else f"It lists {', '.join(listed[:_MAX_LISTED_NAMES])}{_more_names(listed)}."
     )
     raise UsageError(
         f"{route.provider} has no model called {route.model!r}.",
@@ -79,7 +79,7 @@ async def _listed(route: ModelRoute, settings: Settings, secrets: Secrets) -> li
         await adapter.close()
 
 
-def _more(listed: list[str]) -> str:
+def _more_names(listed: list[str]) -> str:
     return (
         f" and {len(listed) - _MAX_LISTED_NAMES:,} more"
         if len(listed) > _MAX_LISTED_NAMES

@@ -1,4 +1,4 @@
-"""Going back: undo and redo of turns, what a turn changed, a branch, another try."""
+"""Undo, redo and retry turns, show what a turn changed, and branch a session."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,14 +13,14 @@ from hermes.commands.formats import count, first_line
 from hermes.commands.sessions import open_log
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
 
-_MAX_LISTED_FILES = 10
-_MAX_QUOTED_CHARACTERS = 60
+_MAX_UNDO_FILES_LISTED = 10
+_MAX_QUOTED_TURN_CHARACTERS = 60
 
 Force = Annotated[bool, "also restore files that were changed since"]
 
 
 class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Turns that were undone or restored, and what became of their files."""
+    """Turns that were undone or restored, and what happened to their files."""
 
     report: UndoReport
     action: Literal["undo", "redo", "retry"]
@@ -51,8 +51,8 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
     def _numbers(self) -> str:
         turns = count(len(self.report.turns), "turn")
         text = first_line(self.report.text)
-        if len(text) > _MAX_QUOTED_CHARACTERS:
-            text = f"{text[: _MAX_QUOTED_CHARACTERS - 1].rstrip()}…"
+        if len(text) > _MAX_QUOTED_TURN_CHARACTERS:
+            text = f"{text[: _MAX_QUOTED_TURN_CHARACTERS - 1].rstrip()}…"
         if self.action == "redo":
             return f"Redone: {turns}."
         return f'Undone: {turns}, from "{text}" on.' if text else f"Undone: {turns}."
@@ -95,7 +95,7 @@ async def undo(
     force: Force = False,
     keep_files: Annotated[bool, "leave all files as they are"] = False,
 ) -> UndoResult:
-    """Undo the last turn, or N of them: their files, and what the model remembers of them."""
+    """Undo the last turn, or the last N: file changes, and what the model remembers of them."""
     rewind = await _rewind(context)
     report = await asyncio.to_thread(
         rewind.undo, session, turns=turns, force=force, files=not keep_files
@@ -116,7 +116,7 @@ async def undo(
 async def redo(
     context: CommandContext, session: SessionId, *, force: Force = False
 ) -> UndoResult:
-    """Restore what the last undo took back."""
+    """Restore the turns that the last undo removed."""
     rewind = await _rewind(context)
     report = await asyncio.to_thread(rewind.redo, session, force=force)
     if context.conversation is not None:
@@ -135,7 +135,7 @@ async def redo(
 async def retry(
     context: CommandContext, session: SessionId, *, force: Force = False
 ) -> UndoResult | TextResult:
-    """Undo the last turn and ask the same again."""
+    """Undo the last turn and send the same message again."""
     chat = context.chat
     rewind = await _rewind(context)
     report = await asyncio.to_thread(rewind.retry, session, force=force, via=chat.via)
@@ -154,7 +154,7 @@ async def diff(
     session: SessionId,
     *,
     turn: Annotated[
-        str, Arg("which turn's id (default: the last)", metavar="TURN")
+        str, Arg("the id of a turn (default: the last)", metavar="TURN")
     ] = "",
 ) -> TurnDiff:
     """Show what a turn changed in files."""
@@ -172,17 +172,17 @@ async def branch(
         int, Arg("leave out the last N turns", metavar="N", at_least=1)
     ] = 0,
     at: Annotated[
-        int | None, Arg("take only rows up to this one", metavar="SEQ", at_least=1)
+        int | None, Arg("copy only rows up to this one", metavar="SEQ", at_least=1)
     ] = None,
 ) -> TextResult:
-    """Continue a copy of a session in a new one, perhaps without its last turns."""
+    """Copy a session to a new one, optionally without its last turns."""
     rewind = await _rewind(context)
     made = await asyncio.to_thread(
         rewind.branch, session, at=at, back=back, surface=context.surface.name
     )
     if context.conversation is None:
         return message(
-            f"Session {made} begins where that one was. Continue it with: hermes --resume {made}"
+            f"Created session {made} from that point. Continue it with: hermes --resume {made}"
         )
     await context.conversation.enter(made, recap=False)
     return message(f"Session {made}, a copy of {session}. To return: /resume {session}")
@@ -196,7 +196,7 @@ async def _rewind(context: CommandContext) -> Rewind:
 
 
 def _listed(files: Sequence[tuple[str, str]]) -> Iterator[str]:
-    for name, why in files[:_MAX_LISTED_FILES]:
+    for name, why in files[:_MAX_UNDO_FILES_LISTED]:
         yield f"  {name} ({why})" if why else f"  {name}"
-    if len(files) > _MAX_LISTED_FILES:
-        yield f"  … and {len(files) - _MAX_LISTED_FILES:,} more"
+    if len(files) > _MAX_UNDO_FILES_LISTED:
+        yield f"  … and {len(files) - _MAX_UNDO_FILES_LISTED:,} more"

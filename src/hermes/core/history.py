@@ -102,7 +102,7 @@ class ConversationHistory:
         self.allowed: set[str] = set()
         """Scopes and shapes of calls that the user has allowed for the rest of the session."""
         self.text_only: set[str] = set()
-        """Images of which the user knows that the model can't see them."""
+        """Images that the user was told the model can't see."""
         self.call_ids: set[str] = set()
         """Every call of the session so far."""
         self.open_turn = ""
@@ -124,7 +124,7 @@ class ConversationHistory:
             case Steered(inputs=inputs):
                 self._deliver(inputs)
             case AssistantMessage():
-                self._said(event)
+                self._add_reply(event)
             case ToolStarted(call_id=call_id, name=name):
                 self._started[call_id] = name
             case ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id):
@@ -259,7 +259,7 @@ class ConversationHistory:
                 else request.scope or request.shape
             )
 
-    def _said(self, message: AssistantMessage) -> None:
+    def _add_reply(self, message: AssistantMessage) -> None:
         if message.text or message.tool_calls:
             self.messages.append(message)
         self._forget_calls()

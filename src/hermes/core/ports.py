@@ -94,7 +94,7 @@ async def _no_calls(name: str, arguments: Mapping[str, Any]) -> ToolResult:  # n
 async def _nobody(question: str, options: tuple[str, ...]) -> str:  # noqa: ARG001 - the port's shape
     raise ToolFailed(
         "Nobody can be asked here.",
-        hint="Decide by yourself, or say in your answer what you need.",
+        hint="Decide yourself, or say in your answer what you need.",
     )
 
 
@@ -200,7 +200,7 @@ class ImageReader(Protocol):
         """Whether the model gets no images at all."""
         ...
 
-    async def look(
+    async def describe_hidden(
         self, session: str, messages: Sequence[Message], said: Collection[str]
     ) -> Sequence[Event]:
         """Rows that describe the images which the model does not get. The user is told of those not in `said`."""

@@ -133,7 +133,7 @@ class ModelAdapter:
         )
         pictures = await load_pictures(seen, limits)
         body, settled = build_body(self._codec, endpoint, request, pictures, settled)
-        self._prefixes.keep(request, settled)
+        self._prefixes.remember(request, settled)
         return body
 
     async def list_models(self, key: str = "") -> list[str]:

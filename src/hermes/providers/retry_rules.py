@@ -257,18 +257,18 @@ def explain(body: bytes, content_type: str) -> tuple[str, str]:
     error = parsed.error
     if isinstance(error, _Detail):
         words = [
-            _words(error.message),
-            _words(error.metadata.raw) if error.metadata else "",
+            _text_of(error.message),
+            _text_of(error.metadata.raw) if error.metadata else "",
         ]
         codes = (error.code, error.type)
     else:
-        words = [error or _words(parsed.message) or _words(parsed.detail)]
+        words = [error or _text_of(parsed.message) or _text_of(parsed.detail)]
         codes = (parsed.code, parsed.type)
     said = ": ".join(word for word in words if word) or text
     return _bounded(said), " ".join(str(code) for code in codes if code is not None)
 
 
-def _words(value: object) -> str:
+def _text_of(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -74,7 +74,7 @@ class Recovery(msgspec.Struct, frozen=True):
             f"{plurals.count(self.rows, 'row')} of {plurals.count(self.sessions, 'session')} "
             f"{'was' if self.rows == 1 else 'were'} read from it into a new database; {self._losses()}."
             + (
-                f" Something of these tables is missing: {', '.join(self.unread)}."
+                f" Parts of these tables are missing: {', '.join(self.unread)}."
                 if self.unread
                 else ""
             )

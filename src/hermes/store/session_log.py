@@ -342,5 +342,5 @@ def _head(connection: apsw.Connection, session: str) -> tuple[int, int] | None:
 def _missing(session: str) -> SessionNotFound:
     return SessionNotFound(
         f"there is no session {session}",
-        hint="`hermes sessions list` shows what there is.",
+        hint="`hermes sessions list` lists them.",
     )

@@ -108,7 +108,7 @@ async def test_a_job_is_made_changed_paused_resumed_and_removed(
 async def test_what_cannot_be_kept_is_refused_with_a_reason(harness: Harness) -> None:
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"prompt": "x"}, "The schedule is empty"),
-        ({"schedule": "every day at 9"}, "There is nothing to do"),
+        ({"schedule": "every day at 9"}, "The task is empty"),
         (_NEW | {"schedule": "every blue moon"}, "Understood “every”"),
         (_NEW | {"zone": "Mars/Base"}, "Unknown time zone"),
         (_NEW | {"deliver": "the moon"}, "can't deliver to"),
@@ -129,7 +129,7 @@ async def test_what_cannot_be_kept_is_refused_with_a_reason(harness: Harness) ->
     assert (await harness.call("GET", "/api/schedules"))["jobs"] == []
     made = await harness.call("POST", "/api/schedules", _NEW)
     nothing = await harness.ask("PATCH", f"/api/schedules/{made['id']}", {})
-    assert (nothing.status_code, "What is to change" in nothing.json()["error"]) == (
+    assert (nothing.status_code, "Nothing to change" in nothing.json()["error"]) == (
         400,
         True,
     )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hermes.store.schedules import ScheduleStore
 
 _MAX_NAME_CHARS = 60
-_DONE = "it has run as often as it should"
+_DONE = "it has made all its runs"
 
 Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
 
@@ -136,7 +136,7 @@ class JobBook:
             self.store.find(name), "paused", "the job was paused", paused=why
         )[0]
 
-    def rest(self, job: Job, why: str) -> None:
+    def pause_broken(self, job: Job, why: str) -> None:
         """Pauses a job that can't run as it is."""
         self._change(job, "paused", why, paused=why)
 
@@ -164,7 +164,7 @@ class JobBook:
             planned = following(job, now)
             if planned is None:
                 hint = f"Give it another: hermes cron edit {job.id} --schedule '...'"
-                raise ScheduleError(f"The time of {job.name!r} is over.", hint=hint)
+                raise ScheduleError(f"{job.name!r} has no runs left.", hint=hint)
             return planned
 
         job, planned = self.store.change(
@@ -193,7 +193,7 @@ class JobBook:
 
     def changed(self, job: Job, change: Change, planned: Instant | None = None) -> None:
         """Tells the bus."""
-        self.tell(
+        self.publish(
             ScheduleChanged(
                 job=job.id,
                 name=job.name,
@@ -202,7 +202,7 @@ class JobBook:
             )
         )
 
-    def tell(self, event: Event) -> None:
+    def publish(self, event: Event) -> None:
         """Publishes an event of the schedules."""
         self._app.bus.publish(event.topic, payload_of(event))
 
@@ -310,7 +310,7 @@ def _check_fields(job: Job) -> None:
     """Raises ScheduleError for a field that can't be stored."""
     if not job.prompt:
         raise ScheduleError(
-            "There is nothing to do.",
+            "The task is empty.",
             hint="Say what the job should do, in a sentence or more.",
         )
     if not 0 < job.timeout <= 86_400 or not 0 <= job.jitter <= 86_400:

@@ -8,7 +8,7 @@ import logging
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.schedules.delivery import Deliver, Deliveries
+from hermes.app.schedules.delivery import Deliver, JobDeliveries
 from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
@@ -34,7 +34,7 @@ _DAY_S = 86_400.0
 _RAN = ("running", "done", "failed")
 _LOOKING = "checking schedules"
 _MAX_REPEATED_INSTANTS = 1000  # after the clock was set back
-_TOO_LONG = "the run before it had not ended"
+_TOO_LONG = "the previous run had not ended"
 _STOPPED = "Hermes was stopped while it ran"
 
 
@@ -46,7 +46,7 @@ class ScheduleLoop:
     ) -> None:
         self._app = app
         self._secrets = secrets
-        self._deliveries = Deliveries(app, deliver)
+        self._deliveries = JobDeliveries(app, deliver)
         self._book = JobBook(app)
         self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
         self._bell = asyncio.Event()
@@ -85,7 +85,7 @@ class ScheduleLoop:
                 POLL_INTERVAL_S, self._app.errors.note(_LOOKING, in_sentences(error))
             )
         except Exception as error:  # the boundary of this task
-            log.exception("schedules can't be looked after; it is tried again")
+            log.exception("schedules can't be checked; will try again")
             return max(POLL_INTERVAL_S, self._app.errors.note(_LOOKING, error))
         self._app.errors.succeeded(_LOOKING)
         return pause
@@ -165,7 +165,7 @@ class ScheduleLoop:
             log.warning(
                 "job %s (%s) is paused: %s", job.id, job.name, in_sentences(error)
             )
-            self._book.rest(job, error.message)
+            self._book.pause_broken(job, error.message)
             return False
         return True
 
@@ -263,7 +263,7 @@ class ScheduleLoop:
 
         async def began(session: str) -> None:
             await asyncio.to_thread(self._book.store.belongs_to, instant, session)
-            self._book.tell(
+            self._book.publish(
                 ScheduleStarted(
                     job=job.id,
                     name=job.name,
@@ -285,7 +285,7 @@ class ScheduleLoop:
             except Exception as error:  # the boundary of a run
                 log.exception("job %s failed", job.id)
                 outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
-        delivery = await asyncio.to_thread(self._deliveries.place, job, outcome)
+        delivery = await asyncio.to_thread(self._deliveries.deliver, job, outcome)
         ended = msgspec.structs.replace(
             instant,
             state=outcome.state,
@@ -343,7 +343,7 @@ class ScheduleLoop:
             log.warning(
                 "job %s (%s) %s: %s", instant.job, name, instant.state, instant.reason
             )
-        self._book.tell(
+        self._book.publish(
             ScheduleEnded(
                 job=instant.job,
                 name=name,

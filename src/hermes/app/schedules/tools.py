@@ -37,7 +37,7 @@ class _Chat(msgspec.Struct):
 
 
 def _about(owner: Any, arguments: Mapping[str, Any]) -> str:
-    return owner.meaning(arguments) if isinstance(owner, ScheduleTools) else ""
+    return owner.describe_call(arguments) if isinstance(owner, ScheduleTools) else ""
 
 
 class ScheduleTools:
@@ -88,7 +88,7 @@ class ScheduleTools:
         except HermesError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
 
-    def meaning(self, arguments: Mapping[str, Any]) -> str:
+    def describe_call(self, arguments: Mapping[str, Any]) -> str:
         """What a call would do, for the person who decides about it."""
         try:
             if arguments.get("action") != "add":
@@ -109,7 +109,7 @@ class ScheduleTools:
             if planned
             else "it never runs"
         )
-        cap = f"at most {made.budget}" if made.budget else "no cap of its own"
+        cap = f"at most {made.budget}" if made.budget else "no limit"
         return f"a job, {made.schedule}; {first} ({made.zone}); {cap}, {length(made.timeout)} at most"
 
     def _draft(
@@ -151,7 +151,7 @@ class ScheduleTools:
             if planned
             else ""
         )
-        return f"Job {made.id} is made{when}. It runs while `hermes gateway run` or `hermes cron daemon` does."
+        return f"Created job {made.id}{when}. It runs while `hermes gateway run` or `hermes cron daemon` does."
 
     def _here(self, session: str) -> str:
         """The chat of a session, or the session itself. A child has those of its root."""

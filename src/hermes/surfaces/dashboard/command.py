@@ -32,8 +32,8 @@ examples:
 """
 _LINK_TOKEN_LIFETIME_S = 60.0
 _DAY_S = 24 * 3600.0
-_REQUEST_TIMEOUT_S = 10.0
-_STOP_TIMEOUT_S = 2.0
+_LINK_REQUEST_TIMEOUT_S = 10.0
+_LEFTOVER_TASKS_TIMEOUT_S = 2.0
 _BROWSER_TIMEOUT_S = 30.0
 
 
@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sign-out",
         action="store_true",
-        help="void every token and sign out every browser",
+        help="revoke every token and sign out every browser",
     )
 
 
@@ -97,7 +97,9 @@ def run(args: argparse.Namespace) -> int:
         keys.renew()
         if (running := running_dashboard(home)) is not None:
             announce(home, keys, running.url, running.pid)
-        print("All tokens and sign-ins are void, also those of a running dashboard.")
+        print(
+            "All tokens are revoked and all browsers signed out, including those of a running dashboard."
+        )
         return 0
     if args.print_token:
         return _print_token(keys, args)
@@ -136,7 +138,7 @@ def _print_link(
     running: RunningDashboard, keys: Keyring, settings: Settings, *, again: bool
 ) -> int:
     if again:
-        print(f"The dashboard runs already, at {running.url}", file=sys.stderr)
+        print(f"The dashboard is already running at {running.url}", file=sys.stderr)
     print(
         _ask_for_link(
             running,
@@ -154,14 +156,14 @@ def _ask_for_link(running: RunningDashboard, token: str, cert: str) -> str:
 
     place = urlsplit(running.url)
     host, port = place.hostname or "", place.port or 80
-    connection = http.client.HTTPConnection(host, port, timeout=_REQUEST_TIMEOUT_S)
+    connection = http.client.HTTPConnection(host, port, timeout=_LINK_REQUEST_TIMEOUT_S)
     if place.scheme == "https":
         context = ssl.create_default_context(
             cafile=cert
         )  # its own certificate, and no other, whatever name it has
         context.check_hostname = False
         connection = http.client.HTTPSConnection(
-            host, port, timeout=_REQUEST_TIMEOUT_S, context=context
+            host, port, timeout=_LINK_REQUEST_TIMEOUT_S, context=context
         )
     try:
         connection.request(
@@ -190,9 +192,7 @@ def _chosen(settings: Settings, args: argparse.Namespace) -> Settings:
         section = msgspec.structs.replace(section, host=args.host)
     if args.port is not None:
         if not 0 <= args.port <= 65535:
-            raise UsageError(
-                f"There is no port {args.port}.", hint="0 to 65535 are possible."
-            )
+            raise UsageError(f"{args.port} is not a port.", hint="Use 0 to 65535.")
         section = msgspec.structs.replace(section, port=args.port)
     return msgspec.structs.replace(settings, dashboard=section)
 
@@ -202,7 +202,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
         from hermes.surfaces.dashboard.server import ServedDashboard, serve
     except ImportError as error:
         raise HermesError(
-            f"The dashboard needs a part that is not installed ({error.name}).",
+            f"The dashboard needs a package that is not installed ({error.name}).",
             hint=install_hint("web"),
         ) from error
 
@@ -223,7 +223,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
 
     with build(settings, home) as app:
         _run(main())
-    print("The dashboard has ended.")
+    print("The dashboard has stopped.")
     return 0
 
 
@@ -235,7 +235,10 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
-        return not left or not (await asyncio.wait(left, timeout=_STOP_TIMEOUT_S))[1]
+        return (
+            not left
+            or not (await asyncio.wait(left, timeout=_LEFTOVER_TASKS_TIMEOUT_S))[1]
+        )
 
     runner = asyncio.Runner()
     all_ended = True

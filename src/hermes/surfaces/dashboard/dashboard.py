@@ -76,7 +76,7 @@ class Dashboard:
         if not self.app.has_log:
             return []
         sessions = dict.fromkeys(
-            [*self.feed.asking, *await asyncio.to_thread(self.running)]
+            [*self.feed.sessions_with_questions, *await asyncio.to_thread(self.running)]
         )
         return [one for session in sessions for one in await self.waiting(session)]
 

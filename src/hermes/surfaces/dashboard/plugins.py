@@ -1,4 +1,4 @@
-"""Runs plugins: imports those that are enabled, serves their routes, and ends all that is theirs.
+"""Runs plugins: imports the enabled ones, serves their routes, and ends everything they started.
 
 The subscriptions and tasks of a plugin carry its owner name, so that disabling the plugin
 leaves nothing behind.
@@ -35,7 +35,7 @@ _running: ContextVar["RunningPlugin | None"] = ContextVar(
 )
 _PREFIX = "hermes_plugin_"
 _START_TIMEOUT_S = 10.0
-_STOP_TIMEOUT_S = 3.0
+_PLUGIN_STOP_TIMEOUT_S = 3.0
 
 
 class RunningPlugin:
@@ -169,7 +169,7 @@ class Plugins:
         self._routes = routes
         self._running: dict[str, RunningPlugin] = {}
         self._changing = asyncio.Lock()
-        self.timeouts_s = (_START_TIMEOUT_S, _STOP_TIMEOUT_S)
+        self.timeouts_s = (_START_TIMEOUT_S, _PLUGIN_STOP_TIMEOUT_S)
         """How long a plugin may take to start, and to end."""
         self.errors: dict[str, str] = {}
 

@@ -27,7 +27,7 @@ _MAX_WRONG_CODES = 5
 _LOCK_S = 3600.0
 """How long no code is accepted after too many wrong ones."""
 _APPROVER_CHECK_S = 2.0
-_MAX_NAME_CHARACTERS = 100
+_MAX_PERSON_NAME_CHARACTERS = 100
 
 
 class PeopleAccess:
@@ -119,7 +119,7 @@ class PeopleAccess:
         request = PairingRequest(
             platform,
             person.id,
-            person.name[:_MAX_NAME_CHARACTERS],
+            person.name[:_MAX_PERSON_NAME_CHARACTERS],
             _digest(platform, code),
             now,
         )
@@ -143,7 +143,7 @@ class PeopleAccess:
         if self._people.failed(since, note=False) >= _MAX_WRONG_CODES:
             raise HermesError(
                 "Pairing is locked: there were too many wrong codes.",
-                hint="It unlocks within an hour. Nobody was let in.",
+                hint="It unlocks within an hour. Nobody was approved.",
             )
         typed = code.strip().upper().replace("-", "")
         for request in self.waiting():
@@ -161,8 +161,8 @@ class PeopleAccess:
         left = _MAX_WRONG_CODES - self._people.failed(since, note=True)
         what = f"{left} more tries." if left > 0 else "Pairing is locked for an hour."
         raise UsageError(
-            "Nobody has that code, or it is older than an hour.",
-            hint=f"Nobody was let in. {what}",
+            "There is no such code, or it is older than an hour.",
+            hint=f"Nobody was approved. {what}",
         )
 
     def revoke(self, platform: str, person: str) -> bool:

@@ -54,8 +54,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     status = _action(actions, "status", "show the gateway and its platforms")
     status.add_argument("--json", action="store_true", help="print JSON")
     _action(actions, "reload", "make the running gateway reload its settings")
-    _action(actions, "stop", "make the running gateway drain and stop")
-    _configure_pair(_action(actions, "pair", "show who is let in; approve, revoke"))
+    _action(actions, "stop", "let the running gateway finish its turns and stop")
+    _configure_pair(
+        _action(actions, "pair", "list who has access; approve and revoke people")
+    )
     add_key_action(actions)
     for name, summary in (
         ("install", "install it as a systemd service"),
@@ -84,15 +86,15 @@ def _configure_pair(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(
         dest="pairing", metavar="ACTION", parser_class=type(parser)
     )
-    listing = _action(actions, "list", "list who is let in, and who waits")
+    listing = _action(actions, "list", "list who has access, and who is waiting")
     listing.add_argument("--json", action="store_true", help="print JSON")
-    approve = _action(actions, "approve", "let in the person who has a code")
+    approve = _action(actions, "approve", "approve the person who has a code")
     approve.add_argument("code", metavar="CODE", help="the code they see in their chat")
     approve.add_argument(
         "--role",
         choices=("owner", "user"),
         default="",
-        help="user by default; the first person is owner",
+        help="user by default; the first person becomes owner",
     )
     revoke = _action(actions, "revoke", "remove a person who was paired")
     revoke.add_argument("who", metavar="PLATFORM:ID", help="as shown by `pair list`")
@@ -126,7 +128,7 @@ def _run(home: Home) -> int:
         found = read_status(home, time.time())
         who = f" (process {found[1].pid})" if found else ""
         raise HermesError(
-            f"A gateway of this home runs already{who}.",
+            f"A gateway is already running for this home{who}.",
             hint="See: hermes gateway status",
         )
     from hermes.surfaces.gateway.gateway_process import serve
@@ -154,7 +156,7 @@ def _status(home: Home, *, as_json: bool) -> int:
         print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     elif found is None or found[0] == "ended":
         crash = f" The last one crashed (process {found[1].pid})." if found else ""
-        print(f"The gateway does not run.{crash} Start it with: hermes gateway run")
+        print(f"The gateway is not running.{crash} Start it with: hermes gateway run")
     else:
         _print_status(*found, now)
     return 0 if _is_well(found) else 1
@@ -220,13 +222,13 @@ def _signal(home: Home, action: str) -> int:
     found = read_status(home, time.time())
     if found is None or found[0] == "ended":
         raise UsageError(
-            "The gateway does not run.", hint="Start it with: hermes gateway run"
+            "The gateway is not running.", hint="Start it with: hermes gateway run"
         )
     os.kill(found[1].pid, signal.SIGHUP if action == "reload" else signal.SIGTERM)
     print(
-        "The gateway reloads its settings."
+        "The gateway is reloading its settings."
         if action == "reload"
-        else "The gateway drains and stops."
+        else "The gateway finishes running turns, then stops."
     )
     return 0
 
@@ -237,7 +239,9 @@ def _pair(app: App, args: argparse.Namespace) -> int:
         case "approve":
             known = access.approve(args.code, args.role)
             who = one_line(known.name or known.id)
-            print(f"{who} ({known.platform}:{known.id}) is let in as {known.role}.")
+            print(
+                f"{who} ({known.platform}:{known.id}) now has access as {known.role}."
+            )
         case "revoke":
             platform, _, person = args.who.partition(":")
             if not access.revoke(platform, person):
@@ -278,7 +282,7 @@ def _list_people(app: App, access: PeopleAccess, *, as_json: bool) -> None:
         for role, names in _named(settings.owners, settings.allow)
         for entry in names
     ]
-    for line in table(rows) if len(rows) > 1 else ["Nobody is let in."]:
+    for line in table(rows) if len(rows) > 1 else ["Nobody has access yet."]:
         print(line)
     now = app.clock.now()
     for one in waiting:

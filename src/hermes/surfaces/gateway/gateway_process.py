@@ -15,7 +15,7 @@ from hermes.surfaces.terminal.text import one_line
 
 log = logging.getLogger("hermes.gateway")
 
-_STATUS_INTERVAL_S = 0.25
+_REPORT_INTERVAL_S = 0.25
 
 
 def serve(app: App, secrets: Secrets) -> None:
@@ -37,7 +37,10 @@ async def _serve(app: App, secrets: Secrets) -> None:
     gateway = Gateway(app, secrets)
     gateway.set_reload(reload)
     await gateway.start()
-    print("The gateway runs. Ctrl-C drains and stops it.", flush=True)
+    print(
+        "The gateway is running. Ctrl-C stops it after running turns have finished.",
+        flush=True,
+    )
     async with running(_print_states(gateway)):
         while not stop.is_set():
             await run_until_first(stop.wait(), reload.wait())
@@ -61,7 +64,7 @@ async def _print_states(gateway: Gateway) -> None:
             ):
                 printed[part.name] = line
                 print(one_line(line), flush=True)
-        await asyncio.sleep(_STATUS_INTERVAL_S)
+        await asyncio.sleep(_REPORT_INTERVAL_S)
 
 
 async def _reload(gateway: Gateway, app: App) -> None:

@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 _FIRST_RETRY_S, _MAX_RETRY_S = 1.0, 30.0
 _FETCH_RETRIES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """After these, a message goes on without its attachment."""
-_MAX_WAIT_S = 3600.0
+_MAX_PLATFORM_WAIT_S = 3600.0
 """The longest wait that a platform can ask for."""
 
 
@@ -171,7 +171,7 @@ class Sender:
                 await self._retry(lambda: self.adapter.edit(chat, piece.message, part))
             except DeliveryRefused as error:
                 log.info(
-                    "%s: a begun message can't be finished, so it is sent again: %s",
+                    "%s: a partly sent message can't be completed, so it is sent again: %s",
                     self.adapter.name,
                     error,
                 )
@@ -187,7 +187,7 @@ class Sender:
         return msgspec.structs.replace(piece, state="sent", message=message)
 
     async def _retry(self, call: Callable[[], Awaitable[_T]]) -> _T:
-        """Tries until it succeeds or the platform refuses for good."""
+        """Tries until it succeeds or the platform refuses permanently."""
         backoff = Backoff(_FIRST_RETRY_S, _MAX_RETRY_S, jitter=0.0)
         while True:
             try:
@@ -196,7 +196,7 @@ class Sender:
                 raise
             except TooFast as error:
                 self._count(error)
-                await asyncio.sleep(min(error.seconds, _MAX_WAIT_S))
+                await asyncio.sleep(min(error.seconds, _MAX_PLATFORM_WAIT_S))
             except AdapterError as error:
                 self._count(error)
                 wait = backoff.next_s()

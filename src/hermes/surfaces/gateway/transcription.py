@@ -11,7 +11,7 @@ from hermes.settings.gateway import GatewaySettings
 
 log = logging.getLogger("hermes.gateway")
 
-_TIMEOUT_S = 120.0
+_TRANSCRIPTION_TIMEOUT_S = 120.0
 
 
 class _Answer(msgspec.Struct):
@@ -31,7 +31,7 @@ class Voice:
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         try:
             async with httpx2.AsyncClient(
-                timeout=_TIMEOUT_S, trust_env=False
+                timeout=_TRANSCRIPTION_TIMEOUT_S, trust_env=False
             ) as client:
                 with path.open("rb") as file:
                     answer = await client.post(
@@ -46,7 +46,7 @@ class Voice:
             log.warning("a voice note was not transcribed: %s", error)
             return f"[A voice note that could not be transcribed: {path}]"
         return (
-            f"[voice note] {text}" if text else f"[A voice note without words: {path}]"
+            f"[voice note] {text}" if text else f"[A voice note without speech: {path}]"
         )
 
 

@@ -43,9 +43,11 @@ EXIT_HUNG_UP = 128 + signal.SIGHUP
 _TURN_END_TIMEOUT_S = 5.0  # for the last rows of a turn to be written
 ELSEWHERE = "Another terminal or program is working on this session. It will answer your message next."
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
-_LEAVE_ELSEWHERE = "Another terminal or program runs this turn. /stop stops it there; Ctrl-C again quits and lets it run."
+_LEAVE_ELSEWHERE = "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
 _DOUBLE_PRESS_S = 2.0
-_POLL_S = 0.2  # between checks whether a turn without a terminal waits for an answer
+_QUESTION_POLL_INTERVAL_S = (
+    0.2  # between checks whether a turn without a terminal waits for an answer
+)
 
 
 def folder_of(app: App, session: str) -> Path:
@@ -92,7 +94,7 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
-        self._holding = BackgroundTasks("holding back what waits")
+        self._holding = BackgroundTasks("holding back queued messages")
         self.ctrl_c = DoublePress()
         self._router = InputRouter(self)
         self._left = False
@@ -135,7 +137,7 @@ class ChatConversation:
                 {reading, *following}, return_when=asyncio.FIRST_COMPLETED
             )
             if self._following is not None and self._following.done():
-                self._settle()
+                self._reset_turn()
             if reading.done():
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
@@ -273,7 +275,7 @@ class ChatConversation:
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
-                self._settle()
+                self._reset_turn()
         return self._following is not None
 
     def delete_if_empty(self) -> bool:
@@ -299,7 +301,7 @@ class ChatConversation:
                 self.app, self.session
             ):  # another process is working on our message
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
-                await self.agent.service.settle(self.session)
+                await self.agent.service.end_dead_turn(self.session)
                 await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)
@@ -311,7 +313,7 @@ class ChatConversation:
             if ticking is not None:
                 ticking.cancel()
 
-    def _settle(self) -> None:
+    def _reset_turn(self) -> None:
         """Resets the state of the turn that has ended, so that a late stop request does not hit the
         next one.
         """
@@ -331,7 +333,7 @@ class ChatConversation:
         if following is None or is_elsewhere(self.app, self.session):
             return
         while not following.done() and not self._left:
-            await asyncio.wait({following}, timeout=_POLL_S)
+            await asyncio.wait({following}, timeout=_QUESTION_POLL_INTERVAL_S)
             if not following.done() and self.view.is_stuck:
                 # The question is in the log and is asked again when the session is resumed. Ending the turn
                 # normally would answer it.

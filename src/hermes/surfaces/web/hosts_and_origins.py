@@ -80,7 +80,7 @@ def _split(url: str) -> tuple[str, str, int]:
         or parts.query
     ):
         raise SettingsError(
-            f"public_urls: {url!r} is no address of a server.",
+            f"public_urls: {url!r} is not the address of a server.",
             hint="Such as: https://hermes.example.org",
         )
     return parts.scheme, parts.hostname, parts.port or _USUAL[parts.scheme]

@@ -20,7 +20,7 @@ from hermes.tools.files.file_content import unreadable
 from hermes.tools.files.read_window import open_regular
 from hermes.tools.tool import judged, tool
 
-MAX_BYTES = 50_000_000
+MAX_PICTURE_BYTES = 50_000_000
 """The largest picture that is read."""
 KEPT = ImageLimits(5_000_000, 8_000)
 """The largest picture that is kept as it is; larger ones are made smaller."""
@@ -50,14 +50,14 @@ class Pictures:
         try:
             with open_regular(file) as handle:
                 length = os.fstat(handle.fileno()).st_size
-                data = handle.read(MAX_BYTES + 1)
+                data = handle.read(MAX_PICTURE_BYTES + 1)
         except OSError as error:
             raise unreadable(path, file, error) from error
         kind = media_type(data[:16])
         if not kind:
             raise ToolFailed(
-                f"{path} is no picture that can be shown.",
-                hint="PNG, JPEG, GIF and WebP can.",
+                f"{path} is not a picture that can be shown.",
+                hint="Use PNG, JPEG, GIF or WebP.",
             )
         size = _checked(path, data, max(length, len(data)))
         what = f"{kind.removeprefix('image/')}, {size.width} x {size.height}, {len(data):,} bytes"
@@ -65,10 +65,10 @@ class Pictures:
             data = _smaller(path, data)
             kind, small = media_type(data[:16]), pixel_size(data) or size
             what += f"; shown at {small.width} x {small.height}"
-        image = Image(source=str(self._kept(data, kind)), media_type=kind)
+        image = Image(source=str(self._save_copy(data, kind)), media_type=kind)
         return ToolResult(text=f"[{path}: {what}]", images=(image,))
 
-    def _kept(self, data: bytes, kind: str) -> Path:
+    def _save_copy(self, data: bytes, kind: str) -> Path:
         """A copy that stays as it is, named by its content."""
         import hashlib
 
@@ -80,15 +80,15 @@ class Pictures:
         except OSError as error:
             reason = os_reason(error)
             raise ToolFailed(
-                f"The picture can't be kept in {self._folder}: {reason}."
+                f"The picture can't be saved in {self._folder}: {reason}."
             ) from error
         return path
 
 
 def _checked(path: str, data: bytes, length: int) -> Size:
-    if length > MAX_BYTES:
+    if length > MAX_PICTURE_BYTES:
         raise ToolFailed(
-            f"{path} has {length:,} bytes; at most {MAX_BYTES:,} can be shown.",
+            f"{path} has {length:,} bytes; at most {MAX_PICTURE_BYTES:,} can be shown.",
             hint=_SHRINK,
         )
     size = pixel_size(data)

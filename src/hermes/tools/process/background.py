@@ -29,7 +29,7 @@ _STOP_GRACE_S = 0.5
 _MAX_PROCESSES = 16
 _MAX_UNSEEN_BYTES = 20_000
 """Of more output between two polls, only the latest is shown. All of it goes to a file."""
-_MAX_LINE_CHARACTERS = 4_000
+_MAX_TYPED_LINE_CHARACTERS = 4_000
 """A typed line may not be longer, because it is judged as a whole."""
 _FIRST_OUTPUT_S = 0.2
 """How long to wait for a command that fails at once."""
@@ -56,11 +56,11 @@ class BackgroundCommand:
         """Collects the output until the command ends, then cleans up."""
         job = self.running.job
         try:
-            self.code = await job.wait(None, self._take)
+            self.code = await job.wait(None, self._collect)
         finally:
             try:
                 await job.stop(_STOP_GRACE_S)
-                job.drain(self._take)
+                job.drain(self._collect)
             finally:
                 self.notes = commands.finish(self.running)
                 self._capture.close()
@@ -91,7 +91,7 @@ class BackgroundCommand:
         how = f"stopped: {job.problem}" if job.problem else _how(self.code)
         return "; ".join([how, *self.notes])
 
-    def _take(self, chunk: bytes) -> None:
+    def _collect(self, chunk: bytes) -> None:
         self._capture.feed(chunk)
         self._unseen += chunk[-_MAX_UNSEEN_BYTES:]
         surplus = max(0, len(self._unseen) - _MAX_UNSEEN_BYTES)
@@ -117,7 +117,7 @@ class Processes:
         alive = [entry.id for entry in self._all.values() if not entry.ended.is_set()]
         if len(alive) >= _MAX_PROCESSES:
             raise ToolFailed(
-                f"{_MAX_PROCESSES} processes run already.",
+                f"{_MAX_PROCESSES} processes are already running.",
                 hint=f"Kill one first: {', '.join(alive)}.",
             )
         running = await self._commands.begin(command, folder, context, takes_input=True)
@@ -211,15 +211,15 @@ class Processes:
         """Sends input. A command outside the sandbox would do anything, so the call needs the same reach."""
         if not entry.running.confined and context.reach != "machine":
             raise ToolFailed(
-                f"{entry.id} runs outside the sandbox, and may not be sent input.",
+                f"{entry.id} runs outside the sandbox, so it can't be sent input.",
                 hint="Start it again with its input in the command, so that the user can see what it will do.",
             )
         if entry.ended.is_set():
             raise ToolFailed(f"{entry.id} has ended: {entry.state()}.")
         typed = _unfinished(entry.typed + text)
-        if len(typed) > _MAX_LINE_CHARACTERS:
+        if len(typed) > _MAX_TYPED_LINE_CHARACTERS:
             raise ToolFailed(
-                f"A line can't be longer than {_MAX_LINE_CHARACTERS:,} characters.",
+                f"A line can't be longer than {_MAX_TYPED_LINE_CHARACTERS:,} characters.",
                 hint="Nothing was sent.",
             )
         entry.typed = typed
@@ -236,7 +236,7 @@ class Processes:
                     ) from None
             except OSError as error:
                 raise ToolFailed(
-                    f"{entry.id} takes no input any more: {error.strerror}."
+                    f"{entry.id} no longer accepts input: {error.strerror}."
                 ) from error
         await _until(entry.news.wait(), _FIRST_OUTPUT_S)
 

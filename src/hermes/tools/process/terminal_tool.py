@@ -41,7 +41,7 @@ _ABOUT_SECRETS = re.compile(
 )
 """What a program says when a setting or a key is missing."""
 _SEARCHED_CHARACTERS = 6000
-_MAX_NAMED_FILES = 3
+_MAX_SECRET_FILES_NAMED = 3
 
 
 class TerminalTool:
@@ -102,7 +102,7 @@ class TerminalTool:
         """Runs a bash command; returns its output and exit code. The directory is kept between calls. It can write in
         the working directory and a private /tmp only, and has no network, unless `reach` says so. There is no input,
         and what it leaves running is stopped. For files use the other tools."""
-        self._own(context.session)
+        self._require_session(context.session)
         folder = self.folder(context.cwd)
         if background:
             return await self.processes.begin(command, folder, context)
@@ -144,7 +144,7 @@ class TerminalTool:
             text=f"{_body(text)}[{'; '.join(notes)}]{hint}", ok=code == 0, source=source
         )
 
-    def _own(self, session: str) -> None:
+    def _require_session(self, session: str) -> None:
         """Checks the session: a terminal has one current folder, so it serves only one."""
         if self._session not in ("", session):
             raise ToolFailed(
@@ -188,9 +188,9 @@ def _missed_secrets(running: RunningCommand, text: str) -> str:
         name.rpartition("/")[2] in told for name in names
     ):
         return ""
-    return ", ".join(names[:_MAX_NAMED_FILES]) + (
-        f" and {len(names) - _MAX_NAMED_FILES:,} more"
-        if names[_MAX_NAMED_FILES:]
+    return ", ".join(names[:_MAX_SECRET_FILES_NAMED]) + (
+        f" and {len(names) - _MAX_SECRET_FILES_NAMED:,} more"
+        if names[_MAX_SECRET_FILES_NAMED:]
         else ""
     )
 

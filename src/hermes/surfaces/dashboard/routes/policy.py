@@ -1,4 +1,4 @@
-"""What Hermes may do: the rules, the sandbox, what would be asked, and forgetting a remembered answer."""
+"""Routes of the policy: show the rules and the sandbox, check a command, forget a remembered answer."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -63,7 +63,7 @@ class PolicyRoutes:
         ]
 
     def policy(self) -> PolicyView:
-        """The rules, what is remembered, and the sandbox."""
+        """The rules, the remembered answers, and the sandbox."""
         rules = RuleFile(self._app.home.root)
         book, problem = rules.current(), rules.problem
         sandbox = find_sandbox(environment().get("PATH", ""), Path.home())
@@ -76,7 +76,7 @@ class PolicyRoutes:
         )
 
     def check(self, call: EndpointCall) -> PolicyVerdict:
-        """What would be done with a command, if the model wanted to run it."""
+        """Whether a command would run, need approval or be refused if the model asked for it."""
         body: CheckBody = call.body
         sandboxed = (
             find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"

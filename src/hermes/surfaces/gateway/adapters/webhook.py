@@ -45,10 +45,10 @@ from hermes.surfaces.web.errors import json_response
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
 _PATH = "/webhook"
-_MAX_BODY_BYTES = 1_000_000
+_MAX_WEBHOOK_BODY_BYTES = 1_000_000
 _CALLBACK_TIMEOUT_S = 30.0
 _SECRET = "GATEWAY_WEBHOOK_SECRET"  # noqa: S105 - its name
-_MIN_SECRET_CHARACTERS = 16
+_MIN_WEBHOOK_SECRET_CHARACTERS = 16
 _WRONG_SIGNATURE = "the signature or its time is wrong"
 
 
@@ -72,7 +72,7 @@ class _Waiting(msgspec.Struct):
 def build(deps: AdapterDeps) -> "WebhookAdapter":
     """Builds the adapter from the settings."""
     secret = deps.secrets.require(_SECRET)
-    if len(secret) < _MIN_SECRET_CHARACTERS:
+    if len(secret) < _MIN_WEBHOOK_SECRET_CHARACTERS:
         raise DeliveryRefused(
             f"{_SECRET} is too short to be a secret.",
             hint="Make one with: openssl rand -hex 32",
@@ -118,7 +118,7 @@ class WebhookAdapter(ChatAdapter):
             self._serve,
             body=bytes,
             answer=None,
-            max_body_bytes=_MAX_BODY_BYTES,
+            max_body_bytes=_MAX_WEBHOOK_BODY_BYTES,
         )
         address = await self._listener.add(endpoint)
         try:
@@ -227,7 +227,7 @@ class WebhookAdapter(ChatAdapter):
             return 202, {
                 "accepted": True,
                 "chat": message.chat,
-                "note": "still working; the reply took too long to wait for",
+                "note": "still working; the reply was not ready in time",
             }
         finally:
             del self._waiting[name]
@@ -240,8 +240,6 @@ class WebhookAdapter(ChatAdapter):
             case "taken":
                 return 202, {"accepted": True, "chat": chat}
             case "repeated":
-                return 409, {
-                    "error": "this request came before and was not handled again"
-                }
+                return 409, {"error": "duplicate request: it was not handled again"}
             case "refused":
                 return 403, {"error": "this person is not allowed; see gateway.allow"}

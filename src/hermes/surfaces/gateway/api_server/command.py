@@ -77,7 +77,7 @@ def add_key_action(
         metavar="NUMBER",
         type=float,
         default=0.0,
-        help="how long it is valid; without limit by default",
+        help="how long it is valid (default: no limit)",
     )
     listed = doing.add_parser(
         "list", help="list the keys", description="List the keys."
@@ -165,9 +165,7 @@ def _serve(args: argparse.Namespace, home: Home) -> int:
         section = msgspec.structs.replace(section, host=args.host)
     if args.port is not None:
         if not 0 <= args.port <= 65535:
-            raise UsageError(
-                f"There is no port {args.port}.", hint="0 to 65535 are possible."
-            )
+            raise UsageError(f"{args.port} is not a port.", hint="Use 0 to 65535.")
         section = msgspec.structs.replace(section, port=args.port)
     with build(msgspec.structs.replace(settings, api=section), home) as app:
         asyncio.run(_until_stopped(app, load_secrets(home=home)))
@@ -180,7 +178,7 @@ async def _until_stopped(app: App, secrets: Secrets) -> None:
         from hermes.surfaces.gateway.api_server.server import ApiServer
     except ImportError as error:
         raise HermesError(
-            f"The API server needs a part that is not installed ({error.name}).",
+            f"The API server needs a package that is not installed ({error.name}).",
             hint=install_hint("web"),
         ) from error
 

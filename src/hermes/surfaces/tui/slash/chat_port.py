@@ -34,7 +34,7 @@ from hermes.surfaces.tui.styled_text import painted
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
 
-_MAX_LINES = 400  # of one result
+_MAX_COMMAND_RESULT_LINES = 400  # of one result
 
 
 class TerminalChat:
@@ -111,7 +111,7 @@ class TerminalChat:
     async def _change(self, target: SessionTarget) -> None:
         await self.require_idle()
         if target.before is not None and target.before.id == self.session:
-            raise HermesError("You are in that session.")
+            raise HermesError("You are already in that session.")
         self.chat.delete_if_empty()
         app = self.chat.app
         self.chat.switch_to(await asyncio.to_thread(begin, app, target, "cli"))
@@ -166,7 +166,7 @@ class TerminalChat:
 
     def read_secret(self, name: str) -> str:
         raise HermesError(
-            f"A secret is not typed in a chat: {name}.",
+            f"Don't type a secret into a chat: {name}.",
             hint=f"In a shell: hermes config set {name}",
         )
 
@@ -194,10 +194,10 @@ class TerminalChat:
 
     def _print(self, lines: Iterable[str]) -> None:
         shown = [part for line in lines for part in line.split("\n")]
-        for line in shown[:_MAX_LINES]:
+        for line in shown[:_MAX_COMMAND_RESULT_LINES]:
             self.chat.screen.line(line)
-        if len(shown) > _MAX_LINES:
-            more = count(len(shown) - _MAX_LINES, "more line")
+        if len(shown) > _MAX_COMMAND_RESULT_LINES:
+            more = count(len(shown) - _MAX_COMMAND_RESULT_LINES, "more line")
             self.chat.view.say(f"... {more}")
 
 

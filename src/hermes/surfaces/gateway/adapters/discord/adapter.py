@@ -41,7 +41,7 @@ from hermes.surfaces.gateway.connection import redacted_logger, watch
 from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
-_CALL_TIMEOUT_S = 60.0
+_DISCORD_CALL_TIMEOUT_S = 60.0
 """Within it, the library waits and tries again by itself."""
 _MAX_TEXT_CHARACTERS = 2000
 _MAX_LABEL_CHARACTERS = 80
@@ -49,7 +49,7 @@ _MAX_ROWS = 5
 """Rows of buttons in a message, and buttons in a row."""
 _CLOSE_CODE_BAD_TOKEN = 4004
 _DEFAULT_RETRY_AFTER_S = 5
-_BAD_TOKEN = "Discord does not know this bot's token."  # noqa: S105
+_BAD_TOKEN = "Discord rejected the bot's token."  # noqa: S105
 _TOKEN_HINT = "Discord's developer portal, Bot, Reset Token; then: hermes config set DISCORD_BOT_TOKEN"  # noqa: S105
 _INTENT_HINT = (
     "In Discord's developer portal, under Bot, switch on Message Content Intent."
@@ -124,7 +124,7 @@ class DiscordAdapter(ChatAdapter):
     async def send(self, chat: Chat, out: Outbound) -> str:
         sent = ""
         with _adapter_errors():
-            async with asyncio.timeout(_CALL_TIMEOUT_S):
+            async with asyncio.timeout(_DISCORD_CALL_TIMEOUT_S):
                 channel = self._channel(chat)
                 if out.text.strip():
                     message = await channel.send(
@@ -144,7 +144,7 @@ class DiscordAdapter(ChatAdapter):
     @override
     async def edit(self, chat: Chat, message: str, out: Outbound) -> None:
         with _adapter_errors():
-            async with asyncio.timeout(_CALL_TIMEOUT_S):
+            async with asyncio.timeout(_DISCORD_CALL_TIMEOUT_S):
                 found = self._channel(chat).get_partial_message(int(message))
                 await found.edit(content=_text(out), view=_view(out))
 
@@ -205,7 +205,9 @@ def _adapter_errors() -> Iterator[None]:
             raise Unauthorized(_BAD_TOKEN, hint=_TOKEN_HINT) from None
         raise Unreachable(f"Discord closed the connection ({error.code})") from None
     except ValueError as error:
-        raise DeliveryRefused(f"no chat or message of Discord ({error})") from None
+        raise DeliveryRefused(
+            f"Discord has no such chat or message ({error})"
+        ) from None
     except (
         aiohttp.ClientError,
         discord.GatewayNotFound,
@@ -213,7 +215,7 @@ def _adapter_errors() -> Iterator[None]:
         RuntimeError,  # what the library raises for a client that was closed
     ) as error:
         raise Unreachable(
-            f"Discord did not answer properly ({type(error).__name__})"
+            f"the request to Discord failed ({type(error).__name__})"
         ) from None
 
 

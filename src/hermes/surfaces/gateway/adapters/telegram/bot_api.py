@@ -22,7 +22,7 @@ from hermes.surfaces.gateway.adapter import (
 
 _MAX_CONCURRENT_CALLS = 16
 """So few that their connections can be kept open."""
-_TIMEOUT_S = 30.0
+_BOT_API_TIMEOUT_S = 30.0
 _MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 _DEFAULT_RETRY_AFTER_S = 5
 _JSON = "application/json"
@@ -30,7 +30,7 @@ _HEADERS = {"user-agent": "hermes", "accept": "*/*", "accept-encoding": "identit
 _FORM_ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
 """How browsers write file names in a form."""
 _CALL_TIMEOUTS = HttpTimeouts(
-    connect=_TIMEOUT_S, first_byte=_TIMEOUT_S, idle=_TIMEOUT_S
+    connect=_BOT_API_TIMEOUT_S, first_byte=_BOT_API_TIMEOUT_S, idle=_BOT_API_TIMEOUT_S
 )
 
 
@@ -62,7 +62,7 @@ class BotApi:
     async def poll(self, method: str, body: Mapping[str, Any], timeout_s: float) -> Any:
         """Calls a method that Telegram answers once it has something; it takes no slot."""
         timeouts = HttpTimeouts(
-            connect=_TIMEOUT_S, first_byte=timeout_s, idle=_TIMEOUT_S
+            connect=_BOT_API_TIMEOUT_S, first_byte=timeout_s, idle=_BOT_API_TIMEOUT_S
         )
         return await self._send(method, _JSON, msgspec.json.encode(body), timeouts)
 
@@ -112,11 +112,11 @@ class BotApi:
                 answer = msgspec.json.decode(await reply.read_all(_MAX_RESPONSE_BYTES))
         except TransportFailure as failure:
             raise Unreachable(
-                f"Telegram did not answer properly ({failure.phase})"
+                f"the request to Telegram failed ({failure.phase})"
             ) from None
         except msgspec.MsgspecError as error:
             raise Unreachable(
-                f"Telegram did not answer properly ({type(error).__name__})"
+                f"the request to Telegram failed ({type(error).__name__})"
             ) from None
         if not isinstance(answer, dict):
             raise _failure({}, method)
@@ -138,9 +138,9 @@ def _failure(answer: dict[str, Any], method: str) -> Exception:
         return TooFast(float(parameters.get("retry_after") or _DEFAULT_RETRY_AFTER_S))
     if code in {401, 404} and method == "getMe":
         hint = "Ask @BotFather for it, then: hermes config set TELEGRAM_BOT_TOKEN"
-        return Unauthorized("Telegram does not know this bot's token.", hint=hint)
+        return Unauthorized("Telegram rejected the bot's token.", hint=hint)
     if code == 409:
-        return Unreachable(f"another program receives this bot's messages ({why})")
+        return Unreachable(f"another program is receiving this bot's messages ({why})")
     if code == 401 or code >= 500 or not code:
         return Unreachable(f"Telegram failed: {why}")
     return DeliveryRefused(why)

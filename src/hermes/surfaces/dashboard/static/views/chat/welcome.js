@@ -1,4 +1,4 @@
-// A chat that has not begun: what it could be about, and in which folder it will work.
+// A new chat: suggestions, and the folder it will work in.
 import { api } from "../../app/api.js";
 import { Icon, Words } from "../../app/parts.js";
 import { html, useEffect, useState } from "../../app/ui.js";

@@ -1,4 +1,4 @@
-// Making a job and changing one: when, what, where the result goes, and how much it may take.
+// The form to create or edit a job: schedule, task, delivery and limits.
 /** @import { Failure, FieldEvent, JobRow, Ref, RequestBody } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
@@ -128,8 +128,7 @@ function Fields({ job, zone, folder, back }) {
       <label class="field"><span>What to do</span><textarea class="input" name="prompt" rows="4" required
         value=${now.prompt} onInput=${set("prompt")}
         placeholder="Summarize what is new in this folder."></textarea></label>
-      <p class="muted small">The job runs with nobody to ask, so include everything it needs to know. What would need
-        your approval is not done.</p>
+      <p class="muted small">The job runs with nobody to ask, so include everything it needs to know. Calls that would need your approval are not run.</p>
       ${field("name", "Name", { placeholder: "the first words of the task", maxlength: 60 })}
       <${Deliver} value=${now.deliver} onChange=${setDeliver} />
       ${field("budget", "Limit per run", { placeholder: "such as $0.50 or 200k tokens" })}
