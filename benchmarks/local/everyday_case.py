@@ -44,7 +44,7 @@ class EverydayCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def case(
-    id: str,
+    case_id: str,
     topic: Topic,
     *requests: str,
     check: Check,
@@ -53,7 +53,7 @@ def case(
 ) -> EverydayCase:
     """One case. Those of files and projects may speak of missing files, others may not."""
     return EverydayCase(
-        id=id,
+        id=case_id,
         topic=topic,
         requests=requests,
         check=check,
@@ -81,7 +81,8 @@ def no_new_files(files: Mapping[str, str] | None = None) -> Check:
         found = {
             str(path.relative_to(outcome.folder))
             for path in outcome.folder.rglob("*")
-            if path.is_file() and not path.relative_to(outcome.folder).parts[0].startswith(".")
+            if path.is_file()
+            and not path.relative_to(outcome.folder).parts[0].startswith(".")
         }
         if extra := found - known.keys():
             return f"it made {sorted(extra)}"

@@ -223,7 +223,7 @@ def test_every_home_that_is_replaced_within_a_second_is_kept(
 
 def test_an_existing_file_is_not_overwritten(home: Home, tmp_path: Path) -> None:
     (tmp_path / "all.tar.gz").write_text("mine")
-    with pytest.raises(HermesError, match="exists already"):
+    with pytest.raises(HermesError, match="already exists"):
         back_up(home, tmp_path / "all.tar.gz")
     assert (tmp_path / "all.tar.gz").read_text() == "mine"
 

@@ -1,5 +1,5 @@
 """Ends turns whose process is gone, in sessions that somebody watches. The text shown so far is kept, running calls get
-an unknown outcome, and open requests can still be answered."""
+an unknown outcome, open requests can still be answered, and messages that were queued are answered."""
 
 import asyncio
 import logging
@@ -41,7 +41,9 @@ class DeadTurns:
     async def _end_turn(self, session: str) -> None:
         self._failed.pop(session, None)
         try:
-            await self._service().end_dead_turn(session)
+            service = self._service()
+            if await service.end_dead_turn(session):
+                await service.answer_queued(session)
         except HermesError as error:
             log.warning(
                 "could not end the turn of session %s, whose process is gone: %s",

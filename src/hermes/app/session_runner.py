@@ -331,9 +331,14 @@ class Runner:
                 errors.succeeded(what)
 
     async def _poll(self, journal: SessionJournal) -> None:
-        while True:
-            await asyncio.sleep(_LOG_POLL_INTERVAL_S)
-            await self._read_others(journal)
+        watch = self._app.store.watch()
+        try:
+            while True:
+                await watch.wait(_LOG_POLL_INTERVAL_S)
+                if watch.changed() and not await self._read_others(journal):
+                    watch.forget()
+        finally:
+            watch.close()
 
     async def read_others(self) -> bool:
         """Reacts now to what was written past the journal. Returns False when this runner does not have the session."""
@@ -342,17 +347,19 @@ class Runner:
         await self._read_others(self._journal)
         return True
 
-    async def _read_others(self, journal: SessionJournal) -> None:
+    async def _read_others(self, journal: SessionJournal) -> bool:
+        """Returns False if the log could not be read."""
         await journal.all_written()  # so that no row of our own is taken for another's
         what = f"reading what other processes write in session {self.session}"
         try:
             rows = journal.foreign()
         except StoreError as error:
             await asyncio.sleep(self._app.errors.note(what, error))
-            return
+            return False
         self._app.errors.succeeded(what)
         for row in rows:
             self._react(row)
+        return True
 
     def _react(self, row: Row) -> None:
         """Acts on interrupts and answers. Messages are in the history already."""

@@ -70,6 +70,7 @@ class SessionService:
     async def interrupt(self, session: str, *, by: str) -> None:
         """Stops the running turn, in whichever process it runs. Queued messages are still answered."""
         if await self.end_dead_turn(session):
+            await self.answer_queued(session)
             return
         runner = self._runners.get(session)
         if runner:
@@ -180,6 +181,12 @@ class SessionService:
         if task.done() and not task.cancelled():
             task.result()
         return False  # another process was faster
+
+    async def answer_queued(self, session: str) -> None:
+        """Answers the messages that wait in a session whose process is gone, unless it waits for a person's answer."""
+        history = await asyncio.to_thread(read_history, self._app.store, session)
+        if history.waiting and not history.asked_calls:
+            self._start(session)
 
     def _has_dead_turn(self, session: str) -> bool:
         store = self._app.store

@@ -24,7 +24,7 @@ async def checked_name(
     """
     if route.embedded or _is_known(route):
         return route.model
-    listed = await _listed(route, settings, secrets)
+    listed = await listed_names(route, settings, secrets)
     if not route.model or not listed or is_listed(route.model, listed):
         return route.model or next(iter(listed), "")
     near = near_names(route.model, listed)
@@ -65,7 +65,10 @@ def _is_known(route: ModelRoute) -> bool:
     )
 
 
-async def _listed(route: ModelRoute, settings: Settings, secrets: Secrets) -> list[str]:
+async def listed_names(
+    route: ModelRoute, settings: Settings, secrets: Secrets
+) -> list[str]:
+    """The models that a service lists; empty if it can't be asked."""
     try:
         key = next(iter(keys_of(route, secrets)), "")
     except SettingsError:  # no key: said when it is picked, or asked

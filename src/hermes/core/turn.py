@@ -353,6 +353,7 @@ def _request(turn: Turn, messages: Sequence[Message] | None = None) -> ModelRequ
         messages=tuple(turn.history.messages if messages is None else messages),
         tools=prompt.tools if prompt else (),
         cache_key=turn.session,
+        folder=str(turn.cwd),
     )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from hermes.schema.events import Gap
 from hermes.schema.messages import UserMessage
 from hermes.store.log_row import (
     MAX_EVENT_BYTES,
+    DamagedRow,
     Row,
     checked_messages,
     checksum,
@@ -126,7 +126,7 @@ def test_a_message_is_served_only_with_its_own_checksum(
     ]  # fmt: skip
     for place, value in changes:
         bad = (*good[:place], value, *good[place + 1 :])
-        with pytest.raises(apsw.CorruptError, match="does not match its checksum"):
+        with pytest.raises(DamagedRow, match="does not match its checksum"):
             list(checked_messages("s", [good, bad]))
-    with pytest.raises(apsw.CorruptError, match="does not match its checksum"):
+    with pytest.raises(DamagedRow, match="does not match its checksum"):
         list(checked_messages("other", [good]))

@@ -53,6 +53,10 @@ class ScheduleLoop:
         self._looked = 0.0
         self._watching_since = 0.0
 
+    def use(self, secrets: Secrets) -> None:
+        """Uses other keys from the next run on."""
+        self._secrets = secrets
+
     @property
     def running(self) -> int:
         """How many jobs run here now."""

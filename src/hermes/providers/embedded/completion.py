@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-CacheSlot: TypeAlias = Literal["talk", "work", "other"]
+CacheSlot: TypeAlias = Literal["talk", "work", "decide", "other"]
 """Prompts of one slot grow out of one another; prompts of different slots must not evict each other from the cache."""
 
 
@@ -26,14 +26,12 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """Continue `turns`, which are the whole prompt.
 
     `prefix` is how the prompts of this slot begin, day after day: an engine may keep its computed state. Its last turn
-    may be longer in `turns`. `reply_start` is the beginning of the reply, which is not generated or streamed again; an
-    engine that can't start a reply may leave it out.
+    may be longer in `turns`.
     """
 
     slot: CacheSlot
     turns: tuple[ChatTurn, ...]
     prefix: tuple[ChatTurn, ...] = ()
-    reply_start: str = ""
     grammar: str = ""
     stop: tuple[str, ...] = ()
     max_tokens: int = 512
@@ -65,7 +63,7 @@ class CompletionEngine(Protocol):
     def complete(
         self, prompt: Completion
     ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
-        """Streams the reply. Closing the stream stops it. Raises ModelError, with the reason `too_long` if it must be shorter."""
+        """Streams the reply. Closing the stream stops it. Raises ModelError, with reason `too_long` if it does not fit."""
         ...
 
     async def warm(self) -> None:

@@ -24,7 +24,7 @@ from hermes.providers.embedded.engine_chat import run_chat
 _BATCH_TOKENS = 128  # tokens computed at a time: how long a cancelled prompt goes on
 _MIN_REPLY_TOKENS = 384  # tokens that a reply may always count on
 _TURN_TOKENS = 8  # tokens that a chat template puts around a turn
-_SLOTS: tuple[CacheSlot, ...] = ("talk", "work", "other")
+_SLOTS: tuple[CacheSlot, ...] = ("talk", "work", "decide", "other")
 
 
 class CannotStart(Exception):
@@ -208,7 +208,7 @@ class SlotBank:
 
     def _size(self, prompt: Completion) -> int:
         """Tokens of a prompt: a safe guess while there is plenty of room, else counted."""
-        text = "\n".join(turn.content for turn in prompt.turns) + prompt.reply_start
+        text = "\n".join(turn.content for turn in prompt.turns)
         frame = _TURN_TOKENS * len(prompt.turns)
         guess = len(text.encode()) // 2 + frame
         if guess + _MIN_REPLY_TOKENS + prompt.max_tokens <= self._load.context:
@@ -270,8 +270,6 @@ class SlotBank:
 
 def _request(prompt: Completion, limit: int) -> dict[str, Any]:
     messages = [{"role": turn.role, "content": turn.content} for turn in prompt.turns]
-    if prompt.reply_start:
-        messages.append({"role": "assistant", "content": prompt.reply_start})
     request: dict[str, Any] = {
         "messages": messages,
         "max_tokens": limit,

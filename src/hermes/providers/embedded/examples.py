@@ -18,10 +18,6 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
         "say There are README.md, zoo.csv and the folder src with a.py.",
     ),
     (
-        "why is the sky blue?",
-        "say Air scatters blue light more than red light, so blue reaches us from all sides.",
-    ),
-    (
         "where is load_table used?",
         "find load_table",
         "result:\nsrc/a.py\n7: load_table(x)\nsrc/b.py\n3: def load_table(p):",
@@ -32,6 +28,12 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
         "write hi.sh:\n#!/bin/sh\necho hi",
         "result:\nCreated hi.sh.",
         "say I made hi.sh, which prints hi.",
+    ),
+    (
+        "write sq.py which prints the square of 4",
+        "write sq.py:\nprint(4 ** 2)",
+        "result:\nCreated sq.py.",
+        "say I wrote sq.py, which prints the square of 4.",
     ),
     (
         "put plum on fruits.txt",
@@ -97,10 +99,28 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
         "say I moved a.log into logs.",
     ),
     (
+        "delete tmp.txt",
+        "run rm tmp.txt",
+        "result:\n(nothing)",
+        "say I deleted tmp.txt.",
+    ),
+    (
+        "make a folder old and move b.txt into it",
+        "run mkdir -p old && mv b.txt old/",
+        "result:\n(nothing)",
+        "say I made the folder old and moved b.txt into it.",
+    ),
+    (
         "make a folder img",
         "run mkdir img",
         "result:\n(nothing)",
         "say I made the folder img.",
+    ),
+    (
+        "how many birds are in birds.csv?",
+        "read birds.csv",
+        "result:\nname,size\nwren,10\nowl,40\n(counted: birds.csv has 2 entries (rows without the header))",
+        "say There are 2 birds in birds.csv.",
     ),
     (
         "which file has the word tiger?",
@@ -109,7 +129,5 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
         "say zoo.csv, in line 4.",
     ),
     ("what is the largest ocean?", "say The Pacific Ocean."),
-    ("in C, how do I print a line?", 'say With printf: printf("hello\\n");'),
-    ("what is 12 * 3?", "say 12 * 3 = 36."),
     ("thanks!", "say You're welcome."),
 )

@@ -22,6 +22,7 @@ from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import Image
+from hermes.settings.load import load, load_secrets
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
@@ -263,6 +264,20 @@ class ChatConversation:
         self.approvals, self._model = approvals or self.approvals, model or self._model
         if approvals:
             await self.agent.settle_allowed(by="cli")
+        self.refresh()
+
+    @property
+    def model(self) -> str:
+        """The model that was chosen for this chat; empty for that of the settings."""
+        return self._model
+
+    async def use_saved_model(self) -> None:
+        """Uses the model that the settings name now, from the next turn on."""
+        self.app.settings = load(home=self.app.home)
+        await self.agent.renew(load_secrets(home=self.app.home))
+        self.agent.use(model="")
+        self.agent.learner.start()
+        self._model = ""
         self.refresh()
 
     def refresh(self) -> None:

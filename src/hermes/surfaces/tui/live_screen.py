@@ -7,12 +7,14 @@ whole conversation.
 """
 
 import asyncio
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
@@ -196,6 +198,17 @@ class LiveScreen:
 
     def suggest(self, text: str) -> None:
         self._entry.suggest(text)
+
+    @asynccontextmanager
+    async def left_to_a_program(self) -> AsyncIterator[None]:
+        """Leaves the terminal to another program for a while, Ctrl-C included."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, lambda: None)
+        try:
+            async with in_terminal():
+                yield
+        finally:
+            loop.add_signal_handler(signal.SIGINT, self._entry.interrupt)
 
     async def read(self) -> TypedInput | None:
         return await self._typed.get()

@@ -1,13 +1,22 @@
 """`EmbeddedModel` on a scripted engine: lines become calls, texts stream, guards hold, errors are clear."""
 
+import datetime as dt
 from collections.abc import AsyncGenerator
+from typing import Literal
 
 import msgspec
 import pytest
 from tests.fakes.simple_tools import WORKSHOP_SPECS
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import EmbeddedModel, engine_wire
+from hermes.providers.embedded import EmbeddedModel, small_prompt
+from hermes.providers.embedded.completion import (
+    ChatTurn,
+    Completion,
+    CompletionEnded,
+    TextPiece,
+)
+from hermes.providers.embedded.folder_view import NO_FOLDER, FolderView
 from hermes.schema.messages import (
     AssistantMessage,
     Message,
@@ -25,51 +34,88 @@ from hermes.schema.model import (
 
 
 class ScriptedEngine:
-    """Continues prompts with what the test wrote down, a few characters at a time."""
+    """Continues prompts with what the test wrote down, a few characters at a time. A decision is `work` unless told."""
 
-    def __init__(self, *texts: str, finish: str = "stop", too_long: int = 0) -> None:
-        self.texts = list(texts)
-        self.finish = finish
-        self.too_long = too_long
-        self.turns: list[tuple[engine_wire.ChatTurn, ...]] = []
-        self.grammars: list[str] = []
-
-    async def generate(
+    def __init__(
         self,
-        turns: tuple[engine_wire.ChatTurn, ...],
-        *,
-        prefixed: bool,
-        grammar: str,
-        max_tokens: int,
-    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
-        self.turns.append(turns)
-        self.grammars.append(grammar)
+        *texts: str,
+        finish: Literal["stop", "length"] = "stop",
+        too_long: int = 0,
+        decision: str = "work",
+        obeys_grammar: bool = True,
+    ) -> None:
+        self.texts = list(texts)
+        self.finish: Literal["stop", "length"] = finish
+        self.too_long = too_long
+        self.decision = decision
+        self.obeys_grammar = obeys_grammar
+        self.prompts: list[Completion] = []
+        self.decided: list[Completion] = []
+
+    async def complete(
+        self, prompt: Completion
+    ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
+        if prompt.slot == "decide":
+            self.decided.append(prompt)
+            yield TextPiece(self.decision)
+            yield CompletionEnded()
+            return
+        self.prompts.append(prompt)
         if self.too_long:
             self.too_long -= 1
             raise ModelError("too long", reason="too_long")
         text = self.texts.pop(0)
         for start in range(0, len(text), 3):
-            yield engine_wire.Delta(id=1, text=text[start : start + 3])
-        finish = msgspec.convert(
-            self.finish, type=engine_wire.GenerationEnded.__annotations__["finish"]
+            yield TextPiece(text[start : start + 3])
+        yield CompletionEnded(
+            finish=self.finish, input_tokens=20, cached_tokens=15, output_tokens=5
         )
-        yield engine_wire.GenerationEnded(
-            id=1, finish=finish, input_tokens=20, cached_tokens=15, output_tokens=5
-        )
+
+    @property
+    def turns(self) -> list[tuple[ChatTurn, ...]]:
+        """The prompts without the part that never changes."""
+        fixed = len(small_prompt.work_prefix())
+        return [
+            prompt.turns[fixed:] if prompt.slot == "work" else prompt.turns
+            for prompt in self.prompts
+        ]
+
+    @property
+    def grammars(self) -> list[str]:
+        return [prompt.grammar for prompt in self.prompts]
 
     async def warm(self) -> None: ...
 
     async def close(self) -> None: ...
 
 
+NOW = dt.datetime(2026, 11, 16, 21, 40, tzinfo=dt.UTC)
+DESK = FolderView(
+    root="/nowhere/desk", files=("a.txt", "calc.py", "test_calc.py"), folders=("lib",)
+)
+
+
 async def reply(
-    engine: ScriptedEngine, *messages: Message, acts: bool = True
+    engine: ScriptedEngine,
+    *messages: Message,
+    acts: bool = True,
+    view: FolderView = NO_FOLDER,
 ) -> tuple[list[ModelEvent], AssistantMessage]:
-    model = EmbeddedModel(engine, name="m", acts=acts, new_id=lambda: "1")
+    model = EmbeddedModel(
+        engine,
+        name="m",
+        acts=acts,
+        new_id=lambda: "1",
+        look_at=lambda _: view,
+        now=lambda: NOW,
+    )
     request = ModelRequest(system=("be long",), messages=messages, tools=WORKSHOP_SPECS)
     events = [event async for event in model.stream(request)]
     last = events[-1]
     assert isinstance(last, ReplyFinished)
+    assert last.message.text == "".join(
+        event.text for event in events if isinstance(event, TextDelta)
+    )
     return events, last.message
 
 
@@ -88,7 +134,7 @@ def looked(
 
 async def test_say_streams_its_text() -> None:
     events, message = await reply(
-        ScriptedEngine("say Hello there"), UserMessage(text="hi")
+        ScriptedEngine("say Hello there"), UserMessage(text="look here")
     )
     assert (
         "".join(event.text for event in events if isinstance(event, TextDelta))
@@ -133,7 +179,7 @@ async def test_a_write_first_looks_whether_the_file_exists() -> None:
     )
     assert message.tool_calls[0].arguments == '{"path":"n.txt","content":"hello\\n"}'
     assert len(engine.turns[0]) == 1, "the look is not shown to the model"
-    assert engine.grammars[0].startswith("root ::= write\n")
+    assert engine.grammars[0].startswith("root ::= write | say\n")
 
 
 async def test_a_write_onto_an_existing_file_comes_back() -> None:
@@ -191,7 +237,7 @@ async def test_what_does_not_fit_is_tried_with_less() -> None:
 
 async def test_a_model_that_can_only_talk_gets_no_actions() -> None:
     engine = ScriptedEngine("Hello")
-    _, message = await reply(engine, UserMessage(text="hi"), acts=False)
+    _, message = await reply(engine, UserMessage(text="hello world"), acts=False)
     assert (message.text, message.tool_calls, engine.grammars) == ("Hello", (), [""])
     assert "be long" not in engine.turns[0][0].content
 
@@ -204,7 +250,8 @@ async def test_without_tools_the_system_text_counts() -> None:
     )
     events = [event async for event in model.stream(request)]
     assert events[0] == TextDelta("A t")
-    assert engine.turns[0][0] == engine_wire.ChatTurn("system", "Write a title.")
+    assert engine.turns[0][0] == ChatTurn("system", "Write a title.")
+    assert engine.prompts[0].slot == "other"
 
 
 async def test_the_last_answer_after_six_calls_is_told_so() -> None:
@@ -217,9 +264,119 @@ async def test_the_last_answer_after_six_calls_is_told_so() -> None:
     assert "no more actions" in engine.turns[0][-1].content
 
 
+async def test_talk_is_a_plain_chat_and_streams() -> None:
+    engine = ScriptedEngine("Node.js runs JavaScript.", decision="talk")
+    events, message = await reply(engine, UserMessage(text="what is node.js?"))
+    assert message.text == "Node.js runs JavaScript."
+    assert len([event for event in events if isinstance(event, TextDelta)]) > 3
+    (prompt,) = engine.prompts
+    assert (prompt.slot, prompt.grammar) == ("talk", "")
+    assert "Monday, 16 November 2026" in prompt.turns[0].content
+    (decided,) = engine.decided
+    assert (decided.max_tokens, decided.turns[-1].content) == (1, "what is node.js?")
+    assert decided.grammar
+
+
+async def test_piped_text_is_talk_without_asking() -> None:
+    engine = ScriptedEngine("The key is missing.")
+    text = "what is wrong?\n\nKeyError: 'price' in app.py, see a.txt"
+    _, message = await reply(engine, UserMessage(text=text), view=DESK)
+    assert message.text == "The key is missing."
+    assert engine.decided == []
+    assert engine.prompts[0].slot == "talk"
+
+
+async def test_a_named_file_that_exists_is_read_before_the_model_chooses() -> None:
+    engine = ScriptedEngine()
+    _, message = await reply(engine, UserMessage(text="what is in A.txt?"), view=DESK)
+    (call,) = message.tool_calls
+    assert (call.name, call.arguments) == ("read_file", '{"path":"a.txt"}')
+    assert engine.prompts == []
+    assert engine.decided == []
+
+
+async def test_a_file_that_is_missing_is_reported_in_one_sentence() -> None:
+    _, message = await reply(
+        ScriptedEngine(), UserMessage(text="what is in budget.xlsx?"), view=DESK
+    )
+    assert message.text.startswith("There is no budget.xlsx in this folder")
+    assert message.tool_calls == ()
+
+
+async def test_a_new_file_is_written_without_a_look_that_fails() -> None:
+    engine = ScriptedEngine("write n.txt:", "write n.txt:\nhello")
+    _, message = await reply(engine, UserMessage(text="make n.txt"), view=DESK)
+    assert message.tool_calls[0].arguments == '{"path":"n.txt","content":"hello\\n"}'
+    assert engine.grammars[1].startswith("root ::= write\n")
+
+
+async def test_a_follow_up_reads_the_file_of_the_request_before_it() -> None:
+    messages = (
+        UserMessage(text="show me a.txt"),
+        *looked("a.txt", "milk\n", ok=True, call_id="c"),
+        AssistantMessage(text="It says milk."),
+        UserMessage(text="add honey to it"),
+    )
+    engine = ScriptedEngine()
+    _, message = await reply(engine, *messages, view=DESK)
+    assert message.tool_calls[0].arguments == '{"path":"a.txt"}'
+    assert engine.decided[0].turns[-1].content == (
+        "before: show me a.txt (work)\nadd honey to it"
+    )
+
+
+async def test_a_claim_that_the_log_denies_is_replaced_by_the_truth() -> None:
+    messages = (
+        UserMessage(text="add x to a.txt"),
+        *looked("a.txt", "old\n", ok=True, call_id="named-1"),
+    )
+    engine = ScriptedEngine("say The list was short. I added x to a.txt. Bye.")
+    _, message = await reply(engine, *messages, view=DESK)
+    assert "I added" not in message.text
+    assert message.text.startswith("The list was short. Bye.")
+    assert "I have not changed anything." in message.text
+
+
+async def test_talk_that_claims_a_change_is_corrected() -> None:
+    engine = ScriptedEngine("I have deleted the file a.txt.", decision="talk")
+    _, message = await reply(engine, UserMessage(text="away with that"))
+    assert message.text.endswith("(Correction: no file was changed.)")
+
+
+FIXED = "def add(a, b):\n    return a + b\n"
+
+
+async def test_a_short_code_file_is_repaired_whole() -> None:
+    messages = (
+        UserMessage(text="fix calc.py"),
+        *looked(
+            "calc.py", "def add(a, b):\n    return a - b\n", ok=True, call_id="named-1"
+        ),
+    )
+    engine = ScriptedEngine(f"Here it is:\n\n```python\n{FIXED}```\n")
+    _, message = await reply(engine, *messages, view=DESK)
+    (call,) = message.tool_calls
+    assert msgspec.json.decode(call.arguments) == {"path": "calc.py", "content": FIXED}
+    broken = ScriptedEngine("```python\ndef add(a, b:\n```", "say I can't repair it.")
+    _, message = await reply(broken, *messages, view=DESK)
+    assert (message.text, message.tool_calls) == ("I can't repair it.", ())
+
+
+async def test_without_a_grammar_a_reply_is_read_leniently_and_checked() -> None:
+    engine = ScriptedEngine("list lib\nThen I will say more.", obeys_grammar=False)
+    _, message = await reply(engine, UserMessage(text="look there"), view=DESK)
+    assert message.tool_calls[0].arguments == '{"path":"lib"}'
+    engine = ScriptedEngine("read nowhere.txt", obeys_grammar=False)
+    _, message = await reply(engine, UserMessage(text="look there"), view=DESK)
+    assert message.text == "There is no nowhere.txt here."
+    engine = ScriptedEngine("It is a desk.", obeys_grammar=False)
+    _, message = await reply(engine, UserMessage(text="look there"), view=DESK)
+    assert message.text == "It is a desk."
+
+
 async def test_a_reply_that_does_not_end_is_ended() -> None:
     events, message = await reply(
-        ScriptedEngine("say " + "tick tock " * 300), UserMessage(text="hi")
+        ScriptedEngine("say " + "tick tock " * 300), UserMessage(text="look here")
     )
     assert (
         "".join(event.text for event in events if isinstance(event, TextDelta))

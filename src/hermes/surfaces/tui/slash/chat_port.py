@@ -12,10 +12,11 @@ from hermes.commands.chat_commands import ContextUse
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, money
-from hermes.commands.model_names import checked_name
+from hermes.commands.model_names import checked_name, listed_names
 from hermes.commands.models import model_in_words
 from hermes.commands.views import Block, Result, TextResult
 from hermes.errors import HermesError, SessionBusy
+from hermes.providers.routing import chosen_route
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
@@ -135,7 +136,12 @@ class TerminalChat:
             self.chat.screen.suggest(typed_part(text))
 
     async def model_names(self) -> list[str]:
-        return []
+        app = self.chat.app
+        secrets = load_secrets(home=app.home)
+        route = chosen_route(app.settings, secrets, self.chat.model)
+        if route.embedded or self.agent.describe(self.session).engine == "codex":
+            return []
+        return await listed_names(route, app.settings, secrets)
 
     async def use_model(self, name: str, *, force: bool) -> str:
         await self.require_idle()

@@ -99,6 +99,9 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   const [state, setState] = useState("");
   const [why, setWhy] = useState("");
   const since = useRef(performance.now());
+  const wasFirst = useRef(first);
+  if (first && !wasFirst.current) since.current = performance.now(); // keys were meant for the one before
+  wasFirst.current = first;
   const allowed = may("approve");
   const offered = ANSWERS.filter(
     (one) => (!one.memorable || request.memorable !== false) && may(one.scope),
