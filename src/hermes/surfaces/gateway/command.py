@@ -26,6 +26,7 @@ from hermes.surfaces.gateway.status import (
     withdraw,
 )
 from hermes.surfaces.terminal.text import one_line, stdout_screen, table
+from hermes.text.plurals import count
 
 _EXAMPLES = """\
 examples:
@@ -170,7 +171,7 @@ def _print_status(health: Health, status: GatewayStatus, now: float) -> None:
     else:
         since = _duration(now - status.started)
         print(
-            f"The gateway is {status.state}: process {status.pid}, for {since}, {status.turns} turns running."
+            f"The gateway is {status.state}: process {status.pid}, for {since}, {count(status.turns, 'turn')} running."
         )
     if status.problem:
         print(f"Problem: {one_line(status.problem)}")

@@ -6,7 +6,12 @@ import msgspec
 from msgspec import Meta
 
 from hermes.errors import UsageError
-from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
+from hermes.learning.change import (
+    LearningNotFound,
+    MemoryChange,
+    MemoryEdit,
+    Provenance,
+)
 from hermes.learning.history import HistoryEntry, RevertReport
 from hermes.learning.learning_service import LearningService, open_learning
 from hermes.learning.memory import FILES
@@ -216,7 +221,7 @@ class LearningRoutes:
         skills.find(name)
         text = skills.text_of(name, file)
         if text is None:
-            raise LearningError(f"The skill {name} has no file {file}.")
+            raise LearningNotFound(f"The skill {name} has no file {file}.")
         return SkillText(parse(text).body.strip() if file == MAIN else text)
 
     def switch(self, call: EndpointCall) -> SkillList:
