@@ -1,12 +1,11 @@
 """The table of commands: which first words there are, and the modules that have their commands.
 
-A module is imported only when one of its commands runs or is described. Modules of surfaces stand here by name alone;
-one with `configure(parser)` and `run(args)` reads its arguments by itself.
+A module is imported only when one of its commands runs or is described. Modules of surfaces stand here by name alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,14 +21,18 @@ class Topic(NamedTuple):
     group: str
     default: str = ""
     """The action that is meant when none is given."""
+    groups: Mapping[str, str] = MappingProxyType({})
+    """Second words with actions of their own, and what they are for. Without an action they list."""
 
 
 def _topic(
-    name: str, modules: str, summary: str, group: str, default: str = ""
+    name: str, modules: str, summary: str, group: str, default: str = "", **groups: str
 ) -> Topic:
     found = tuple(f"hermes.{module}" for module in modules.split())
-    return Topic(name, found, summary, group, default)
+    return Topic(name, found, summary, group, default, groups)
 
+
+_KEYS = "make, list and remove keys"
 
 TOPICS = (
     _topic("setup", "surfaces.cli.setup", "connect a model, in under a minute", "Models"),
@@ -42,10 +45,12 @@ TOPICS = (
     _topic("memory", "commands.memory surfaces.cli.editing", "show, edit and revert what Hermes remembers", "Learning", "show"),
     _topic("skills", "commands.skills commands.proposals", "list, install, review and revert skills", "Learning", "list"),
     _topic("dashboard", "surfaces.dashboard.command", "Hermes in your browser", "Sessions"),
-    _topic("gateway", "surfaces.gateway.command", "Hermes in chat apps, as a service", "Sessions"),
+    _topic("gateway", "surfaces.gateway.command surfaces.gateway.api_server.command",
+           "Hermes in chat apps, as a service", "Sessions",
+           pair="show who is let in; approve, revoke", key=_KEYS),
     _topic("cron", "commands.jobs surfaces.cli.jobs", "run jobs at certain times", "Sessions", "list"),
     _topic("events", "commands.events surfaces.cli.event_tail", "watch what Hermes does: live, past, in numbers", "Sessions"),
-    _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions"),
+    _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions", key=_KEYS),
     _topic("tools", "commands.tools", "show what the model can do, and where", "Settings"),
     _topic("mcp", "commands.mcp surfaces.cli.tool_server", "list, add, test and remove MCP servers", "Settings", "list"),
     _topic("codex", "commands.codex", "let the codex program run your turns, or stop it", "Settings"),
@@ -102,9 +107,16 @@ def commands_of(topic: Topic) -> Iterator["Command"]:
 
 def find_command(topic: Topic, words: list[str]) -> "Command | None":
     """The command that the words behind the topic name; None when they name none, or ask for help."""
-    action = next(iter(words), topic.default)
-    names = {topic.name, f"{topic.name} {action}"}
-    return next((one for one in commands_of(topic) if one.name in names), None)
+    name, default, rest = topic.name, topic.default, words
+    if words and words[0] in topic.groups:
+        name, default, rest = f"{name} {words[0]}", "list", words[1:]
+    action, own = next(iter(rest), default), None
+    for one in commands_of(topic):  # no module is imported that is not needed
+        if one.name == f"{name} {action}":
+            return one
+        if one.name == name:
+            own = one
+    return own
 
 
 def every_command() -> Iterator["Command"]:
