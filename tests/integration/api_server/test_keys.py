@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from starlette.types import Message
 
-from hermes.errors import SettingsError
+from hermes.errors import NotFound, SettingsError
 from hermes.settings import Home, Secrets
 from hermes.surfaces.gateway.api_server.access_control import ApiAccess, OpenAIErrors
 from hermes.surfaces.gateway.api_server.api_keys import (
