@@ -28,8 +28,10 @@ class ListedTool(msgspec.Struct, frozen=True):
 
     name: str
     toolset: str
+    effect: str
     does: str
     summary: str
+    description: str
     offered: bool
 
 
@@ -66,8 +68,8 @@ def list_tools(
     context: CommandContext,
     *,
     surface: Annotated[
-        Literal["api", "cli", "cron", "gateway", "tui"],
-        Arg("where: cli, tui, api, gateway or cron", metavar="NAME"),
+        Literal["api", "cli", "cron", "dashboard", "gateway", "tui"],
+        Arg("where: cli, tui, dashboard, api, gateway or cron", metavar="NAME"),
     ] = "cli",
 ) -> ToolListing:
     """Show what the model can do, and where."""
@@ -96,8 +98,10 @@ def listed(
         ListedTool(
             name=name,
             toolset=toolset_of(name),
+            effect=one.effect,
             does=EFFECTS[one.effect],
             summary=_first_sentence(one.spec.description),
+            description=one.spec.description,
             offered=choice is None or choice.wants(name),
         )
         for name, one in tools.items()

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hermes.commands.proposals import list_proposals
 from hermes.errors import UsageError
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.history import HistoryEntry, RevertReport
@@ -15,6 +16,7 @@ from hermes.learning.skill import MAIN, Skill, parse
 from hermes.learning.skill_records import SkillRecord, SkillUse
 from hermes.settings.load import environment
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 
 
@@ -234,10 +236,8 @@ class LearningRoutes:
 
     def proposals(self, call: EndpointCall) -> ProposalList:
         """Changes that wait for the user's word, each with its difference; or all that are known."""
-        found = self._learning().proposals
-        return ProposalList(
-            msgspec.to_builtins(found.all() if call.query.all else found.pending())
-        )
+        found = run_command(self._board.app, list_proposals, all_=call.query.all)
+        return ProposalList(msgspec.to_builtins(found.proposals))
 
     def decide(self, call: EndpointCall) -> ProposalList:
         """Makes a proposed change, or puts it aside for good."""

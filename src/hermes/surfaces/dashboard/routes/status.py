@@ -12,9 +12,10 @@ from msgspec import Meta
 
 from hermes import __version__
 from hermes.app.agent import ModelChoice
-from hermes.app.session_tools import needs_of
 from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
+from hermes.commands.mcp import list_servers
+from hermes.commands.tools import ToolListing, list_tools
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.providers.local_model import PROVIDER as EMBEDDED
@@ -22,15 +23,13 @@ from hermes.providers.local_model import require_weights
 from hermes.settings import Settings, setting_keys
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.key_shapes import HIDDEN
-from hermes.settings.load import environment, load_secrets
+from hermes.settings.load import environment
 from hermes.settings.redaction import mask
 from hermes.settings.value_origins import entries
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.routes.commands import HttpSurface
+from hermes.surfaces.dashboard.routes.commands import HttpSurface, run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
-from hermes.tools import all_tools
-from hermes.tools.toolsets import toolset_of
 
 
 class DashboardStatus(msgspec.Struct, frozen=True):
@@ -95,18 +94,6 @@ class SettingApplied(msgspec.Struct, frozen=True):
     applies: str = "restart"
 
 
-class ToolRow(msgspec.Struct, frozen=True):
-    name: str
-    toolset: str
-    effect: str
-    summary: str
-    offered: bool
-
-
-class ToolList(msgspec.Struct, frozen=True):
-    tools: list[ToolRow]
-
-
 class McpServerList(msgspec.Struct, frozen=True):
     servers: list[dict[str, Any]]
 
@@ -156,7 +143,7 @@ class StateRoutes:
                 self.restore,
                 answer=SettingApplied,
             ),
-            Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolList),
+            Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolListing),
             Endpoint("GET", "/api/mcp", "observe", self.mcp, answer=McpServerList),
             Endpoint("GET", "/api/doctor", "observe", self.doctor, answer=None),
         ]
@@ -246,35 +233,13 @@ class StateRoutes:
         unset_value(self._app.home.config, call.path["key"])
         return SettingApplied()
 
-    def tools(self) -> ToolList:
+    def tools(self) -> ToolListing:
         """What the model can do here."""
-        needs = needs_of(
-            self._app, load_secrets(home=self._app.home), surface="dashboard"
-        )
-        return ToolList(
-            [
-                ToolRow(
-                    name,
-                    toolset_of(name),
-                    tool.effect,
-                    tool.spec.description,
-                    needs.choice.wants(name),
-                )
-                for name, tool in all_tools(needs).items()
-            ]
-        )
+        return run_command(self._app, list_tools, surface="dashboard")
 
     def mcp(self) -> McpServerList:
         """The MCP servers, as far as is known without connecting."""
-        settings = self._app.settings.mcp_servers
-        if not settings:
-            return McpServerList([])
-        from hermes.mcp import McpServers
-
-        servers = McpServers(
-            settings, self._app.home, load_secrets(home=self._app.home), environment()
-        )
-        return McpServerList([msgspec.to_builtins(one) for one in servers.status()])
+        return McpServerList(**run_command(self._app, list_servers).document())
 
     async def doctor(self) -> Any:
         """What is in order on this machine, what is not, and what to do."""
