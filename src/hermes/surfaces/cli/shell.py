@@ -147,8 +147,8 @@ def print_bytes(line: bytes) -> None:
 def topic_parser(topic: Topic) -> Parser:
     """The parser of everything below a first word, for its help."""
     parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
-    parser.epilog = examples(topic)
     commands = {one.name: one for one in commands_of(topic)}
+    parser.epilog = examples(topic)
     if (own := commands.pop(topic.name, None)) is not None:
         configure(parser, own)
     if commands:

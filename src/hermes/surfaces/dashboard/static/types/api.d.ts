@@ -662,8 +662,10 @@ export interface ListQuery {
 export interface ListedTool {
   name: string;
   toolset: string;
+  effect: string;
   does: string;
   summary: string;
+  description: string;
   offered: boolean;
 }
 
@@ -923,12 +925,6 @@ export interface PolicyCheckBody {
 }
 
 export interface PolicyShowQuery {
-}
-
-export interface PolicyVerdict {
-  verdict: string;
-  reason: string;
-  reach: string;
 }
 
 export interface PolicyView {
@@ -1535,10 +1531,6 @@ export interface ToolGenerating {
   name: string;
 }
 
-export interface ToolList {
-  tools: (ToolRow)[];
-}
-
 /** The tools by set, and names of the settings that fit none. */
 export interface ToolListing {
   tools: (ListedTool)[];
@@ -1551,14 +1543,6 @@ export interface ToolProgress {
   call_id: string;
   /** New output. */
   text: string;
-}
-
-export interface ToolRow {
-  name: string;
-  toolset: string;
-  effect: string;
-  summary: string;
-  offered: boolean;
 }
 
 /** A tool as a model sees it. `parameters` is a JSON Schema object. */
@@ -1579,8 +1563,8 @@ export interface ToolStarted {
 }
 
 export interface ToolsQuery {
-  /** where: cli, tui, api, gateway or cron */
-  surface: "api" | "cli" | "cron" | "gateway" | "tui";
+  /** where: cli, tui, dashboard, api, gateway or cron */
+  surface: "api" | "cli" | "cron" | "dashboard" | "gateway" | "tui";
 }
 
 /** A schedule that is tried out. */
@@ -1807,11 +1791,11 @@ export interface Answers {
   "GET /api/settings": SettingList;
   "PUT /api/settings/{key}": SettingApplied;
   "DELETE /api/settings/{key}": SettingApplied;
-  "GET /api/tools": ToolList;
+  "GET /api/tools": ToolListing;
   "GET /api/mcp": McpServerList;
   "GET /api/doctor": unknown;
   "GET /api/policy": PolicyView;
-  "POST /api/policy/check": PolicyVerdict;
+  "POST /api/policy/check": CommandVerdict;
   "POST /api/policy/forget": Acknowledged;
   "GET /api/memory": MemoryView;
   "POST /api/memory": MemoryView;
