@@ -4,7 +4,10 @@ The bridge runs in its own thread, which sleeps while nothing happens. Durable e
 has acknowledged them. Those of a process that was killed are sent by the next process.
 """
 
+import contextlib
 import logging
+import os
+import select
 import socket
 import threading
 import time
@@ -13,10 +16,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from hermes.bridge import EventSource
 from hermes.bridge.orphan_spools import OrphanSpools
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.ports import EventSource
-from hermes.bridge.wakeup import Wakeup
 from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
 from hermes.primitives.backoff import Backoff
@@ -321,3 +323,32 @@ class Bridge:
 
     def _acknowledged(self) -> int:
         return self.outbox.spool.acked + self._heirs.acked
+
+
+class Wakeup:
+    """One thread waits; any thread may wake it."""
+
+    def __init__(self) -> None:
+        self._heard, self._rung = os.pipe()
+        for handle in (self._heard, self._rung):
+            os.set_blocking(handle, False)
+
+    def ring(self) -> None:
+        """Ends a wait, or the next one."""
+        with contextlib.suppress(OSError):  # full: the thread is awake already
+            os.write(self._rung, b"!")
+
+    def wait(self, handle: int, also_write: bool, seconds: float) -> bool:
+        """Waits for a connection or a wake-up. Returns whether the connection is ready."""
+        poll = select.poll()
+        poll.register(handle, select.POLLIN | (select.POLLOUT if also_write else 0))
+        poll.register(self._heard, select.POLLIN)
+        ready = {one for one, _ in poll.poll(max(0.0, seconds) * 1000)}
+        if self._heard in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._heard, 4096)
+        return handle in ready
+
+    def close(self) -> None:
+        os.close(self._heard)
+        os.close(self._rung)

@@ -25,7 +25,7 @@ from hermes.surfaces.dashboard.running_file import (
     announce,
     running_dashboard,
 )
-from hermes.surfaces.web.listen_options import Host, Port, listening_on
+from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
 
 EXAMPLES = """\
 examples:

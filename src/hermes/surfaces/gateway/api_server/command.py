@@ -22,7 +22,7 @@ from hermes.surfaces.gateway.api_server.api_keys import (
     ApiKeys,
     Scope,
 )
-from hermes.surfaces.web.listen_options import Host, Port, listening_on
+from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
 
 EXAMPLES = {
     "api": """\
