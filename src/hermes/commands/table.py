@@ -75,7 +75,7 @@ EXAMPLES = (
 )
 
 _CHAT_TOPICS = (
-    "chat_commands", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
+    "slash_commands", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
     "policy", "codex", "config", "doctor",
 )  # fmt: skip
 CHAT_MODULES = tuple(f"hermes.commands.{name}" for name in _CHAT_TOPICS)

@@ -13,7 +13,7 @@ from hermes.commands.table import (
 )
 from hermes.surfaces.cli.shell import has_json
 from hermes.surfaces.gateway.commands import chat_app_commands
-from hermes.surfaces.tui.slash.lookup import slashes
+from hermes.surfaces.tui.slash_lookup import slashes
 
 _LISTS_OR_SHOWS = ("list", "show", "search", "history", "stats", "check", "proposals")
 
