@@ -43,7 +43,7 @@ format: $(VENV)/dev.stamp ## format and fix what can be fixed
 docs: $(VENV)/dev.stamp ## write the generated pages of docs/
 	@$(BIN)/python scripts/generate_docs.py
 
-bench: $(VENV)/dev.stamp ## run benchmarks/ (BENCH=bus, BENCH=store or BENCH=soak for one)
+bench: $(VENV)/dev.stamp ## run benchmarks/ (BENCH=bus, BENCH=store, BENCH=local ... for one)
 	@$(BIN)/python -m benchmarks $(BENCH) $(ARGS)
 
 lock: $(VENV)/dev.stamp ## refresh the lock files in requirements/

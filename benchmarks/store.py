@@ -161,12 +161,12 @@ def opening(
         assert len(store.log.messages("s")) == messages
     one, other = statistics.median(ours), statistics.median(theirs)
     figure = f"{one * 1e3:.1f} ms of CPU (bare {other * 1e3:.1f}, {one / other:.2f}x)"
-    bar = "within 3x of SELECT and crc32"
+    bar = "within 2x of SELECT and crc32"
     bars.show(
         f"message list of {messages:,} messages, checked",
         figure,
         bar,
-        met=one <= 3 * other,
+        met=one <= 2 * other,
     )
 
 

@@ -11,12 +11,12 @@ DISTRIBUTION = "hermes-companion"
 
 
 def install_hint(extra: str) -> str:
-    """How the user gets an optional part (an extra of pyproject.toml) for this copy."""
+    """How the user installs an extra (of pyproject.toml) for this copy."""
     command = _install_command(extra)
     return (
         f"Install it with: {command}"
         if command
-        else f"Reinstall Hermes with the optional part {extra!r}."
+        else f"Reinstall Hermes with the extra {extra!r}."
     )
 
 
@@ -26,7 +26,7 @@ def reinstall_command(package: str) -> str:
 
 
 def _install_command(extra: str) -> str:
-    """The command that installs an optional part; empty if it is unknown how this copy was installed."""
+    """The command that installs an extra; empty if it is unknown how this copy was installed."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

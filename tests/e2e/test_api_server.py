@@ -718,8 +718,11 @@ async def test_pictures_come_along(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ("  host: 0.0.0.0\n", "there is no TLS"),
-        ("  host: 0.0.0.0\n  behind_proxy: true\n", "the name it is reached by"),
+        ("  host: 0.0.0.0\n", "without TLS"),
+        (
+            "  host: 0.0.0.0\n  behind_proxy: true\n",
+            "the host name that it is reached by",
+        ),
         ("  tls_cert: x.pem\n", "belong together"),
     ],
 )

@@ -308,7 +308,7 @@ async def test_one_question_at_a_terminal_that_is_denied_ends_with_3(
         async with hermes.terminal("write it please") as terminal:
             await terminal.sees("Allow?")
             terminal.type("n\n")
-            await terminal.sees("Not done, because it was not allowed")
+            await terminal.sees("Not run, because it was not allowed")
             assert await terminal.ends() == 3
         assert not (hermes.work / "made.txt").exists()
 

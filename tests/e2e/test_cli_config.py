@@ -171,7 +171,7 @@ def read_until(terminal: int, expected: bytes) -> bytes:
     [
         (
             b"store:\n  busy_timeout: 1\n  busy_timeout: 2\n",
-            "config.yaml:3: store.busy_timeout: this key is there twice",
+            "config.yaml:3: store.busy_timeout: duplicate key",
         ),
         (b"store:\n\tbusy_timeout: 1\n", "config.yaml:2: a tab in the indentation"),
         (b"\xff\xfe\x00binary", "not UTF-8 text"),
@@ -222,7 +222,7 @@ def test_check_prints_every_problem(home: Path) -> None:
         ".env:1: expected NAME=VALUE",
         f"run: chmod 600 '{home}/.env'",
         "HERMES_BUDGET_MAX_STEPS: expected a whole number from 1 to 10000",
-        "HERMES_STORE_BUSY_TIMOUT: Hermes knows no such variable; did you mean HERMES_STORE_BUSY_TIMEOUT?",
+        "HERMES_STORE_BUSY_TIMOUT: Hermes has no such variable; did you mean HERMES_STORE_BUSY_TIMEOUT?",
     ):
         assert message in done.stdout
 

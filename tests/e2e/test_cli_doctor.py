@@ -24,7 +24,7 @@ class Finding(TypedDict):
 
 
 def doctor(
-    home: Path, *arguments: str, **extra: str
+    home: Path, *arguments: str, program: tuple[str, ...] = (HERMES,), **extra: str
 ) -> subprocess.CompletedProcess[str]:
     kept = {
         name: value
@@ -32,7 +32,7 @@ def doctor(
         if not name.startswith("HERMES_")
     }
     return subprocess.run(
-        [HERMES, "doctor", *arguments], env={**kept, "HERMES_HOME": str(home), **extra}, capture_output=True, text=True,
+        [*program, "doctor", *arguments], env={**kept, "HERMES_HOME": str(home), **extra}, capture_output=True, text=True,
         timeout=60, check=False,
     )  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_a_sound_database_is_in_order_and_one_open_to_others_is_not(
         ("", 0, 0, "is empty"),
         ("", 0, 50, "is not a database"),
         ("", 1, None, "is not a database"),
-        ("PRAGMA application_id = 7", 0, None, "another program's"),
+        ("PRAGMA application_id = 7", 0, None, "another program"),
         ("PRAGMA user_version = 9999", 0, None, "newer Hermes"),
         ("", 0, -4096, "bytes instead of"),
     ],
@@ -225,7 +225,7 @@ def test_the_sandbox_is_told_and_what_would_be_better(tmp_path: Path) -> None:
     _, found = findings(tmp_path / "home")
     (sandbox,) = [finding for finding in found if finding["check"] == "sandbox"]
     assert sandbox["message"].startswith(
-        ("bubblewrap: ", "Landlock holds commands", "nothing confines commands")
+        ("bubblewrap: ", "Landlock confines commands", "commands are not confined")
     )
     (without,) = [
         finding
@@ -320,14 +320,17 @@ def test_git_is_told_or_missed(tmp_path: Path) -> None:
     )
 
 
-def test_a_relative_python_path_is_warned_of(tmp_path: Path) -> None:
+def test_a_relative_python_path_is_warned_of_where_python_uses_it(
+    tmp_path: Path,
+) -> None:
     for value, warnings in ((".", 1), (f"{tmp_path}:", 1), (str(tmp_path), 0)):
-        found = findings(tmp_path / "home", PYTHONPATH=value)[1]
-        assert (
-            sum(
-                one["status"] == "warn"
-                for one in found
-                if "PYTHONPATH" in one["message"]
+        for program, expected in (
+            ((sys.executable, "-m", "hermes"), warnings),
+            ((HERMES,), 0),
+        ):
+            done = doctor(
+                tmp_path / "home", "--json", program=program, PYTHONPATH=value
             )
-            == warnings
-        )
+            found = json.loads(done.stdout)["findings"]
+            told = [one for one in found if "PYTHONPATH" in one["message"]]
+            assert [one["status"] for one in told] == ["warn"] * expected

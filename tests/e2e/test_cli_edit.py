@@ -31,7 +31,7 @@ def test_without_an_editor_and_a_terminal_it_refuses_and_leaves_nothing(
 ) -> None:
     done = edit(tmp_path / "home", **extra)
     assert done.returncode == 1
-    assert "no terminal for an editor" in done.stderr
+    assert "no terminal to edit in" in done.stderr
     assert not (tmp_path / "home").exists()
 
 

@@ -136,7 +136,7 @@ def test_help_of_a_command_has_two_spellings(tmp_path: Path) -> None:
     [
         (
             ["confg"],
-            "hermes: There is no command 'confg'.\nDid you mean: hermes config? To ask it: hermes -z confg\n",
+            "hermes: There is no command 'confg'.\nDid you mean: hermes config? To ask it as a question: hermes -z confg\n",
         ),
         (
             ["--verson"],
@@ -245,7 +245,11 @@ def test_an_unexpected_error_is_short_unless_asked(
     (broken / "ruamel").mkdir(parents=True)
     (broken / "ruamel" / "__init__.py").write_text("raise ZeroDivisionError('boom')\n")
     (tmp_path / "config.yaml").write_text("nope: 1\n")
-    done = hermes(tmp_path, *before, "config", "check", PYTHONPATH=str(broken), **extra)
+    command = [sys.executable, "-m", "hermes", *before, "config", "check"]
+    done = subprocess.run(
+        command, env=environ(tmp_path, PYTHONPATH=str(broken), **extra),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
     assert done.returncode == 1
     assert (
         "hermes: Something unexpected went wrong: ZeroDivisionError: boom"
@@ -264,7 +268,10 @@ def test_a_deleted_folder_is_said_with_what_to_do(
 ) -> None:
     done = in_a_deleted_folder(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines() == [
+    said = [
+        line for line in done.stderr.splitlines() if "getcwd()" not in line
+    ]  # the shell's own
+    assert said == [
         "hermes: The folder you are in no longer exists.", "Change to one that does (cd ~) and run the command again."
     ]  # fmt: skip
 

@@ -55,7 +55,7 @@ async def test_on_status_doctor_and_off(tmp_path: Path, program: Path) -> None:
     on = await hermes.run("codex", "on", **here)
     assert (on.code, on.err) == (0, "")
     status = await hermes.run("codex", **here)
-    assert "Who runs new sessions: codex." in status.out
+    assert "Engine of new sessions: codex" in status.out
     assert "with Hermes' block" in status.out
     report = json.loads((await hermes.run("doctor", "--json", **here)).out)
     said: dict[str, Any] = {

@@ -79,13 +79,13 @@ async def test_it_is_served_handed_out_and_ended(tmp_path: Path) -> None:
             again = await hermes.run(*words.split())
             assert again.code == 0
             assert (await client.get(again.out.strip())).status_code == 200
-            assert ("runs already" in again.err) is (words == "dashboard")
+            assert ("is already running" in again.err) is (words == "dashboard")
         running = hermes.home / "dashboard" / "running.json"
         assert msgspec.json.decode(running.read_bytes())["pid"] == process.pid
         process.send_signal(signal.SIGTERM)
         out, err = await asyncio.wait_for(process.communicate(), _PATIENCE)
         assert (process.returncode, err.decode()) == (0, "")
-        assert "has ended" in out.decode()
+        assert "has stopped" in out.decode()
         assert not running.exists()
     assert (await hermes.run("dashboard", "--link")).code == 2
     async with (
@@ -111,11 +111,11 @@ async def test_it_is_served_handed_out_and_ended(tmp_path: Path) -> None:
     ("environ", "words"),
     [
         ({}, "needs a password"),
-        ({"HERMES_DASHBOARD_PASSWORD": "long enough"}, "no TLS"),
-        ({"HERMES_DASHBOARD_TOKEN_ONLY": "true"}, "no TLS"),
+        ({"HERMES_DASHBOARD_PASSWORD": "long enough"}, "without TLS"),
+        ({"HERMES_DASHBOARD_TOKEN_ONLY": "true"}, "without TLS"),
         (
             {"HERMES_DASHBOARD_PASSWORD": "x", "HERMES_DASHBOARD_BEHIND_PROXY": "true"},
-            "the name it is reached by",
+            "the host name that it is reached by",
         ),
         ({"HERMES_DASHBOARD_TLS_CERT": "x.pem"}, "belong together"),
     ],
@@ -179,7 +179,7 @@ async def test_a_plugin_whose_task_will_not_end_does_not_keep_the_process(
         process.send_signal(signal.SIGTERM)
         out, _ = await asyncio.wait_for(process.communicate(), _PATIENCE)
         assert process.returncode == 0
-        assert "has ended" in out.decode()
+        assert "has stopped" in out.decode()
 
 
 async def test_tokens_say_what_they_are_for(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ async def test_replay_reads_the_log_and_stats_asks_whoever_runs(tmp_path: Path) 
     async with ModelServer("Hello.", ScriptedResponse(calls=(slow,)), "done") as server:
         hermes = InstalledHermes(tmp_path, server.url)
         assert (
-            "No process of this home runs" in (await hermes.run("events", "stats")).out
+            "No Hermes process is running" in (await hermes.run("events", "stats")).out
         )
         await hermes.run("-z", "first words")
         rows = await _replayed(hermes, "agent.message.*", "--session", "last")

@@ -64,7 +64,10 @@ def test_memory_is_edited_shown_and_taken_back(hermes: Shell) -> None:
     edited = hermes(
         "memory", "edit", "user", EDITOR="""sh -c 'echo "- likes tea" >> "$0"'"""
     )
-    assert edited.stdout == "USER.md: 12 of 3,000 characters. New sessions know it.\n"
+    assert (
+        edited.stdout
+        == "USER.md: 12 of 3,000 characters. This applies to new sessions.\n"
+    )
     assert "- likes tea" in hermes("memory", "show").stdout
     (entry,) = json.loads(hermes("memory", "history", "--json").stdout)
     assert entry["title"] == "edited by hand"
@@ -84,7 +87,10 @@ def test_a_skill_is_installed_with_a_yes_and_switched(
     hermes: Shell, brew: Path
 ) -> None:
     refused = hermes("skills", "install", str(brew))
-    assert (refused.returncode, "needs a yes" in refused.stderr) == (3, True)
+    assert (refused.returncode, "needs your confirmation" in refused.stderr) == (
+        3,
+        True,
+    )
     assert not (hermes.home / "skills").exists()
     done = hermes("skills", "install", str(brew), "--yes")
     assert "+1. Boil water." in done.stdout
@@ -130,7 +136,7 @@ def test_proposals_are_shown_approved_and_rejected(hermes: Shell) -> None:
     assert "p1  memory: add memory" in shown
     assert "+- likes tea" in shown
     assert (
-        "p1 is done: memory: add memory (change "
+        "Applied p1: memory: add memory (change "
         in hermes("skills", "approve", "p1").stdout
     )
     assert "is rejected" in hermes("skills", "reject", "p2").stdout

@@ -54,7 +54,7 @@ async def test_a_name_that_the_service_does_not_list_is_refused(tmp_path: Path) 
         assert (await hermes.run("model", "pick", "fake-2", "--force")).code == 0
         done = await hermes.run("model", "pick", "fake-1")
         assert "fake-1 answers" in done.out
-        assert "only while OPENAI_BASE_URL is set" in done.err
+        assert "comes from OPENAI_BASE_URL" in done.err
 
 
 async def test_picking_without_a_terminal_needs_a_name(tmp_path: Path) -> None:
@@ -91,7 +91,8 @@ async def test_a_service_that_does_not_answer_is_not_made_the_default(
         )
         assert (done.code, "Trying dead ... failed." in done.out) == (1, True)
         assert (
-            "Added dead, but it does not answer. Your current model stays." in done.err
+            "Added dead, but it does not answer. You are still using your current model."
+            in done.err
         )
         assert "hermes model pick dead:x --force" in done.err
         picked = await hermes.run("model", "pick", "dead:x")
@@ -104,9 +105,9 @@ async def test_a_service_that_does_not_answer_is_not_made_the_default(
     [
         (("add", "nonsense"), "There is no local model"),
         (("add", "Lab!", "--base-url", "http://x/v1"), "can't be a provider's name"),
-        (("add", "lab", "--base-url", "lab:8000"), "can't be called"),
+        (("add", "lab", "--base-url", "lab:8000"), "not a usable address"),
         (("add", "lab", "--base-url", "http://x/v1", "--key-env", KEY), "not a key"),
-        (("add", "lab", "--model", "x"), "--base-url is missing"),
+        (("add", "lab", "--model", "x"), "also need --base-url"),
     ],
 )
 async def test_what_can_not_be_added(
@@ -198,7 +199,7 @@ async def test_setup_without_a_terminal_says_what_to_give(tmp_path: Path) -> Non
 async def test_usage_counts_tokens_and_names_unknown_prices(tmp_path: Path) -> None:
     async with ModelServer("one", "two") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        assert "No model was asked" in (await hermes.run("usage")).out
+        assert "There were no model calls" in (await hermes.run("usage")).out
         await hermes.run("--model", "claude-opus-5", "-z", "hi")
         await hermes.run("--model", "mystery-1", "-z", "hi")
         total = json.loads((await hermes.run("usage", "--json")).out)["total"]

@@ -28,7 +28,7 @@ def hermes(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     [
         ("ls -la", 0, "allowed"),
         ("rm -rf src", 3, "asked about"),
-        ("rm -rf /", 4, "never done"),
+        ("rm -rf /", 4, "never allowed"),
         ("echo 'x", 3, "asked"),
     ],
 )

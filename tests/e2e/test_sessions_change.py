@@ -173,7 +173,7 @@ def test_nothing_is_deleted_without_a_yes(home: Path) -> None:
 def test_on_a_terminal_the_user_is_asked(home: Path) -> None:
     for answer in (b"n\n", b"\n", b"\x04"):
         done = answering(home, answer, "delete", OLD)
-        assert "Delete 1 session for good? [y/N]" in done.stderr
+        assert "Delete 1 session permanently? [y/N]" in done.stderr
         assert done.returncode == 3
     assert ids(home) == [NEW, OLD]
     done = answering(home, b"y\n", "delete", OLD)

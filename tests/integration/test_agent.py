@@ -155,13 +155,13 @@ def test_project_notes_may_be_a_link_within_the_folder(tmp_path: Path) -> None:
 def test_project_notes_that_are_no_ordinary_file_are_not_read(tmp_path: Path) -> None:
     notes = tmp_path / "AGENTS.md"
     os.mkfifo(notes)
-    assert _refusal(tmp_path) == "it is not an ordinary file"
+    assert _refusal(tmp_path) == "it is not a regular file"
     notes.unlink()
     notes.mkdir()
-    assert _refusal(tmp_path) == "it is not an ordinary file"
+    assert _refusal(tmp_path) == "it is not a regular file"
     notes.rmdir()
     notes.symlink_to("AGENTS.md")
-    assert _refusal(tmp_path) == "its links lead nowhere"
+    assert _refusal(tmp_path) == "it is a broken symbolic link"
 
 
 def test_huge_project_notes_are_not_read_whole(

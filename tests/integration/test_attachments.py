@@ -64,10 +64,10 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     attached = attach(
         '@nope.py, @a.py. @"no such" @someone me@example.org', near(tmp_path)
     )
-    words = "here; your words are sent as they are."
+    words = "here; your message is sent unchanged."
     assert attached.left == (
-        f"There is no nope.py {words}",
-        f"There is no no such {words}",
+        f"There is no file nope.py {words}",
+        f"There is no file no such {words}",
     )
 
 
@@ -77,7 +77,7 @@ def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
     attached = attach("@notes.txt", near(tmp_path))
     assert attached.text == "@notes.txt"
     assert attached.left == (
-        "notes.txt is only named, its content is not sent: it may hold secrets.",
+        "Only the path of notes.txt is sent, not its content: it may hold secrets.",
     )
 
 

@@ -234,7 +234,7 @@ async def test_as_a_user_runs_it(home: Home, tmp_path: Path) -> None:
         "backup", str(tmp_path / "all.tar.gz"), HERMES_HOME=str(home.root)
     )
     assert (made.code, made.err) == (0, "")
-    assert "Your keys are in it" in made.out
+    assert "It contains your keys" in made.out
     back = await hermes.run(
         "restore", str(tmp_path / "all.tar.gz"), HERMES_HOME=str(tmp_path / "new")
     )

@@ -131,7 +131,7 @@ async def test_an_element_that_became_another_one_is_not_clicked(
         opened = await drive("open", {"url": server.url})
         async with drive.owner._session.page() as page:
             await page.evaluate("window.turn()")
-        with pytest.raises(ToolFailed, match="not what it was"):
+        with pytest.raises(ToolFailed, match="has changed since the page"):
             await drive("click", {"ref": ref_of(opened.text, "Show more")})
         seen = await drive("snapshot")
         assert "Page: Turns" in seen.text
@@ -270,7 +270,7 @@ async def test_a_step_without_a_page_or_with_a_wrong_ref_says_what_to_do(
         assert "browser_open" in problem.value.hint
         opened = await drive("open", {"url": server.url})
         assert "Form" in opened.text
-        with pytest.raises(ToolFailed, match="no element reference"):
+        with pytest.raises(ToolFailed, match="not an element reference"):
             await drive("click", {"ref": "button >> nth=0"})
         with pytest.raises(ToolFailed, match="could not do that"):
             await drive("click", {"ref": "e9999"})

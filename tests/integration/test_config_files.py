@@ -83,8 +83,8 @@ def test_a_huge_config_is_refused_without_reading_it(home: Home) -> None:
 
 def test_a_dangling_link_and_a_loop_are_refused(home: Home, tmp_path: Path) -> None:
     home.config.symlink_to(tmp_path / "nowhere")
-    assert "symbolic link to nothing" in refused(home).message
-    with pytest.raises(SettingsError, match="symbolic link to nothing"):
+    assert "broken symbolic link" in refused(home).message
+    with pytest.raises(SettingsError, match="broken symbolic link"):
         set_value(home.config, "store.busy_timeout", 1.0)
     home.config.unlink()
     home.config.symlink_to(home.config)

@@ -136,5 +136,5 @@ def test_a_home_in_a_folder_that_can_not_be_written_is_refused(
 def test_a_dangling_link_is_named(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(HomeError, match="symbolic link to nothing"):
+    with pytest.raises(HomeError, match="broken symbolic link"):
         Home(link).ensure()

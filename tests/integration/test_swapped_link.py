@@ -1,4 +1,4 @@
-"""What was approved is what runs: a link that leads to another file by then stops the call."""
+"""What was approved is what runs: a link that leads to a different file by then stops the call."""
 
 import asyncio
 from pathlib import Path
@@ -106,7 +106,7 @@ async def test_a_tool_touches_only_what_was_judged(
     (work / "folder").rmdir()
     (work / "folder").symlink_to(outside)
     context = ToolContext("c", "s", work, lambda text: None, targets=judged)
-    with pytest.raises(ToolFailed, match="leads to another file"):
+    with pytest.raises(ToolFailed, match="leads to a different file"):
         await tool.run(arguments, context)
     assert (outside / "file").read_text() == "precious\n"
 

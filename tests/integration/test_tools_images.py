@@ -63,7 +63,7 @@ async def test_the_kind_is_told_by_the_content(tmp_path: Path) -> None:
     (tmp_path / "wrong.png").write_bytes(GIF)
     assert (await view(tmp_path, "wrong.png")).images[0].media_type == "image/gif"
     (tmp_path / "text.png").write_text("<svg/>")
-    with pytest.raises(ToolFailed, match="no picture that can be shown"):
+    with pytest.raises(ToolFailed, match="not a picture that can be shown"):
         await view(tmp_path, "text.png")
 
 

@@ -292,4 +292,4 @@ async def test_a_program_that_breaks_the_line_only_harms_itself(lab: Lab) -> Non
         "tools.read_file('x')"
     )
     result = await lab.run(code, timeout=30)
-    assert (result.ok, "Hermes takes no more calls" in result.text) == (False, True)
+    assert (result.ok, "Hermes accepts no more calls" in result.text) == (False, True)

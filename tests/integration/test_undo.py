@@ -292,7 +292,9 @@ def test_without_git_the_conversation_still_goes_back(tmp_path: Path) -> None:
         desk = Desk(app, tmp_path, path=str(tmp_path))
         desk.turn("one", desk.write("file", "1"))
         report = desk.rewind.undo(desk.session)
-        assert report.note == "Files are not kept, as git is not installed."
+        assert (
+            report.note == "Files are not saved for undo, because git is not installed."
+        )
         assert desk.said() == []
 
 

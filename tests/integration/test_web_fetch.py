@@ -374,7 +374,7 @@ async def test_a_server_that_is_not_there_or_speaks_nonsense_is_a_clear_failure(
         writer.write(b"SSH-2.0-OpenSSH_9\r\n")
 
     async with served(always(nonsense), tmp_path) as (server, fetch):
-        with pytest.raises(ToolFailed, match="no proper answer"):
+        with pytest.raises(ToolFailed, match="an invalid answer"):
             await fetch(server.url)
     with pytest.raises(ToolFailed, match="can't be reached"):
         await fetch(server.url)

@@ -270,11 +270,11 @@ async def test_the_next_service_is_asked_and_the_failure_told() -> None:
             JsonSearch(JSON_SERVICES["searxng"], client, "", server.url),
         ]
         result = await searched(both)
-        assert "Brave: It has been asked too often." in result.text
+        assert "Brave: It got too many requests." in result.text
         assert "https://example.com/a" in result.text
         with pytest.raises(
             ToolFailed,
-            match=r"No search service answered\. Brave: It has been asked too often",
+            match=r"No search service answered\. Brave: It got too many requests",
         ):
             await searched(both[:1])
 

@@ -77,7 +77,7 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
         if _SECRET.search(path.name) or _SECRET.search(real.name):
             return "it may hold secrets"
         if not path.is_file():
-            return "it is no ordinary file"
+            return "it is not a regular file"
         is_long = (
             path.suffix.lower() not in _PICTURES and path.stat().st_size > _MAX_BYTES
         )
@@ -97,7 +97,7 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
             block, picture = ("", ()) if why else _content(name, path, room)
         except (OSError, UsageError) as error:
             left.append(
-                f"{name} is only named: {getattr(error, 'message', None) or error}"
+                f"Only the path of {name} is sent: {getattr(error, 'message', None) or error}"
             )
             continue
         room -= len(block)
@@ -105,9 +105,9 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
         images += picture
         if not block and not picture:
             why = why or "it is not text, or there is too much already"
-            left.append(f"{name} is only named, its content is not sent: {why}.")
+            left.append(f"Only the path of {name} is sent, not its content: {why}.")
     left += [
-        f"There is no {name} here; your words are sent as they are."
+        f"There is no file {name} here; your message is sent unchanged."
         for name in missing(text, shelf)
     ]
     return Attached(text + "".join(blocks), tuple(images), tuple(left))

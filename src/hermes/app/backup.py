@@ -34,7 +34,7 @@ _LIVE = (
 _DATABASE = "state.db"  # and the files beside it: its log, its lock, older copies
 _LAST = "objects"  # of a git folder: refs are written after the objects they point to
 _DRAFT = ".backup-"
-_KEPT = "The home is as it was."
+_KEPT = "The home was not changed."
 _SECRET_FILES = (
     ".env",
     "dashboard/keys.json",
@@ -75,7 +75,7 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
         raise HermesError(f"There is nothing to back up: {home.root} does not exist.")
     if target.exists():
         raise HermesError(
-            f"{target} exists already.", hint="Give another name, or remove it first."
+            f"{target} already exists.", hint="Give another name, or remove it first."
         )
     draft = target.with_name(f".{target.name}.new")
     try:
@@ -88,7 +88,7 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
             draft, target
         )  # unlike a rename, never replaces a file that came meanwhile
     except OSError as error:
-        hint = "Nothing was lost. Choose a place that can be written and has room."
+        hint = "Nothing was lost. Choose a writable place with enough space."
         raise HermesError(
             f"The backup can't be written: {target} ({error.strerror})", hint=hint
         ) from error
@@ -279,7 +279,7 @@ def _unpack(source: Path, folder: Path) -> int:
     with tarfile.open(source, "r:gz") as archive:
         members = archive.getmembers()
         if _DATABASE not in {member.name for member in members}:
-            raise tarfile.TarError("it is not a backup of Hermes")
+            raise tarfile.TarError("it is not a Hermes backup")
         _check(members)
         archive.extraction_filter = lambda member, _: (
             member

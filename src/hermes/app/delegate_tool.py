@@ -66,7 +66,7 @@ class Delegation:
             await self._service().submit(child, _required(task))
         if background and action in ("start", "tell"):
             return ToolResult(
-                text=f"child {child} works; see `wait`, `stop` and `list`"
+                text=f"child {child} is working; see `wait`, `stop` and `list`"
             )
         return await self._wait(context, child, seconds, started_here=action != "wait")
 
@@ -135,17 +135,17 @@ class Delegation:
     def _read_result(self, child: str) -> ToolResult:
         """The child's answer, or how far it got."""
         said, ended, is_tainted = self._outcome(child)
-        source = f"child {child}, which read words of others" if is_tainted else ""
+        source = f"child {child}, which read text from outside" if is_tainted else ""
         if len(said) > _MAX_ANSWER_CHARS:
-            said = f"{said[:_MAX_ANSWER_CHARS]}\n[cut; the whole of it is in session {child}: see session_search]"
+            said = f"{said[:_MAX_ANSWER_CHARS]}\n[cut; the full answer is in session {child}: see session_search]"
         if self._runs(child):
             return ToolResult(
-                text=f"child {child} still works. So far:\n{said or '(nothing said yet)'}",
+                text=f"child {child} is still working. So far:\n{said or '(nothing said yet)'}",
                 source=source,
             )
         if ended is None:  # the process ended before the child was done
             return ToolResult(
-                text=f"child {child} was cut off; `tell` it to go on. So far:\n{said}",
+                text=f"child {child} was cut off; `tell` it to continue. So far:\n{said}",
                 ok=False,
                 source=source,
             )
@@ -221,6 +221,6 @@ def _required(task: str) -> str:
     if not task.strip():
         raise ToolFailed(
             "The task is empty.",
-            hint="Say what the child is to do, with everything it needs to know.",
+            hint="Say what the child should do, with everything it needs to know.",
         )
     return task

@@ -93,7 +93,9 @@ class Exporters:
         """Starts the bridge to a dashboard, if one is configured or runs. An earlier bridge is replaced."""
         named, home, settings = event_target(), self._app.home, self._app.settings
         if not named.url and not (home.root / "dashboard" / "running.json").exists():
-            log.debug("no dashboard is configured or runs: events stay in this process")
+            log.debug(
+                "no dashboard is configured or running: events stay in this process"
+            )
             return
         from hermes.bridge.bridge import Bridge
         from hermes.bridge.dashboard_target import finder, is_private, of_home

@@ -180,7 +180,7 @@ def _trusted(app: "App") -> list[Any]:
     try:
         found = Hooks(app.home).every()
     except HermesError as error:
-        log.warning("no hook runs: %s", error)
+        log.warning("no hooks run: %s", error)
         return []
     for hook in found:
         if hook.state == "broken":

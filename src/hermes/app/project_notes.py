@@ -36,7 +36,7 @@ def _read(cwd: Path, name: str, guard: Guard) -> ProjectFile | None:
         loop = error.errno == errno.ELOOP
         return ProjectFile(
             name,
-            refusal="its links lead nowhere"
+            refusal="it is a broken symbolic link"
             if loop
             else (error.strerror or "it can't be read"),
         )
@@ -55,7 +55,7 @@ def _read_ordinary(name: str, real: Path) -> ProjectFile:
     )
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ProjectFile(name, refusal="it is not an ordinary file")
+            return ProjectFile(name, refusal="it is not a regular file")
         content = os.read(descriptor, _MAX_BYTES + 1)
     finally:
         os.close(descriptor)

@@ -40,7 +40,7 @@ from hermes.store.log_row import Row
 log = logging.getLogger("hermes.app")
 
 _POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
-_STOPPED = "Stopped while it ran; what it had done by then remains."
+_STOPPED = "Stopped while running; what it had done by then remains."
 
 
 class TurnEngine(Protocol):

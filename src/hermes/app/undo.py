@@ -93,7 +93,7 @@ class Rewind:
             ]
             if not said:
                 raise UsageError(
-                    "The last turn answered nobody, so there is nothing to try again."
+                    "The last turn did not answer a message, so there is nothing to retry."
                 )
             if via:
                 said[-1] = msgspec.structs.replace(said[-1], via=via)
@@ -180,7 +180,7 @@ class Rewind:
         if shadow is None:
             return RestoreOutcome()
         with _explained(
-            "The conversation was not changed. It can be taken back without the files."
+            "The conversation was not changed. You can undo it without the files."
         ):
             return shadow.undo(
                 turns,
@@ -209,7 +209,9 @@ class Rewind:
 
     def _note(self) -> str:
         return (
-            "" if self._shadows.git else "Files are not kept, as git is not installed."
+            ""
+            if self._shadows.git
+            else "Files are not saved for undo, because git is not installed."
         )
 
     @contextmanager
@@ -281,7 +283,7 @@ def _quiet(rows: Sequence[Row]) -> int:
 
 def _last(history: ConversationHistory, turns: int) -> list[Beginning]:
     if turns < 1:
-        raise UsageError("Undo at least one turn.", hint="Say how many, such as 2.")
+        raise UsageError("Undo at least one turn.", hint="Give a number, such as 2.")
     if not history.turns:
         raise UsageError("There is no turn to undo.", hint="Nothing was changed.")
     if turns > len(history.turns):

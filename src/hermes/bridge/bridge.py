@@ -224,7 +224,7 @@ class Bridge:
                 wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1)
             )
             if time.monotonic() > deadline or self._is_late:
-                raise WireClosed("the dashboard did not say what has arrived")
+                raise WireClosed("the dashboard did not report what has arrived")
             wire.push()
             self._receive(wire)
         self.outbox.rewind(self.arrived)
@@ -300,7 +300,7 @@ class Bridge:
             try:
                 ack = _decode(message)
             except msgspec.MsgspecError:
-                log.debug("the dashboard sent something that is no acknowledgement")
+                log.debug("the dashboard sent something that is not an acknowledgement")
                 continue
             if ack.type == "pub.ack":
                 self._take(ack)

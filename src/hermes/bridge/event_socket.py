@@ -123,7 +123,7 @@ class EventSocket:
                 else:
                     self._tail(peer, look)
             except (OSError, msgspec.MsgspecError, ValueError) as error:
-                log.debug("somebody who looked at the events is gone: %s", error)
+                log.debug("a reader of the events disconnected: %s", error)
 
     def _tail(self, peer: socket.socket, look: SocketRequest) -> None:
         reader = _Reader(look)

@@ -302,7 +302,7 @@ def thin_out(place: Path, most: int = _MAX_ORPHANS) -> int:
             spool.ack(spool.last)
             spool.close()
     if lost:
-        log.warning("%d events that nobody came for are removed from %s", lost, place)
+        log.warning("%d events that nobody fetched are removed from %s", lost, place)
     return lost
 
 
@@ -316,7 +316,7 @@ def _take_lock(folder: Path) -> FileLock:
     if lock.try_acquire() and lock.path.exists():
         return lock
     lock.close()
-    raise SpoolTaken(f"another process has {folder}")
+    raise SpoolTaken(f"another process is using {folder}")
 
 
 def _records(content: bytes) -> Iterator[tuple[int, bytes, int]]:

@@ -119,13 +119,13 @@ class TraceExport:
             try:
                 spans.take(event)
             except Exception:  # one bad event must not stop the others
-                log.exception("no span was made of %s", event.get("type"))
+                log.exception("no span was created for %s", event.get("type"))
             self.stats.spans = spans.count
         if self._is_there():  # otherwise the libraries would retry for long, and delay the end of a command
             provider.shutdown()
         else:
             log.warning(
-                "the last spans are lost: nobody answers at %s",
+                "the last spans are lost: no answer from %s",
                 mask(self._settings.endpoint),
             )
 

@@ -1,8 +1,7 @@
-"""What codex asks, and how it is answered: by Hermes' own policy first, then by the person. Whatever is not a clear yes
-is a no.
+"""Answers codex's requests: by Hermes' own policy first, then by the person. Anything but a clear yes is a no.
 
-Codex asks because it wants to leave its sandbox. So a policy that allows a command inside Hermes' sandbox is no yes
-here: only one that lets it reach the whole machine is. What the policy forbids is declined without a question.
+Codex asks because it wants to leave its sandbox. So a policy that allows a command inside Hermes' sandbox is not
+enough here: it must allow reaching the whole machine. What the policy forbids is declined without asking.
 """
 
 from collections.abc import Mapping, Sequence
@@ -101,11 +100,14 @@ class CodexApprovals:
 
     @property
     def waiting(self) -> int:
-        """How many questions a person is being asked now."""
+        """How many questions are waiting for a person now."""
         return self._approver.waiting
 
     async def answer(self, call: wire.CodexRequest) -> object:
-        """What codex gets. CodexRefused for a request we don't know: an error, never silence."""
+        """The answer to a request.
+
+        Raises CodexRefused for an unknown request, so that codex gets an error and never silence.
+        """
         match call.method:
             case "item/commandExecution/requestApproval":
                 return {
@@ -174,7 +176,7 @@ class CodexApprovals:
     async def _host(
         self, call: wire.CodexRequest, asked: _CommandAsked, wanted: _Host
     ) -> str:
-        """A command wants to reach a host that codex's sandbox keeps from it."""
+        """A command wants to reach a host that codex's sandbox blocks."""
         where = f"{wanted.protocol}://{wanted.host}" if wanted.protocol else wanted.host
         command = shown_command(asked.command or "")
         running = f"\nfor {command}" if command.strip() else ""
@@ -236,7 +238,7 @@ class CodexApprovals:
     async def _permissions(
         self, call: wire.CodexRequest, asked: _PermissionsAsked
     ) -> object:
-        """More permissions for what follows: exactly those that were shown, for the turn or the session."""
+        """Grants permissions: exactly those that were shown, for the turn or the session."""
         wanted = _in_words(asked.permissions)
         places = _decoded(asked.permissions, _Permissions).writable()
         request = request_for(
@@ -263,7 +265,7 @@ class CodexApprovals:
 def would_run(
     name: str, arguments: Mapping[str, Any], judge: CommandPolicy, workspace: Path
 ) -> bool:
-    """Whether a request of codex that was put to a person would be answered by the policy alone by now."""
+    """Whether the current policy would now answer an open request of codex without a person."""
     match name, arguments:
         case "exec_command", {"command": str(command), "cwd": str(folder), **more} if (
             command.strip() and not more
@@ -276,7 +278,7 @@ def would_run(
 
 
 def _is_free(decision: PolicyDecision) -> bool:
-    """Whether a command may leave codex's sandbox unasked."""
+    """Whether a command may leave codex's sandbox without approval."""
     return decision.verdict == "allow" and decision.reach == "machine"
 
 
@@ -284,7 +286,11 @@ def _intention(kind: str, command: str) -> str:
     """What codex wants to do, on the first line of a question."""
     if kind == "writeStdin":
         return f"type into the running command {command}".rstrip()
-    return command if command.strip() else "an action for which codex gives no command"
+    return (
+        command
+        if command.strip()
+        else "an action that codex describes without a command"
+    )
 
 
 def _number(call: wire.CodexRequest, item: str) -> str:
@@ -292,7 +298,7 @@ def _number(call: wire.CodexRequest, item: str) -> str:
 
 
 def _in_words(permissions: msgspec.Raw) -> str:
-    """The permissions exactly as codex asks for them, without what it leaves open; empty for none."""
+    """The permissions exactly as codex asks for them, without empty fields; empty if there are none."""
     found = _decoded(permissions, dict[str, Any])
     asked = {key: _without_nothing(value) for key, value in found.items()}
     kept = {key: value for key, value in asked.items() if value not in (None, {}, [])}
@@ -343,7 +349,7 @@ def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
-    """A part of a request; an empty one when codex left it out. What can't be read is refused."""
+    """A part of a request; empty if codex omitted it. Raises CodexRefused if it can't be read."""
     if bytes(raw).strip() == b"null":
         return kind()
     try:
@@ -355,7 +361,7 @@ def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
 
 
 def _read(call: wire.CodexRequest, kind: type[Any]) -> Any:
-    """The request's fields. What can't be read can't be shown to anybody, so it is refused."""
+    """The request's fields. Raises CodexRefused if they can't be read, because then nobody can judge them."""
     try:
         return msgspec.json.decode(call.params, type=kind)
     except msgspec.DecodeError as error:

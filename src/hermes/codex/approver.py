@@ -1,5 +1,5 @@
-"""Whether codex may do what it asks for: Hermes' policy decides first, then the person, through the same port as
-Hermes' own tools. Whatever is not a clear yes is a no, and each no is in the log with its reason.
+"""Decides whether codex may do what it asks for: Hermes' policy first, then the person, through the same port as for
+Hermes' own tools. Anything but a clear yes is a no, and the log has each denial with its reason.
 """
 
 import logging
@@ -79,7 +79,7 @@ class CodexApprover:
         *,
         is_free: Callable[[PolicyDecision], bool] = lambda _: False,
     ) -> Verdict:
-        """Decides a request. `is_free` tells which decisions of the policy need no question."""
+        """Decides a request. `is_free` says which decisions of the policy need no approval."""
         decision = _judged(judge)
         if decision.verdict == "forbid":
             return await self._forbid(request, decision)
@@ -100,7 +100,7 @@ class CodexApprover:
     async def question(
         self, number: str, text: str, options: tuple[str, ...]
     ) -> str | None:
-        """The person's answer in words; None when there is none."""
+        """The person's answer as text; None if there is none."""
         self.waiting += 1
         try:
             return (
@@ -109,7 +109,7 @@ class CodexApprover:
                 )
             ).text
         except Exception:
-            log.exception("could not put codex's question to anyone")
+            log.exception("could not ask anyone codex's question")
             return None
         finally:
             self.waiting -= 1
@@ -125,7 +125,7 @@ class CodexApprover:
         return "deny"
 
     async def _ask(self, request: ApprovalRequested) -> Verdict:
-        """Asks the person. What must be asked each time is allowed only once."""
+        """Asks the person. A request that must be asked each time is allowed only once."""
         self.waiting += 1
         try:
             answered = await self._approvals.ask(request)

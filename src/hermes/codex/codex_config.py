@@ -1,9 +1,9 @@
-"""Tells codex, in its config.toml, what Hermes' user has: MCP servers, Hermes' own tool server, where commands may
-write, and the plugins that are installed. All of it is one marked block (see `block`).
+"""Writes what Hermes' user has into codex's config.toml: MCP servers, Hermes' own tool server, where commands may
+write, and the plugins that are installed. All of it is in one marked block (see `config_block`).
 
-What the user has written in the file wins: a server or key that is there already is not written again. What has no
-equivalent in codex is reported. No secret that Hermes keeps is written: codex is told the name of the variable. What
-the user wrote as a plain value is written as one, which is reported, and the file is then for the user alone.
+The user's own entries take precedence: a server or key that is already there is not written again. Settings without
+an equivalent in codex are reported. Secrets that Hermes stores are not written, only the names of their variables. A
+secret that the user wrote as a plain value is written as one and reported, and then only the user can read the file.
 """
 
 import difflib
@@ -35,7 +35,7 @@ _BEARER = re.compile(r"(?i)bearer \$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the block is to say."""
+    """The contents of the block."""
 
     servers: Mapping[str, McpServerSettings] = {}
     tool_server: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class ConfigPlan(msgspec.Struct, frozen=True):
 
 
 def plan(path: Path, wanted: Wanted) -> ConfigPlan:
-    """Works out the new file. Writes nothing. SettingsError when the file can't be changed safely."""
+    """Plans the new file. Writes nothing. Raises SettingsError if the file can't be changed safely."""
     before = read_text(path)
     parts = config_block.split(before or "", path.name)
     writer = _Writer(
@@ -94,7 +94,7 @@ def plan_removal(path: Path) -> ConfigPlan:
 
 
 def write(planned: ConfigPlan) -> bool:
-    """Makes it so, in one step. False when there is nothing to do, or when the file has changed since the plan."""
+    """Writes the plan atomically. Returns False if there is nothing to do, or the file has changed since it was planned."""
     is_new = planned.after != (planned.before or "")
     if not is_new and not (
         planned.private and _mode(planned.path) & _GROUP_AND_OTHERS_MODE
@@ -117,7 +117,7 @@ def _mode(file: Path) -> int:
 
 
 class _Writer:
-    """Writes the block's lines, around what the user has in the file."""
+    """Writes the lines of the block, without repeating the user's own entries."""
 
     def __init__(
         self, there: Mapping[str, Any], closed: frozenset[str] = frozenset()
@@ -146,12 +146,12 @@ class _Writer:
             "",
         )
         if kept:
-            self.unmapped.append(f"{kept} stays as it is in your config.toml.")
+            self.unmapped.append(f"{kept} in your config.toml was not changed.")
         else:
             yield f"default_permissions = {_value(PERMISSIONS)}"
 
     def _addable(self, key: str, names: list[str]) -> list[str]:
-        """Those names, or none of them when the user's own line leaves no room for more."""
+        """The names that can be added; none if the user wrote the whole table in one line."""
         if key not in self._closed or not names:
             return names
         self.unmapped.append(
@@ -167,7 +167,7 @@ class _Writer:
         for name in wanted.servers:
             if name in known or name == OWN_SERVER:
                 why = (
-                    "is in your config.toml already, and stays as it is there"
+                    "is already in your config.toml and was not changed"
                     if name in known
                     else "is Hermes' own name"
                 )
@@ -261,7 +261,7 @@ class _Writer:
         for ours, theirs, names in chosen:
             if any(set("*?[") & set(pattern) for pattern in names):
                 self.unmapped.append(
-                    f"mcp_servers.{name}.tools.{ours} has patterns, which codex does not know."
+                    f"mcp_servers.{name}.tools.{ours} has patterns, which codex does not support."
                 )
             elif names:
                 keys[theirs] = list(names)
@@ -283,7 +283,7 @@ class _Writer:
 
     def _secret(self, where: str) -> None:
         self.unmapped.append(
-            f"{where} uses a secret in a way that codex can't be told by name; its server may not work there."
+            f"{where} uses a secret in a way that codex has no setting for; its server may not work there."
         )
 
 

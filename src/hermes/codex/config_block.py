@@ -1,8 +1,8 @@
-"""One marked block in somebody else's TOML file. Everything outside it keeps every byte; the block can be replaced or
-taken out again without a trace.
+"""One marked block in somebody else's TOML file. Every byte outside it stays; the block can be replaced or removed
+without a trace.
 
 The block goes before the first table, because it has keys of its own that belong to no table, and everything after the
-first table's head belongs to some table. Where that is, a TOML parser says, not a look at brackets.
+first table's head belongs to some table. A TOML parser finds that place, because brackets alone don't tell.
 """
 
 import re
@@ -30,7 +30,7 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 def split(text: str, name: str = "config.toml") -> Parts:
-    """The file and its block. SettingsError for a file that is no TOML, or a block that was damaged by hand."""
+    """Splits a file at its block. Raises SettingsError for a file that is not TOML, or a block damaged by hand."""
     starts = [
         found.start()
         for found in re.finditer(rf"(?m){_LINE}{re.escape(BEGIN)}\r?$", text)
@@ -44,7 +44,7 @@ def split(text: str, name: str = "config.toml") -> Parts:
     ending = re.compile(rf"(?m)^{re.escape(END)}(\r?\n|\Z)").search(text, begin)
     if len(starts) > 1 or ending is None:
         raise SettingsError(
-            f"{name} has a block of Hermes that was changed by hand: its first or last line is missing or doubled.",
+            f"{name} has a Hermes block that was changed by hand: its first or last line is missing or doubled.",
             hint=f"{_UNCHANGED} Delete the lines between `# >>> hermes` and `# <<< hermes`, and try again.",
         )
     end = ending.end()
@@ -58,7 +58,7 @@ def split(text: str, name: str = "config.toml") -> Parts:
 
 
 def join(parts: Parts, lines: list[str], name: str = "config.toml") -> str:
-    """The file with these lines as its block; without lines, without a block."""
+    """The file with these lines as its block; without a block if there are no lines."""
     if not lines:
         return parts.above + parts.below
     newline = "\r\n" if "\r\n" in parts.above + parts.below else "\n"
@@ -72,12 +72,12 @@ def join(parts: Parts, lines: list[str], name: str = "config.toml") -> str:
 
 
 def data(parts: Parts) -> dict[str, Any]:
-    """What the file says without the block."""
+    """The data of the file without the block."""
     return tomllib.loads(_readable(parts.above + parts.below))
 
 
 def closed(parts: Parts, keys: Iterable[str]) -> frozenset[str]:
-    """Those of the keys that can't be added to: the user wrote a whole table in one line."""
+    """The keys that nothing can be added to, because the user wrote the whole table in one line."""
     return frozenset(
         key for key in keys if not _complete(f"{parts.above}\n[{key}.{_PROBE}]\n")
     )
@@ -98,7 +98,7 @@ def _readable(text: str) -> str:
 
 
 def _complete(text: str, place: int | None = None) -> bool:
-    """Whether a statement begins here: what is above is a whole document."""
+    """Whether a statement begins here, so that everything above is a complete document."""
     try:
         tomllib.loads(_readable(text[:place]))
     except tomllib.TOMLDecodeError:

@@ -46,7 +46,7 @@ class InputAsked(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Elicitations:
-    """Answers them for one turn."""
+    """Answers the elicitations of one turn."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class Elicitations:
         self._cwd = cwd
 
     async def answer(self, call: wire.CodexRequest, asked: Elicited) -> object:
-        """What the server gets."""
+        """The answer for the server."""
         if (
             asked.server_name == OWN_SERVER
-        ):  # its calls come back to Hermes, which judges them
+        ):  # Hermes' own tool server: its calls return to Hermes, which judges them
             return {"action": "accept", "content": _NOTHING, "_meta": None}
         if (
             isinstance(asked.meta, Mapping)
@@ -81,7 +81,7 @@ class Elicitations:
         )
 
     async def input(self, asked: InputAsked) -> object:
-        """What codex's model gets: an answer to each question, or none."""
+        """The answers for codex's model: one for each question, or none."""
         answers: dict[str, object] = {}
         for question in asked.questions:
             options = tuple(

@@ -34,7 +34,7 @@ WORDS: Mapping[str, str] = {
     "off": "off", "auto": "off", "native": "off",
     "status": "status", "": "status",
 }  # fmt: skip
-"""What may be said after `/codex-runtime`, and what it means."""
+"""The arguments of `/codex-runtime`, and what each means."""
 
 
 class SwitchContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class SwitchContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwitchOutcome(msgspec.Struct, frozen=True):
-    """What was done, one sentence per line; `diff` is what changes in codex's config.toml."""
+    """What was done, one sentence per line; `diff` is the change of codex's config.toml."""
 
     lines: tuple[str, ...]
     diff: str = ""
@@ -87,7 +87,7 @@ class Standing(msgspec.Struct, frozen=True):
 
     def lines(self) -> tuple[str, ...]:
         """For a person."""
-        engine = "codex" if self.on else "Hermes itself"
+        engine = "codex" if self.on else "Hermes"
         found = (
             f"{self.program} ({self.version or 'version unknown'})"
             if self.program
@@ -97,7 +97,7 @@ class Standing(msgspec.Struct, frozen=True):
             self.signed_in
         ]
         said = (
-            f"Who runs new sessions: {engine}.",
+            f"Engine of new sessions: {engine}",
             f"Codex program: {found}",
             f"Signed in: {login}",
         )
@@ -130,7 +130,7 @@ async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcom
     except SettingsError:
         unset_value(place.home.config, KEY)
         raise
-    done = f"Codex runs your turns from now on ({program}). {_NEXT}"
+    done = f"Codex now runs your turns ({program}). {_NEXT}"
     told = f"{place.config} has Hermes' block{'' if written else ' already'}."
     return SwitchOutcome((done, told, *notes), planned.diff)
 
@@ -143,13 +143,13 @@ def disable(place: SwitchContext) -> SwitchOutcome:
     removed = codex_config.write(planned)
     told = (
         (
-            f"Hermes' block is gone from {place.config}; everything else in it is as it was.",
+            f"Removed Hermes' block from {place.config}; the rest of the file is unchanged.",
         )
         if removed
         else ()
     )
     return SwitchOutcome(
-        (f"Hermes runs your turns itself from now on. {_NEXT}", *told), planned.diff
+        (f"Hermes now runs your turns itself. {_NEXT}", *told), planned.diff
     )
 
 
@@ -216,15 +216,15 @@ async def _objection(
         before = await preflight(program, environment)
     shown = after.replace(folder, str(place.codex_home))
     if before:
-        return f"Codex has something against your config.toml: {shown}"
+        return f"Codex rejects your config.toml: {shown}"
     raise SettingsError(
-        f"Codex would not accept the new config.toml: {shown}",
+        f"Codex would reject the new config.toml: {shown}",
         hint="Nothing was changed.",
     )
 
 
 async def _plugins(place: SwitchContext, program: Path) -> tuple[tuple[str, ...], str]:
-    """The plugins that are installed, and why they could not be listed if so."""
+    """The installed plugins, or why they could not be listed."""
 
     async def nothing(_: object) -> None:
         return None

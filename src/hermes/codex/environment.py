@@ -1,6 +1,6 @@
-"""What codex is given of the user's environment: where things are, and only those secrets its own settings name.
+"""The environment of codex: paths, and only those secrets that its own settings name.
 
-Everything codex is given, the commands of its model can read. So the keys of other providers stay here. HOME is the
+The commands of codex's model can read all of it, so the keys of other providers are left out. HOME is the
 user's own; CODEX_HOME is set only when the user wants codex's files elsewhere.
 """
 
@@ -126,13 +126,14 @@ def server_names(config: Path) -> frozenset[str]:
 
 
 def named_variables(config: Path) -> frozenset[str]:
-    """Variables that codex's settings refer to: the key of the provider that it uses, and what those of its MCP
-    servers are given that are switched on. The others' stay here, because they are not needed."""
+    """Variables that codex's settings refer to: the key of the provider that it uses, and the variables of its
+    enabled MCP servers. Others are not needed and left out.
+    """
     return frozenset(_named(_parsed(config)))
 
 
 def _parsed(config: Path) -> Mapping[str, Any]:
-    """Codex's settings; empty when they can't be read: codex itself says what is wrong with its file."""
+    """Codex's settings; empty if they can't be read, in which case codex itself reports the error."""
     try:
         return tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
@@ -152,7 +153,7 @@ def _named(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _provider(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The table of the provider in use; empty for one that is built in. A profile that is chosen comes first."""
+    """The table of the provider in use; empty for a built-in one. The selected profile takes precedence."""
     profile = _table(data.get("profiles"), data.get("profile"))
     return _table(
         data.get("model_providers"),

@@ -1,4 +1,4 @@
-"""What goes wrong with codex, in words for a person.
+"""Errors of codex, with messages for a person.
 
 CodexFailed            the engine could not do what was asked
 ├── CodexGone          the process ended, or can't be started
@@ -53,7 +53,7 @@ class SignedOut(CodexFailed):
 
 
 def gone(how: str, complaints: str, last: str) -> CodexGone:
-    """The process has ended: `how`, what it complained about, and what it said last."""
+    """The error for a process that ended: `how`, its complaints, and its last line."""
     if _LOST.search(complaints):
         return CodexGone(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
     said = f" It said: {last}" if last else ""
@@ -79,13 +79,13 @@ def is_signed_out(message: str, info: object = None) -> bool:
 
 
 def explain(message: str, info: object = None) -> str:
-    """An error that ended a turn, with what to do about it where that is known."""
+    """The error that ended a turn, with a hint if there is one."""
     if is_signed_out(message, info):
         return f"{_NO_LOGIN} {LOGIN} {BACK}"
     hints = {
         "usageLimitExceeded": f"Wait until the limit is reset. {BACK}",
         "rateLimitExceeded": "Wait a moment, then send your message again.",
-        "contextWindowExceeded": "Make room with /compress, or start a new session.",
+        "contextWindowExceeded": "Shorten the conversation with /compress, or start a new session.",
         "modelNotFound": "Choose another model: hermes config set model.default NAME",
         "serverOverloaded": "Wait a moment, then send your message again.",
         "internalServerError": "Wait a moment, then send your message again.",

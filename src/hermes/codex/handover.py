@@ -1,8 +1,8 @@
-"""Continues a conversation in codex: what codex is told about itself and about what was said, and whether its thread still
-fits the conversation.
+"""Continues a conversation in codex: the instructions, the messages that codex lacks, and whether its thread still
+matches the conversation.
 
-A thread is continued only while it holds the beginning of the conversation. After an undo, a compression or in a branch
-it does not; then a new thread gets the conversation as it is.
+A thread is continued only while it holds the beginning of the conversation. After an undo or a compression, and in a
+branch, it does not; then a new thread gets the current conversation.
 """
 
 import hashlib
@@ -31,8 +31,10 @@ def handover(
     before: Sequence[Message],
     turns: Sequence[Beginning] = (),
 ) -> Handover:
-    """`before` is everything up to what is said now. What a turn did that codex ran is known to its thread, even when
-    Hermes ended in the middle of it."""
+    """`before` is everything before the current message.
+
+    The thread knows what codex did in a turn, even if Hermes ended in the middle of it.
+    """
     if thread is None or thread.owner != session or not thread.thread:
         return Handover("", tuple(before))
     number = _known(thread, before)

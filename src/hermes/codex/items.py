@@ -1,7 +1,7 @@
-"""What codex does, item by item, as it announces it; and each item in Hermes' words: a tool call and its result.
+"""The items that codex announces, and their translation into Hermes' tool calls and results.
 
-Fields that codex adds later are passed over, and a field that is missing has a default: a newer codex is understood as
-far as possible. An item of a kind or shape we don't know is `Other`.
+Unknown fields are ignored and missing ones have defaults, so that newer versions of codex work as far as possible. An
+item of an unknown kind or shape is `Other`.
 """
 
 import shlex
@@ -30,13 +30,13 @@ class _Item(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AgentMessage(_Item, frozen=True):
-    """The model said something."""
+    """A message of the model."""
 
     text: str = ""
 
 
 class Reasoning(_Item, frozen=True):
-    """The model thought something, as far as it is shown."""
+    """Reasoning of the model, as far as codex shows it."""
 
     summary: tuple[str, ...] = ()
     content: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Reasoning(_Item, frozen=True):
 
 
 class UserWords(_Item, frozen=True):
-    """Somebody's words reached the model."""
+    """A user's message that reached the model."""
 
     client_id: str | None = None
     content: tuple[Any, ...] = ()
@@ -72,7 +72,7 @@ class CommandItem(_Item, frozen=True):
 
 
 class PatchedFile(msgspec.Struct, frozen=True):
-    """What becomes of one file. `diff` is the whole text of a file that is added or deleted, else a hunk."""
+    """The change of one file. `diff` is the whole text of a file that is added or deleted, else a hunk."""
 
     path: str
     kind: Mapping[str, Any] | str = ""
@@ -175,13 +175,15 @@ def read_item(raw: msgspec.Raw) -> Item:
         try:
             return decoder.decode(raw)
         except msgspec.ValidationError:
-            pass  # codex changed the shape: kept as what it is
+            pass  # codex changed its shape
     return Other(kind.id, kind.type, _ANY.decode(raw))
 
 
 def shown_command(command: str) -> str:
-    """The command as the model wrote it: codex wraps it into a call of the user's shell. Only the system's own shells
-    are taken off: a program of that name elsewhere may do anything with its words."""
+    """The command as the model wrote it, without the shell call that codex wraps it in.
+
+    Only the system's own shells are removed: a program of that name elsewhere may do anything.
+    """
     try:
         words = shlex.split(command)
     except ValueError:
@@ -262,7 +264,7 @@ def _told(change: PatchedFile, cwd: str) -> str:
 
 
 def near(path: str, cwd: str) -> str:
-    """A path as one says it in that folder."""
+    """The path relative to that folder, if it is inside."""
     return path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
 
 
@@ -370,7 +372,7 @@ def _mcp_outcome(item: McpCall) -> tuple[str, bool]:
 
 
 def _texts(parts: Sequence[Any]) -> str:
-    """The texts in a result; what is no text is named."""
+    """The texts in a result; other content is named."""
     found = []
     for part in parts:
         if isinstance(part, Mapping):
@@ -389,7 +391,7 @@ def _cut(text: str) -> str:
 
 
 def note_of(item: Other) -> str:
-    """A line that says what codex did, for what is no call and no words."""
+    """A line that describes an item that is neither a call nor a message."""
     match item.type:
         case "webSearch":
             return f"[codex searched the web: {item.fields.get('query', '')}]"
@@ -398,6 +400,6 @@ def note_of(item: Other) -> str:
         case "plan":
             return str(item.fields.get("text", ""))
         case "contextCompaction":
-            return "[codex made room in its own context]"
+            return "[codex compacted its own context]"
         case _:
             return f"[codex: {item.type or 'something unnamed'}]"

@@ -1,6 +1,6 @@
-"""Turns what codex tells of one turn into Hermes' events. Pure: the same notifications give the same bytes.
+"""Converts codex's notifications about one turn into Hermes' events. Pure: the same notifications give the same bytes.
 
-Words become a message when codex has completed them; a call is announced when it begins and has exactly one result.
+Text becomes a message when codex has completed it; a call is announced when it begins and has exactly one result.
 Calls that run side by side are announced one after the other, each when the one before has its result, so that roles
 always alternate as every model service wants them. What is left open at the end is closed by `close`.
 """
@@ -50,7 +50,7 @@ from hermes.schema.messages import (
 PROVIDER = "codex"
 _ABORTED = re.compile(r"<turn_aborted\s*/?>")
 NO_OUTPUT = "(codex did not report its output)"
-STOPPED = "Stopped while it ran; what it had done by then remains."
+STOPPED = "Stopped while running; what it had done by then remains."
 
 
 class CodexInput(msgspec.Struct, frozen=True):
@@ -67,13 +67,13 @@ class CodexInput(msgspec.Struct, frozen=True):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How codex says that a turn ended."""
+    """How a turn ended, according to codex."""
 
     status: str
     message: str = ""
     info: Any = None
     is_marker: bool = False
-    """It was said in words alone: the turn itself may still run."""
+    """Only a message says so: the turn itself may still run."""
 
 
 class _About(msgspec.Struct, frozen=True, rename="camel"):
@@ -143,7 +143,7 @@ class UsageTracker:
 
 
 class _Open(msgspec.Struct):
-    """A call that was begun and whose result is not written yet."""
+    """A call that has begun and has no result yet."""
 
     call: ToolCall
     announced: bool = False
@@ -194,7 +194,7 @@ class Projector:
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._words_usage: Usage | None = (
-            None  # what words took that are no message yet
+            None  # usage of text that is not a message yet
         )
         self._streams: dict[str, list[str]] = {}
         self._retries = 0
@@ -212,7 +212,7 @@ class Projector:
 
     @property
     def working(self) -> bool:
-        """Whether a call is at work: silence says nothing then."""
+        """Whether a call is running, so that silence means nothing."""
         return any(place.result is None for place in self._open.values())
 
     @property
@@ -225,7 +225,7 @@ class Projector:
         ]
 
     def feed(self, notice: CodexNotification) -> list[Event]:
-        """What a notification comes to: durable events to record, transient ones to show, in this order."""
+        """The events of a notification: durable ones to record, transient ones to show, in this order."""
         handler = self._handlers.get(notice.method)
         if handler is None:
             return []
@@ -252,7 +252,7 @@ class Projector:
         )
 
     def close(self, fate: str = STOPPED, finish: FinishReason = "stop") -> list[Event]:
-        """Closes what is open when the turn is over. `fate` is what became of calls without a result."""
+        """Closes what is open at the end of the turn. `fate` is the result text of calls that have none."""
         events: list[Event] = []
         for command in self.without_output:
             events += self.finish(command.id, NO_OUTPUT, command.exit_code or 0)
@@ -362,7 +362,7 @@ class Projector:
         return self.delivered.pop(name, None)
 
     def _begin(self, item: Work) -> list[Event]:
-        if item.id in self._open or item.id in self._over:  # told twice
+        if item.id in self._open or item.id in self._over:  # announced twice
             return []
         call = call_of(item, self._cwd)
         self._open[item.id] = _Open(call)
@@ -390,7 +390,7 @@ class Projector:
         return item.aggregated_output is None and item.status != "declined"
 
     def _announce(self) -> list[Event]:
-        """The oldest open call gets its message, if it has none yet."""
+        """Writes the message of the oldest open call, if it has none yet."""
         oldest = next(iter(self._open.values()), None)
         if oldest is None or oldest.announced:
             return []
@@ -398,7 +398,7 @@ class Projector:
         return [self._message(calls=(oldest.call,), finish="tool_calls")]
 
     def _settle(self) -> list[Event]:
-        """Writes results in the order of the calls, as far as they are there."""
+        """Writes the available results in the order of the calls."""
         events: list[Event] = []
         while self._open:
             events += self._announce()
@@ -417,7 +417,7 @@ class Projector:
         finish: FinishReason = "stop",
         usage: Usage | None = None,
     ) -> AssistantMessage:
-        """What was said and thought since the last message."""
+        """The text and reasoning since the last message."""
         text, reasoning = "\n\n".join(self._texts), "\n\n".join(self._thoughts)
         usage, self._words_usage = usage or self._words_usage, None
         self._texts.clear()
@@ -453,7 +453,7 @@ class Projector:
         )
 
     def _used(self, notice: CodexNotification) -> list[Event]:
-        """What one model call took. It belongs to the words before it; a call that said nothing is counted apart."""
+        """The usage of one model call. It belongs to the text before it; a call without text is counted separately."""
         update = _USAGE.decode(notice.params)
         last = update.token_usage.last
         is_new = self._meter.is_new(notice)

@@ -1,7 +1,7 @@
 """`CodexRuntime` runs a turn of a session with codex and records it as Hermes does.
 
-`CodexEngine` is made once per process by `app` and keeps each session's codex between turns. What a session says,
-asks and remembers stays Hermes': the log, the approvals, the caps, the prompt.
+`CodexEngine` is created once per process by `app` and keeps each session's codex between turns. The log, the
+approvals, the caps and the prompt remain those of Hermes.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ ARGUMENTS = (
     *(
         "-c",
         "shell_environment_policy.ignore_default_excludes=false",
-    ),  # keys that codex has are not for its commands
+    ),  # commands must not see codex's own keys
 )
 
 
@@ -84,7 +84,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Company(msgspec.Struct, frozen=True):
-    """What a turn works with: approvals, the policy, lent tools, and what saves files for undo."""
+    """What a turn needs: approvals, the policy, lent tools, and the keeper that saves files for undo."""
 
     approvals: Approver
     judge: CommandPolicy
@@ -254,7 +254,7 @@ class CodexRuntime:
         stage = self._stage(turn, learnt)
         if (
             self._with.keeper is not None
-        ):  # once and for all: codex does not wait for us before it changes something
+        ):  # only once: codex does not wait for us before it changes files
             context = ToolContext(
                 f"codex-{turn.id}", turn.session, turn.cwd, lambda _: None, turn.id
             )
@@ -314,8 +314,10 @@ class CodexRuntime:
 
 
 class _Learnt:
-    """Writes down what codex's thread knows: what was said before, and this turn only once codex has begun it. Words
-    that it did not take are told again in the next turn."""
+    """Records what codex's thread contains: the earlier messages, and this turn once codex has begun it.
+
+    Messages that it did not accept are sent again in the next turn.
+    """
 
     def __init__(self, turn: Turn, before: tuple[Message, ...]) -> None:
         self._turn = turn

@@ -1,7 +1,6 @@
-"""The codex of a Hermes session: one process at a time, one thread, one turn after another.
+"""The codex process of a Hermes session: one process at a time, one thread, one turn after another.
 
-It starts and retires the process, opens or resumes the thread, and gives it its turns. It knows nothing of logs,
-surfaces or settings.
+Starts and ends the process, opens or resumes the thread, and runs turns in it. Knows nothing of logs, surfaces or settings.
 """
 
 import asyncio
@@ -43,7 +42,9 @@ log = logging.getLogger("hermes.codex")
 T = TypeVar("T")
 
 _TOOL_SERVER_TIMEOUT_S = 15.0  # seconds for Hermes' tool server to start
-_MAX_WAITING_NOTIFICATIONS = 10_000  # notifications that may wait; then codex has to
+_MAX_WAITING_NOTIFICATIONS = (
+    10_000  # queued notifications; beyond that codex has to wait
+)
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,13 +64,13 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnOpening(msgspec.Struct, frozen=True):
-    """Where a turn begins."""
+    """The start of a turn."""
 
     cwd: Path
     instructions: str = ""
     thread: str = ""
     missing: tuple[Message, ...] = ()
-    """What was said that codex's thread does not have."""
+    """Messages that codex's thread lacks."""
     everything: tuple[Message, ...] = ()
     """The whole conversation, in case the thread is lost."""
 
@@ -169,7 +170,7 @@ class CodexSession:
             await self.retire()
             if is_signed_out(refused.message):
                 raise SignedOut from refused
-            said = f"Codex refused to begin the turn: {refused.message}"
+            said = f"Codex refused to start the turn: {refused.message}"
             raise CodexRefused(
                 said, code=refused.code, hint=f"Run `hermes doctor`. {BACK}"
             ) from refused
@@ -221,7 +222,7 @@ class CodexSession:
             finally:
                 if not task.done():
                     await cancel_and_wait(task)
-                    await self.retire()  # nobody knows how far it came
+                    await self.retire()  # it is unknown how far it got
         return None
 
     async def _ready(self, opening: TurnOpening, stage: CodexTurnDeps) -> Client:
@@ -255,7 +256,7 @@ class CodexSession:
                 await self._lent.wait()
         except TimeoutError:
             log.warning(
-                "Hermes' tool server did not start for codex within %g seconds; going on without it",
+                "Hermes' tool server did not start for codex within %g seconds; continuing without it",
                 _TOOL_SERVER_TIMEOUT_S,
             )
 
@@ -329,7 +330,7 @@ class CodexSession:
             )
         except CodexRefused as error:
             log.warning(
-                "codex can't go on with thread %s (%s): a new one is begun",
+                "codex can't continue thread %s (%s): starting a new one",
                 opening.thread,
                 error.message,
             )

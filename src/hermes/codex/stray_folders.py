@@ -1,5 +1,8 @@
-"""Removes empty folders that codex's sandbox makes in the workspace and leaves behind when a command is killed. An empty
-`.git` changes what git takes for the project. Only empty folders that did not exist before are removed, never a file."""
+"""Removes empty folders that codex's sandbox makes in the workspace and leaves behind when a command is killed.
+
+An empty `.git` changes which folder git considers the project. Only empty folders that did not exist before are
+removed, never a file.
+"""
 
 import contextlib
 from collections.abc import Iterable
@@ -9,7 +12,7 @@ _NAMES = (".git", ".codex", ".agents", ".aws")
 
 
 def places(folders: Iterable[Path]) -> frozenset[Path]:
-    """Returns where such folders could be left, because nothing is there now."""
+    """Returns the paths where such folders could be left, because nothing exists there now."""
     return frozenset(
         place
         for folder in folders
@@ -23,7 +26,7 @@ def sweep(absent: Iterable[Path]) -> None:
     for place in absent:
         with contextlib.suppress(
             OSError
-        ):  # not there, not a folder, or not empty: it is not litter
+        ):  # missing, not a folder, or not empty: not a leftover of codex
             place.rmdir()
 
 

@@ -1,8 +1,8 @@
-"""Lends codex the tools it lacks. Codex starts `hermes mcp serve-tools`, which only passes calls on: they come back to
-the running session over a socket, and run there as any call does: logged, judged by the same policy, asked about in
-the same place. Shell and file tools are never lent: codex has its own, behind its own sandbox.
+"""Lends codex the tools it lacks. Codex starts `hermes mcp serve-tools`, which forwards calls over a socket to the
+running session. There they run like any other call: logged, judged by the same policy, approved in the same place.
+Shell and file tools are never lent: codex has its own, in its own sandbox.
 
-The socket is this user's alone, and whoever calls has to know a random word that only codex's tool server was given.
+Only this user can open the socket, and a caller needs a random token that only codex's tool server was given.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ _LENT = (
 
 
 def lendable(tools: Mapping[str, Tool]) -> dict[str, Tool]:
-    """The tools that codex lacks and may have. What changes files is left out, whatever its name."""
+    """The tools that codex lacks and may use. Tools that change files are left out, whatever their name."""
     return {
         name: tool
         for name, tool in tools.items()
@@ -66,7 +66,7 @@ class Lending(msgspec.Struct, frozen=True):
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the tool server wants: the list, or one call."""
+    """A request of the tool server: the list of tools, or one call."""
 
     token: str
     call: str = ""
@@ -81,7 +81,7 @@ class LentTool(msgspec.Struct, frozen=True):
 
 
 class LentToolReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What it gets."""
+    """The reply to the tool server."""
 
     offers: tuple[LentTool, ...] = ()
     result: ToolResult | None = None
@@ -124,7 +124,7 @@ class _Captured:
 
 
 class Lender:
-    """The session's end of the socket. It listens from the first turn on."""
+    """The session's side of the socket. Listens from the first turn on."""
 
     def __init__(self, folder: Path, command: tuple[str, ...]) -> None:
         self._command = command
@@ -157,7 +157,7 @@ class Lender:
     async def during(
         self, place: CallScope, lending: Lending | None
     ) -> AsyncIterator[None]:
-        """While inside, calls run for this turn. What still runs at the end is cancelled."""
+        """Inside, calls run for this turn. Those still running at the end are cancelled."""
         if lending is None or not self._command:
             yield
             return
@@ -171,7 +171,7 @@ class Lender:
             await self._calls.close()
 
     async def close(self) -> None:
-        """Stops listening and takes the socket away."""
+        """Stops listening and removes the socket."""
         if self._server is not None:
             self._server.close()
         await self._calls.close()
@@ -211,7 +211,7 @@ class Lender:
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """One question per connection. Whoever hangs up does not want the answer any more."""
+        """Serves one request per connection. A caller that hangs up cancels its request."""
         try:
             ask = msgspec.json.decode(await reader.readuntil(b"\n"), type=Ask)
             async with (
@@ -264,8 +264,11 @@ class Lender:
 
 
 def _bound(path: Path) -> socket.socket:
-    """A socket of this user's alone. It gets its mode before it listens, so nobody else can connect in between; the
-    process' umask is left alone, because it concerns whatever else runs."""
+    """A socket that only this user can open.
+
+    Its mode is set before it listens, so that nobody can connect in between. The process's umask stays, because other
+    code relies on it.
+    """
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.bind(str(path))
@@ -277,7 +280,7 @@ def _bound(path: Path) -> socket.socket:
 
 
 async def borrow(address: str, ask: Ask) -> LentToolReply:
-    """The tool server's end: one question, one answer. OSError when the session is gone."""
+    """The tool server's side: one request, one reply. Raises OSError if the session is gone."""
     reader, writer = await asyncio.open_unix_connection(
         address, limit=MAX_MESSAGE_BYTES
     )

@@ -1,6 +1,6 @@
-"""`hermes mcp serve-tools`: an MCP server on stdin and stdout that offers codex Hermes' tools. It runs nothing itself
-while a session is there to run it in: calls go over the session's socket. Without one, as when the user starts codex
-by hand, it offers what needs no session and no permission.
+"""`hermes mcp serve-tools`: an MCP server on stdin and stdout that offers codex Hermes' tools. With a session, it
+runs nothing itself: calls go over the session's socket. Without one, for example when the user starts codex directly,
+it offers tools that need neither a session nor approval.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _ALONE = (
 
 
 class ToolSource(Protocol):
-    """Where the tools are."""
+    """Where the offered tools run."""
 
     async def offers(self) -> Sequence[LentTool]: ...
 
@@ -69,7 +69,10 @@ class Borrowed:
 
 
 class Alone:
-    """Tools that work by themselves. What the policy does not allow outright is refused: nobody is there to ask."""
+    """Tools that work without a session.
+
+    Calls that the policy does not allow outright are refused, because there is nobody to ask.
+    """
 
     def __init__(self, tools: Mapping[str, Tool], policy: Policy, cwd: Path) -> None:
         self._tools = {
@@ -105,18 +108,18 @@ class Alone:
 
 
 def serve_command() -> tuple[str, ...]:
-    """How this Hermes is started to serve tools."""
+    """The command that starts this Hermes as a tool server."""
     return hermes_command("mcp", "serve-tools")
 
 
 def lent_by(environ: Mapping[str, str]) -> Borrowed | None:
-    """The session that lends, if this process was started for one."""
+    """The session that lends tools, if this process was started for one."""
     socket, token = environ.get(SOCKET, ""), environ.get(TOKEN, "")
     return Borrowed(socket, token) if socket and token else None
 
 
 async def serve(source: ToolSource, version: str) -> None:
-    """Serves until stdin ends. HermesError when the MCP library is not installed."""
+    """Serves until stdin ends. Raises HermesError if the MCP library is not installed."""
     try:
         from mcp import types
         from mcp.server.lowlevel import NotificationOptions, Server

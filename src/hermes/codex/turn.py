@@ -35,15 +35,13 @@ log = logging.getLogger("hermes.codex")
 Heard = asyncio.Queue[wire.CodexNotification | asyncio.Event | None]
 """Codex's notifications, in order. An event is set when everything before it was read; None is the end."""
 
-_CHECK_INTERVAL_S = (
-    0.1  # seconds between looks at the deadlines and at what was said meanwhile
-)
+_CHECK_INTERVAL_S = 0.1  # seconds between checks of the deadlines and of new messages
 _INTERRUPT_STEP_S = 0.4  # seconds for each step of an interrupt; there are two
 _PROGRESS_METHODS = (
     "item/",
     "turn/",
     "thread/tokenUsage/",
-)  # that codex tries to connect, again and again, is none
+)  # attempts of codex to reconnect don't count as progress
 _OUTPUT_TIMEOUT_S = (
     0.5  # for codex to write down a command's output that it did not report
 )
@@ -165,7 +163,7 @@ class CodexTurn:
                 ):
                     retire = not await self._interrupt(
                         follow
-                    )  # else the next words would go into that turn
+                    )  # otherwise the next message would go into that turn
         finally:
             if retire:
                 await self._retire()
@@ -309,7 +307,7 @@ class CodexTurn:
         except CodexSilent:
             return False
         except CodexFailed:
-            return True  # it said no, or has ended, which is noticed elsewhere
+            return True  # it refused, or has ended, which is handled elsewhere
         return True
 
     async def _steer(self, words: CodexInput) -> None:
@@ -325,10 +323,12 @@ class CodexTurn:
             await self._client.request("turn/steer", params, dict[str, Any])
         except CodexFailed as error:  # the turn is just ending: the next one gets it
             projector.delivered.pop(words.name, None)
-            log.info("codex did not take in what was said meanwhile: %s", error.message)
+            log.info(
+                "codex did not accept a message sent during the turn: %s", error.message
+            )
 
     async def _interrupt(self, follow: "asyncio.Task[None]") -> bool:
-        """Stops the turn and the commands it started. False if codex did not; then its process is of no more use.
+        """Stops the turn and the commands it started. Returns False if codex did not; then its process can't be used any more.
 
         Codex is asked only once: a second request for the same turn would not be answered.
         """

@@ -1,6 +1,6 @@
 """The wire of `codex app-server`: one JSON message per line, in both directions. No process, no clock.
 
-What a message is goes by which keys it has, never by their values: the server's first request has the id 0. The two
+The kind of a message depends on which keys it has, not on their values: the server's first request has the id 0. The two
 sides number their requests independently.
 """
 
@@ -72,7 +72,7 @@ _DECODER = msgspec.json.Decoder(_Envelope)
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines, with a limit. Feed it whatever comes."""
+    """Splits a stream of bytes into lines, with a length limit."""
 
     def __init__(self, limit: int = MAX_LINE) -> None:
         self._limit = limit
@@ -99,7 +99,7 @@ class LineSplitter:
 
 
 def classify(line: bytes) -> Incoming:
-    """Says what a line is."""
+    """Classifies a line."""
     try:
         envelope = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

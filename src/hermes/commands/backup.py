@@ -1,4 +1,4 @@
-"""Backups: everything that is yours in one file, and back again."""
+"""Back up all of a user's data to one file, and restore it."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -55,14 +55,17 @@ def back_up_home(
     context: CommandContext,
     file: Annotated[
         str,
-        Arg("where to (default: hermes-DATE.tar.gz in this folder)", metavar="FILE"),
+        Arg(
+            "the file to write (default: hermes-DATE.tar.gz in this folder)",
+            metavar="FILE",
+        ),
     ] = "",
     *,
     without_secrets: Annotated[
-        bool, "leave out or mask your keys, and what looks like one"
+        bool, "leave out or mask your keys and anything that looks like one"
     ] = False,
 ) -> WrittenBackup:
-    """Write everything of yours to one file."""
+    """Write all your data to one file."""
     from hermes.app.backup import back_up
 
     target = context.path(file or f"hermes-{_stamp()}.tar.gz")
@@ -70,14 +73,14 @@ def back_up_home(
     notes = {
         "Left out, because they contain secrets": ", ".join(done.withheld),
         "Masked what looks like a secret in": ", ".join(done.masked_files),
-        "Left out, because they lead out of the home": ", ".join(done.left_out),
+        "Left out, because they lead outside the Hermes home": ", ".join(done.left_out),
     }
     lines = [f"{what}: {first_line(names)}" for what, names in notes.items() if names]
     if done.masked:
         rows = count(done.masked, "row")
         lines.append(f"Your keys were masked in {rows} of the session log.")
     if not without_secrets:
-        lines.append("Your keys are in it: keep it to yourself, or make one with --without-secrets.")  # fmt: skip
+        lines.append("It contains your keys: keep it private, or make one with --without-secrets.")  # fmt: skip
     return WrittenBackup(
         file=str(done.file),
         files=done.files,
@@ -90,7 +93,7 @@ def back_up_home(
 @command("restore")
 def restore_home(
     context: CommandContext,
-    file: Annotated[str, "what `hermes backup` wrote"],
+    file: Annotated[str, "a file that `hermes backup` wrote"],
 ) -> RestoredBackup:
     """Restore a backup."""
     from hermes.app.backup import restore

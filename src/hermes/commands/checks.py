@@ -86,14 +86,17 @@ def python_version(site: Site) -> list[Finding]:
 
 
 def _module_path(site: Site) -> list[Finding]:
-    """A relative folder in PYTHONPATH is whichever one Hermes is started in: code there runs before ours."""
+    """A relative folder in PYTHONPATH is whichever one Python is started in: code there runs before ours.
+
+    The `hermes` command ignores PYTHONPATH; `python -m hermes` does not.
+    """
     search_path = site.environ.get("PYTHONPATH", "")
-    if not search_path or all(map(os.path.isabs, search_path.split(os.pathsep))):
+    if sys.flags.ignore_environment or not search_path:
+        return []
+    if all(map(os.path.isabs, search_path.split(os.pathsep))):
         return []
     text = f"PYTHONPATH is {search_path!r}: any folder you start Hermes in can replace parts of it"
-    return [
-        Finding("python", WARN, text, "Unset PYTHONPATH, or use absolute paths in it.")
-    ]
+    return [Finding("python", WARN, text, "Start it as `hermes`, or unset PYTHONPATH.")]
 
 
 def sqlite_version(_site: Site) -> list[Finding]:
@@ -138,13 +141,13 @@ def _missing_home(site: Site, error: OSError, elsewhere: str) -> Finding:
     root = site.home.root
     closed = closed_folder(root)
     if closed is not None:
-        text = f"{root} can't be reached: the folder {closed} is closed to you"
+        text = f"{root} can't be reached: you have no access to the folder {closed}"
         return Finding("home", FAIL, text, f"Run: chmod u+x '{closed}', {elsewhere}")
     if not isinstance(probe(root, follow=False), OSError):
         return Finding(
             "home",
             FAIL,
-            f"{root} is a link to nothing",
+            f"{root} is a broken symbolic link",
             f"Remove the link, {elsewhere}",
         )
     if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
@@ -156,7 +159,7 @@ def _missing_home(site: Site, error: OSError, elsewhere: str) -> Finding:
             "Set HERMES_HOME to another folder.",
         )
     if site.existing.is_dir() and os.access(site.existing, os.W_OK | os.X_OK):
-        return Finding("home", OK, f"{root} (not there yet; made when needed)")
+        return Finding("home", OK, f"{root} (does not exist yet; created when needed)")
     return Finding(
         "home",
         FAIL,
@@ -331,7 +334,7 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
     if not (header.startswith(b"SQLite format 3\x00") and len(header) == 100):
         return "is not a database", f"Run: hermes sessions check, or m{away[1:]}"
     if _number(header, 68) != APPLICATION_ID:
-        return "is another program's", away
+        return "belongs to another program", away
     if _number(header, 60) > len(MIGRATIONS):
         return (
             f"was written by a newer Hermes (schema {_number(header, 60)})",
@@ -382,7 +385,7 @@ def damaged_files(site: Site) -> list[Finding]:
         if os.access(site.home.root, os.R_OK | os.X_OK)
         else []
     )
-    to_do = "What could be read was recovered. Delete it when you miss nothing."
+    to_do = "Everything readable was recovered. Delete this file when you are sure that nothing is missing."
     return [
         Finding("sessions", WARN, f"a damaged database was kept: {path}", to_do)
         for path in kept
@@ -411,12 +414,14 @@ def sandbox(site: Site) -> list[Finding]:
             Finding(
                 "sandbox",
                 WARN,
-                f"Landlock holds commands, less well: {limits}. {found.why}",
+                f"Landlock confines commands, but less well: {limits}. {found.why}",
                 install,
             )
         ]
-    to_do = f"{install} Until then every command that changes something is asked about."
-    return [Finding("sandbox", WARN, f"nothing confines commands. {found.why}", to_do)]
+    to_do = (
+        f"{install} Until then Hermes asks before every command that changes something."
+    )
+    return [Finding("sandbox", WARN, f"commands are not confined. {found.why}", to_do)]
 
 
 def git(site: Site) -> list[Finding]:

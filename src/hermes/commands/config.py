@@ -200,9 +200,7 @@ def set_setting(
     parsed = parse_value(found, value)
     set_value(home.ensure().config, key, parsed)
     if found.variable in context.environment:
-        context.surface.warn(
-            f"{found.variable} is set and still wins over config.yaml."
-        )
+        context.surface.warn(f"{found.variable} is set and overrides config.yaml.")
     return message(f"{key} = {_text(parsed)}")
 
 
@@ -215,7 +213,7 @@ def unset_setting(
     if is_secret_variable(key):
         if os.path.lexists(home.env_file):
             set_secret(home.env_file, key, None)
-        return message(f"{key} is no longer in {home.env_file}")
+        return message(f"{key} was removed from {home.env_file}")
     found = _find(key)
     removed = os.path.lexists(home.config) and unset_value(home.config, key)
     note = "" if removed else ", it was not set"

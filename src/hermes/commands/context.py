@@ -77,7 +77,7 @@ class CommandContext:
     def chat(self) -> "Conversation":
         """The chat; UsageError where there is none."""
         if self.conversation is None:
-            raise UsageError("This command works in a chat only.")
+            raise UsageError("This command works only in a chat.")
         return self.conversation
 
     def confirm(self, question: str, nothing_done: str) -> None:

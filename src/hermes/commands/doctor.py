@@ -83,7 +83,7 @@ def _checked_in_child(context: CommandContext) -> DoctorReport:
         )
     except subprocess.TimeoutExpired as error:
         raise HermesError(
-            "The doctor took too long.", hint="Run it yourself: hermes doctor"
+            "The checks took too long.", hint="Run them yourself: hermes doctor"
         ) from error
     document = msgspec.json.decode(done.stdout, type=_Document)
     return DoctorReport(

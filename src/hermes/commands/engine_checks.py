@@ -39,18 +39,21 @@ def check_model(site: Site) -> list[Finding]:
         ]
     name = f"{answers.provider} {answers.model}".rstrip()
     if answers.provider == "embedded" and not answers.key_set:
-        to_do = f"It is offered at the first question, or download it now: hermes model add {answers.model}"
+        to_do = f"Hermes offers the download when you first ask something. To start it now: hermes model add {answers.model}"
         return [
-            Finding("model", WARN, f"{name} answers, but is not downloaded yet", to_do)
+            Finding("model", WARN, f"{name} is selected, but not downloaded yet", to_do)
         ]
     if answers.key and not answers.key_set:
         to_do = f"Store it with: hermes config set {answers.key}"
         return [
             Finding(
-                "model", WARN, f"{name} answers, but {answers.key} is not set", to_do
+                "model",
+                WARN,
+                f"{name} is selected, but {answers.key} is not set",
+                to_do,
             )
         ]
-    return [Finding("model", OK, f"{name} answers ({answers.ready})")]
+    return [Finding("model", OK, f"{name} is selected ({answers.ready})")]
 
 
 def check_codex(site: Site) -> list[Finding]:
@@ -68,12 +71,12 @@ def check_codex(site: Site) -> list[Finding]:
 async def _check_codex(switch: SwitchContext) -> list[Finding]:
     standing = await status(switch)
     if not standing.program:
-        to_do = f"{INSTALL} Or go back: hermes codex off"
+        to_do = f"{INSTALL} Or switch back to Hermes: hermes codex off"
         return [
             Finding(
                 "codex",
                 FAIL,
-                "the codex program was not found, and it is to run your turns",
+                "the codex program was not found, but it is set to run your turns",
                 to_do,
             )
         ]
@@ -120,7 +123,7 @@ def _settings(standing: Standing) -> Finding:
         return Finding(
             "codex",
             WARN,
-            f"{standing.config} has no block of Hermes",
+            f"{standing.config} has no Hermes block",
             "Run: hermes codex on",
         )
     return Finding("codex", OK, f"settings in {standing.config}, with Hermes' block")
@@ -131,7 +134,7 @@ async def _sandbox(switch: SwitchContext) -> Finding:
     try:
         ran = await try_sandbox(program, switch.environment()) if program else None
     except CodexFailed as error:
-        return Finding("codex", WARN, f"its sandbox can't be tried: {error.message}")
+        return Finding("codex", WARN, f"its sandbox can't be tested: {error.message}")
     if ran is None or ran.code:
         said = (ran.err.strip().splitlines() or [""])[-1] if ran else ""
         to_do = "Install bubblewrap and allow user namespaces; until then codex's commands fail or ask."
@@ -149,7 +152,7 @@ def check_hooks(site: Site) -> Iterator[Finding]:
     try:
         found = Hooks(home).every()
     except HermesError as error:
-        yield Finding("hooks", FAIL, f"no hook runs: {error.message}", error.hint)
+        yield Finding("hooks", FAIL, f"no hooks run: {error.message}", error.hint)
         return
     for hook in found:
         match hook.state:

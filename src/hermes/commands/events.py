@@ -29,7 +29,7 @@ _ROWS_PER_READ = 1000
 _ANSWER_TIMEOUT_S = 3.0
 _SLOW_S = 0.01  # a subscriber that took as long once is named
 
-Pattern = Annotated[str, "topics, with * and ** (default: all)"]
+Pattern = Annotated[str, "topic patterns with * and ** (default: all)"]
 OnlySession = Annotated[
     str, Arg("only this session: its id, its title, or last", metavar="ID")
 ]
@@ -61,7 +61,7 @@ class ProcessCounters(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         if not self.any_running:
-            yield line("No process of this home runs.")
+            yield line("No Hermes process is running.")
         for number, one in enumerate(self.processes):
             yield from _process_view(one, now, "\n" * bool(number))
 
@@ -72,7 +72,7 @@ def replay_events(
     pattern: Pattern = "**",
     *,
     since: Annotated[
-        str, Arg("such as 30min, 2h, 7d or 2026-05-01", metavar="WHEN")
+        str, Arg("how far back, such as 30min, 2h, 7d or 2026-05-01", metavar="WHEN")
     ] = "",
     session: OnlySession = "",
 ) -> ReplayedEvents:
@@ -80,7 +80,7 @@ def replay_events(
     require_pattern(pattern)
     app = context.app
     if not app.has_log:
-        raise NotFound("There are no sessions yet.", hint='Begin one: hermes "hello"')
+        raise NotFound("There are no sessions yet.", hint='Start one: hermes "hello"')
     only = app.store.sessions.find(session).id if session else ""
     first = _moment(since, app.clock.now())
     wanted: Trie[bool] = Trie()
@@ -134,8 +134,8 @@ def _moment(text: str, now: float) -> float:
         except (ValueError, OverflowError):
             continue
     raise UsageError(
-        f"{text!r} is no time.",
-        hint="Such as 30min, 2h, 7d, 2026-05-01 or 2026-05-01T14:00",
+        f"{text!r} is not a time.",
+        hint="Use one such as 30min, 2h, 7d, 2026-05-01 or 2026-05-01T14:00",
     )
 
 

@@ -1,4 +1,4 @@
-"""Importing what another agent has kept. A report comes first; the source is never changed."""
+"""Import what another agent has stored. A report comes first; the source is never changed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
@@ -39,7 +39,7 @@ def import_home(
     only: Annotated[str, Arg(f"some of: {', '.join(PARTS)}", metavar="PARTS")] = "",
     yes: Annotated[bool, "don't ask"] = False,
 ) -> TextResult:
-    """Import sessions, memory and skills of another agent."""
+    """Import sessions, memory and skills from another agent."""
     wanted = [part.strip() for part in only.split(",") if part.strip()]
     unknown = [part for part in wanted if part not in PARTS]
     if unknown:

@@ -44,7 +44,7 @@ examples:
   hermes cron daemon                    run what is due; `hermes gateway run` does it too
 """
 _NO_JOBS = (
-    "There are no jobs yet. Make one: hermes cron add 'every weekday at 9' 'what to do'"
+    "There are no jobs yet. Add one: hermes cron add 'every weekday at 9' 'what to do'"
 )
 _WHO_RUNS = "Due jobs are run by `hermes gateway run`, or by `hermes cron daemon`."
 _LOOKS: Mapping[str, Look] = {
@@ -54,9 +54,9 @@ _LOOKS: Mapping[str, Look] = {
     "skipped": "warn",
 }
 _MISSED = {
-    "skip": "are left out",
-    "once": "the last one runs late",
-    "all": "are made up for",
+    "skip": "are skipped",
+    "once": "only the last one is caught up on",
+    "all": "are all caught up on",
 }
 _MAX_SHOWN_TIMES = 1000
 
@@ -66,9 +66,9 @@ JobName = Annotated[str, Arg("its id, the beginning of it, or its name", metavar
 class JobOptions(TypedDict, total=False):
     """What a job can have besides its schedule and its task."""
 
-    name: Annotated[str | None, "what you call it"]
+    name: Annotated[str | None, "a name for the job"]
     zone: Annotated[
-        str | None, "time zone, such as Europe/Berlin; this machine's otherwise"
+        str | None, "time zone, such as Europe/Berlin (default: this machine's)"
     ]
     deliver: Annotated[
         str | None,
@@ -94,9 +94,11 @@ class JobOptions(TypedDict, total=False):
     ]
     model: Annotated[str | None, "another model, such as openai:gpt-5-mini"]
     cwd: Annotated[
-        str | None, Arg("the folder it works in; this one otherwise", metavar="DIR")
+        str | None, Arg("the folder to work in (default: this one)", metavar="DIR")
     ]
-    times: Annotated[int | None, Arg("end after so many runs", metavar="NUMBER")]
+    times: Annotated[
+        int | None, Arg("end the job after this many runs", metavar="NUMBER")
+    ]
 
 
 class JobChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,7 +164,7 @@ class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
         job, planned = self.job, self.planned
         limits = [
             f"stopped after {length(job.timeout)}",
-            f"at most {job.budget}" if job.budget else "no cap of its own",
+            f"at most {job.budget}" if job.budget else "no limit",
         ]
         if job.jitter:
             limits.append(f"starts up to {length(job.jitter)} later")
@@ -204,7 +206,7 @@ class JobRuns(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         yield from _runs(self.past, self.jobs)
         if not self.past:
-            yield line("Nothing has run yet.")
+            yield line("No runs yet.")
         elif self.last_answer:
             yield line(f"\nThe last answer:\n{self.last_answer}")
 
@@ -223,7 +225,7 @@ class ComingRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Jobs:
-    """The jobs of a home. Nothing is made before there is something to keep."""
+    """The jobs of a home. Nothing is created on disk until there is something to store."""
 
     def __init__(self, context: CommandContext) -> None:
         self.app = context.app
@@ -246,7 +248,7 @@ def add_job(
     prompt: Annotated[str, "what to do"],
     **options: Unpack[JobOptions],
 ) -> JobChange:
-    """Make a job."""
+    """Add a job."""
     form = JobForm(schedule=schedule, prompt=prompt, **options)
     jobs = Jobs(context)
     is_first = not jobs.app.has_log or not jobs.store.any()
@@ -255,7 +257,7 @@ def add_job(
         wanted.setdefault("cwd", str(current_folder()))
         job, planned = jobs.book.add(msgspec.convert(wanted, JobDraft))
     note = _WHO_RUNS if is_first else ""
-    return JobChange(job=job, planned=planned, what="is made", note=note)
+    return JobChange(job=job, planned=planned, what="was added", note=note)
 
 
 @command("cron list", slash="jobs", role="owner", scope="observe", group="Sessions", private=True)  # fmt: skip
@@ -293,17 +295,17 @@ def pause_job(context: CommandContext, job: JobName) -> JobChange:
     """Pause a job."""
     jobs = Jobs(context)
     jobs.find(job)
-    return JobChange(job=jobs.book.pause(job), planned=None, what="is paused")
+    return JobChange(job=jobs.book.pause(job), planned=None, what="was paused")
 
 
 @command("cron resume", scope="approve")
 def resume_job(context: CommandContext, job: JobName) -> JobChange:
-    """Let a job run again."""
+    """Resume a paused job."""
     jobs = Jobs(context)
     jobs.find(job)
     with _schedule_errors():
         changed, planned = jobs.book.resume(job)
-    return JobChange(job=changed, planned=planned, what="runs again")
+    return JobChange(job=changed, planned=planned, what="was resumed")
 
 
 @command("cron remove", scope="admin")
@@ -311,7 +313,7 @@ def remove_job(context: CommandContext, job: JobName) -> JobChange:
     """Remove a job; its runs stay in the history."""
     jobs = Jobs(context)
     jobs.find(job)
-    return JobChange(job=jobs.book.remove(job), planned=None, what="is removed")
+    return JobChange(job=jobs.book.remove(job), planned=None, what="was removed")
 
 
 @command("cron edit", scope="admin")
@@ -335,15 +337,17 @@ def edit_job(
             )
         jobs.find(job)
         changed, planned = jobs.book.edit(job, **wanted)
-    return JobChange(job=changed, planned=planned, what="is changed")
+    return JobChange(job=changed, planned=planned, what="was changed")
 
 
 @command("cron history", scope="observe")
 def show_job_history(
     context: CommandContext,
-    job: Annotated[str, Arg("one job; all otherwise", metavar="JOB")] = "",
+    job: Annotated[str, Arg("one job (default: all)", metavar="JOB")] = "",
     *,
-    limit: Annotated[int, Arg("how many (20)", metavar="NUMBER", at_least=1)] = 20,
+    limit: Annotated[
+        int, Arg("how many (default: 20)", metavar="NUMBER", at_least=1)
+    ] = 20,
 ) -> JobRuns:
     """Show how each run ended, the newest first."""
     jobs = Jobs(context)
@@ -365,7 +369,9 @@ def show_coming_runs(
     what: Annotated[str, Arg("a job, or a schedule in quotes", metavar="JOB|SCHEDULE")],
     *,
     zone: Annotated[str, "such as Europe/Berlin"] = "",
-    count: Annotated[int, Arg("how many times (5)", metavar="NUMBER", at_least=1)] = 5,
+    count: Annotated[
+        int, Arg("how many times (default: 5)", metavar="NUMBER", at_least=1)
+    ] = 5,
 ) -> ComingRuns:
     """Show when a job runs, or a schedule would."""
     jobs = Jobs(context)
@@ -451,7 +457,7 @@ def _runs(past: Iterable[Instant], jobs: Mapping[str, Job]) -> Iterator[Block]:
 
 def _delivered(one: Instant) -> str:
     if one.delivery == "waiting":
-        return "waits for a gateway to deliver it"
+        return "waiting for a gateway to deliver it"
     if not one.delivery or one.delivery.startswith("not "):
         return one.delivery
     return f"to {one.delivery}"

@@ -143,7 +143,7 @@ def list_servers(context: CommandContext) -> ServerListing:
 @command("mcp add")
 async def add_server(  # noqa: PLR0913 - the options of one command
     context: CommandContext,
-    name: Annotated[str, "what you call it: letters, digits, - and _"],
+    name: Annotated[str, "a name of your choice: letters, digits, - and _"],
     command_line: Annotated[
         tuple[str, ...],
         Arg(
@@ -162,7 +162,7 @@ async def add_server(  # noqa: PLR0913 - the options of one command
         tuple[str, ...], Arg("sent to the service", metavar="'NAME: VALUE'")
     ] = (),
     cwd: Annotated[
-        str, Arg("the folder it runs in; your home folder otherwise", metavar="DIR")
+        str, Arg("the folder to run it in (default: your home folder)", metavar="DIR")
     ] = "",
     timeout: Annotated[  # noqa: ASYNC109 - it is a setting
         float | None, Arg("how long a call may be silent", metavar="SECONDS")
@@ -205,13 +205,13 @@ async def add_server(  # noqa: PLR0913 - the options of one command
     config = home.ensure().config
     for key, value in _leaves(values):
         set_value(config, f"mcp_servers.{name}.{key}", value)
-    return message(f"{name} is added; new sessions offer its tools as mcp.{name}.TOOL.")
+    return message(f"Added {name}; new sessions offer its tools as mcp.{name}.TOOL.")
 
 
 @command("mcp test")
 async def probe_servers(
     context: CommandContext,
-    name: Annotated[str, "one server; all that are enabled otherwise"] = "",
+    name: Annotated[str, "one server (default: all that are enabled)"] = "",
     *,
     accept: Annotated[bool, "accept the tools as they are now"] = False,
 ) -> ProbedServers:
@@ -247,7 +247,7 @@ def remove_server(
             hint="It is set in the environment; unset that variable.",
         )
     _servers(context, load(home=home).mcp_servers).forget(name)
-    return message(f"{name} is removed.")
+    return message(f"Removed {name}.")
 
 
 def probe_view(name: str, result: Probe, *, accepted: bool = False) -> Iterable[Block]:
@@ -362,7 +362,7 @@ def _checked(values: dict[str, Any]) -> McpServerSettings:
         return msgspec.convert(values, McpServerSettings)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"That can't be a server: {error}.", hint=_UNCHANGED
+            f"These are not valid settings for a server: {error}.", hint=_UNCHANGED
         ) from error
 
 

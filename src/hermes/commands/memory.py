@@ -1,4 +1,4 @@
-"""What Hermes remembers of you and your work, as files that are yours, and how memory and skills changed."""
+"""What Hermes remembers about you and your work, in files you can edit, and the history of memory and skills."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -35,9 +35,11 @@ To review proposed changes: hermes skills proposals
 _MAX_COUNTED_NOTES = 1_000  # of a memory service
 _MAX_SHOWN_CHARACTERS = 120
 
-ChangeId = Annotated[str, Arg("its id in `history`", metavar="CHANGE")]
+ChangeId = Annotated[str, Arg("its id, as `history` shows it", metavar="CHANGE")]
 OptionalChange = Annotated[str, Arg("a change: show what it did", metavar="CHANGE")]
-HistoryLimit = Annotated[int, Arg("how many changes (20)", metavar="N", at_least=1)]
+HistoryLimit = Annotated[
+    int, Arg("how many changes (default: 20)", metavar="N", at_least=1)
+]
 
 
 class RememberedFile(msgspec.Struct, frozen=True):

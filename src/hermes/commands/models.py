@@ -175,7 +175,7 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.days:
-            yield line("No model was asked in that time.")
+            yield line("There were no model calls in that time.")
             return
         total = self.total
         last = (
@@ -272,7 +272,7 @@ def show_usage(
     app = context.app
     if not app.has_log and session:
         raise SessionNotFound(
-            "there are no sessions yet", hint='Begin one: hermes "hello"'
+            "there are no sessions yet", hint='Start one: hermes "hello"'
         )
     if not app.has_log:
         return UsageReport(days=())

@@ -56,7 +56,7 @@ class PluginListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         if not self.plugins:
             yield line(
-                "There are no plugins. One is a folder in `plugins/` of the Hermes home with a dashboard/manifest.json."
+                "There are no plugins. A plugin is a folder in `plugins/` of the Hermes home with a dashboard/manifest.json."
             )
             return
         rows = [
@@ -82,7 +82,7 @@ class HookListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         if not self.hooks:
             yield line(
-                f"There are no hooks. One is a folder in {self.folder}; it can be told of {', '.join(EVENTS)}."
+                f"There are no hooks. A hook is a folder in {self.folder}; it can listen to {', '.join(EVENTS)}."
             )
             return
         rows = [
@@ -113,7 +113,7 @@ def enable_plugin(context: CommandContext, name: PluginName) -> TextResult:
 
 @command("plugins disable")
 def disable_plugin(context: CommandContext, name: PluginName) -> TextResult:
-    """Keep a plugin from running."""
+    """Disable a plugin."""
     was_enabled = PluginRegistry(context.home).disable(name)
     return message(
         f"{name} is disabled." if was_enabled else f"{name} was not enabled."
@@ -140,7 +140,7 @@ def trust_hook(context: CommandContext, name: HookName) -> TextResult:
 
 @command("hooks untrust")
 def untrust_hook(context: CommandContext, name: HookName) -> TextResult:
-    """Keep a hook from running."""
+    """Withdraw the trust in a hook, so that it no longer runs."""
     was_trusted = Hooks(context.home).untrust(name)
     if not was_trusted:
         return message(f"{name} was not trusted.")
@@ -152,7 +152,7 @@ def try_hook(
     context: CommandContext,
     name: HookName,
     event: Annotated[
-        str, Arg("such as agent:end; else its first one", metavar="EVENT")
+        str, Arg("such as agent:end (default: its first one)", metavar="EVENT")
     ] = "",
 ) -> TextResult:
     """Run a hook once, with a made-up event."""
@@ -168,7 +168,7 @@ def try_hook(
     kind = event or next(exact, "agent:end")
     if not hook.hears(kind):
         context.surface.warn(
-            f"{hook.name} does not listen to {kind}; it is run anyway."
+            f"{hook.name} does not listen to {kind}; running it anyway."
         )
     started = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""The policy: what runs without asking, what would be said of a command, and forgetting an answer."""
+"""The policy: show what runs without asking, check a command, forget a remembered answer."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ from hermes.tools.sandbox.detect import find_sandbox
 EXAMPLES = """\
 examples:
   hermes policy show                        rules, remembered answers, and whether there is a sandbox
-  hermes policy check "rm -rf build"        would it run, be asked about, or never be done?
+  hermes policy check "rm -rf build"        would it run, need approval, or be refused?
   hermes policy forget 2                    forget the second remembered answer
   hermes policy accept                      accept the rules as they are, though some are gone
 
@@ -36,12 +36,12 @@ policy.yaml, in the Hermes home, has your rules. Words are compared whole, from 
     - {host: api.example.com}
 """
 _EXIT_CODES = {"allow": 0, "ask": 3, "forbid": 4}
-_VERDICTS = {"allow": "allowed", "ask": "asked about", "forbid": "never done"}
+_VERDICTS = {"allow": "allowed", "ask": "needs approval", "forbid": "never allowed"}
 _RULE_LISTS = ("forbid", "ask", "allow", "network")
 _MODES = {
-    "ask": "you are asked about every change to a file, and about commands that do more than work in this folder",
-    "auto-edit": "files of this folder are changed without asking; commands as in ask",
-    "full": "you are asked only about what can't be understood",
+    "ask": "Hermes asks before every change to a file, and before commands that do more than work in this folder",
+    "auto-edit": "Hermes changes files in this folder without asking; commands as in ask",
+    "full": "Hermes asks only about commands that it can't analyse",
 }
 
 
@@ -69,7 +69,7 @@ class ShownPolicy(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def view(self, _now: float) -> Iterable[Block]:
-        missing = "" if self.is_there else " (not there yet)"
+        missing = "" if self.is_there else " (does not exist yet)"
         why = f": {shown(self.why)}" if self.why else ""
         yield line(f"file       {shown(self.file)}{missing}")
         yield line(f"sandbox    {self.sandbox}{why}")
@@ -83,7 +83,7 @@ class ShownPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be done with a command."""
+    """Whether a command would run."""
 
     verdict: str
     reason: str
@@ -119,22 +119,18 @@ def show_policy(context: CommandContext) -> ShownPolicy:
 @command("policy check", scope="admin")
 def check_command(
     context: CommandContext,
-    command_text: Annotated[
-        str, Arg("the command, as one word in quotes", metavar="COMMAND")
-    ],
+    command_text: Annotated[str, Arg("the command, in quotes", metavar="COMMAND")],
     *,
-    mode: Annotated[
-        Literal["ask", "auto-edit", "full"], "the mode of approvals"
-    ] = "ask",
+    mode: Annotated[Literal["ask", "auto-edit", "full"], "the approval mode"] = "ask",
     cwd: Annotated[
-        str, Arg("the workspace; this folder otherwise", metavar="DIR")
+        str, Arg("the workspace (default: this folder)", metavar="DIR")
     ] = ".",
     reach: Annotated[
-        Literal["workspace", "network", "machine"], "how far it asks to reach"
+        Literal["workspace", "network", "machine"], "the reach that the call asks for"
     ] = "workspace",
     no_sandbox: Annotated[bool, "as if there were no sandbox"] = False,
 ) -> CommandVerdict:
-    """Say what would be done with a command; exit code 0 allowed, 3 asked, 4 never."""
+    """Say whether a command would run; exit code 0: it runs, 3: it needs approval, 4: never."""
     path = context.environment.get("PATH", "")
     sandboxed = not no_sandbox and find_sandbox(path, Path.home()).kind != "none"
     around = Circumstances(context.home.root, Path.home(), sandboxed=sandboxed)

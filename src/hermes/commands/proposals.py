@@ -1,4 +1,4 @@
-"""Changes of memory and skills that Hermes proposes: showing, approving and rejecting them."""
+"""Changes to memory and skills that Hermes proposes: show, approve and reject them."""
 
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
@@ -48,13 +48,11 @@ class ProposalListing(msgspec.Struct, frozen=True, kw_only=True):
 @command("skills proposals", scope="observe")
 def list_proposals(
     context: CommandContext,
-    proposal: Annotated[
-        str, Arg("one of them, with its difference", metavar="ID")
-    ] = "",
+    proposal: Annotated[str, Arg("one of them, with its diff", metavar="ID")] = "",
     *,
     all_: Annotated[bool, "include decided ones"] = False,
 ) -> ProposalListing:
-    """Show proposed changes of memory and skills, to review."""
+    """List the proposed changes to memory and skills."""
     proposals = context.learning.proposals
     found = proposals.all() if all_ else proposals.pending()
     if proposal:
@@ -68,19 +66,19 @@ def list_proposals(
 
 @command("skills approve", scope="approve")
 def approve_proposals(context: CommandContext, proposals: ProposalIds) -> TextResult:
-    """Make proposed changes."""
+    """Apply proposed changes."""
 
     def approve(name: str) -> str:
         proposal = context.learning.approve(name)
         change = f" (change {proposal.hash[:10]})" if proposal.hash else ""
-        return f"{proposal.id} is done: {first_line(proposal.change.title)}{change}"
+        return f"Applied {proposal.id}: {first_line(proposal.change.title)}{change}"
 
     return _decide(context, proposals, approve)
 
 
 @command("skills reject", scope="approve")
 def reject_proposals(context: CommandContext, proposals: ProposalIds) -> TextResult:
-    """Reject proposed changes for good."""
+    """Reject proposed changes; they will not be proposed again."""
 
     def reject(name: str) -> str:
         return f"{context.learning.reject(name).id} is rejected; it will not be proposed again."
@@ -91,7 +89,7 @@ def reject_proposals(context: CommandContext, proposals: ProposalIds) -> TextRes
 def _decide(
     context: CommandContext, names: tuple[str, ...], decide: Callable[[str], str]
 ) -> TextResult:
-    """Decides on each; one that can't be decided on does not keep the others."""
+    """Decides on each proposal; a failure of one does not stop the others."""
     if names == ("all",):
         names = tuple(one.id for one in context.learning.proposals.pending())
     lines: list[str] = []

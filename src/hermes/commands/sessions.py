@@ -107,7 +107,7 @@ class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionTranscript(msgspec.Struct, frozen=True, kw_only=True):
-    """A session to be read: its rows, one after the other."""
+    """A session's rows, one after the other."""
 
     as_lines: ClassVar[bool] = True
 
@@ -153,7 +153,7 @@ class SearchResults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look at the whole session log found."""
+    """The result of checking the whole session log."""
 
     sessions: int
     rows: int
@@ -305,7 +305,7 @@ def rename_session(
     text = " ".join(" ".join(title).split())
     if len(text) > _MAX_TITLE_CHARACTERS:
         raise UsageError(
-            f"The title has {len(text):,} characters; {_MAX_TITLE_CHARACTERS} are possible.",
+            f"The title has {len(text):,} characters; {_MAX_TITLE_CHARACTERS} are allowed.",
             hint="Shorten it.",
         )
     context.app.record(info.id, SessionTitled(title=text))
@@ -331,7 +331,7 @@ def export_session(
     session: SessionId,
     *,
     output: Annotated[
-        str, Arg("where to (default: stdout)", metavar="FILE", short="-o")
+        str, Arg("the file to write (default: stdout)", metavar="FILE", short="-o")
     ] = "-",
     force: Annotated[bool, "replace FILE if it exists"] = False,
 ) -> RawText | TextResult:
@@ -396,7 +396,7 @@ def delete_sessions(
     *,
     yes: Annotated[bool, "don't ask"] = False,
 ) -> TextResult:
-    """Delete sessions for good."""
+    """Delete sessions permanently."""
     store = open_log(context)
     found = {info.id: info for info in map(store.sessions.find, sessions)}
     return _delete(context, list(found.values()), lambda _: True, yes=yes)
@@ -410,7 +410,7 @@ def prune_sessions(
     dry_run: Annotated[bool, "only show what would be deleted"] = False,
     yes: Annotated[bool, "don't ask"] = False,
 ) -> TextResult:
-    """Delete sessions that were not used for long."""
+    """Delete sessions that have not been used for some time."""
     cutoff = context.app.clock.now() - age(older_than)
     if not context.app.has_log:
         return message(*_NONE_YET)
@@ -449,7 +449,7 @@ def check_log(context: CommandContext) -> LogCheck | TextResult:
 
 
 def _rebuild(context: CommandContext) -> None:
-    """Opens a damaged log again, which rebuilds it."""
+    """Reopens a damaged log, which rebuilds it."""
     from hermes.app import build
 
     context.app.close()
@@ -481,7 +481,7 @@ def _hit_document(hit: MessageHit) -> dict[str, Any]:
 
 
 def _label(store: Store, info: SessionInfo) -> str:
-    """The title, or what a person would know an untitled session by: its first words."""
+    """The title; for an untitled session, its first words."""
     kind = "" if info.kind == "root" else f"[{info.kind}] "
     if info.title:
         return kind + first_line(info.title)
@@ -504,11 +504,11 @@ def _delete(
     *,
     yes: bool,
 ) -> TextResult:
-    """Asks, then deletes; one session that can't be deleted does not keep the others."""
+    """Asks, then deletes. A session that can't be deleted does not stop the others."""
     context.surface.tell(*_deletions(sessions, context.app.clock.now()))
     if not yes:
         context.confirm(
-            f"Delete {count(len(sessions), 'session')} for good?",
+            f"Delete {count(len(sessions), 'session')} permanently?",
             "Nothing was deleted.",
         )
     deleted = rows = 0
@@ -539,7 +539,7 @@ def _deletions(sessions: list[SessionInfo], now: float) -> Iterator[Block]:
 
 
 def _lines(stream: TextIO) -> Iterator[str]:
-    """Lines, none of which can fill the memory."""
+    """Lines of a limited length, so that a huge file can't fill the memory."""
     while text := stream.readline(MAX_EVENT_BYTES + 2):
         yield text
 
@@ -553,7 +553,7 @@ def _markdown(store: Store, info: SessionInfo) -> Iterator[str]:
 
 
 def _write_file(target: Path, lines: Iterable[str]) -> None:
-    """Writes all of it or nothing, for this user's eyes only."""
+    """Writes the whole file or nothing, readable only by this user."""
     try:
         with replacing(target, mode=PRIVATE_FILE, alone=False) as file:
             for text in lines:

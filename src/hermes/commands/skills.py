@@ -1,4 +1,4 @@
-"""Skills: what Hermes has learned to do; listing, writing, installing, switching and reverting them."""
+"""Skills: list, write, install, enable, disable and revert them."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -62,13 +62,13 @@ description: What it does, and when to use it, in the words of a request.
 1. The first step, with exact commands.
 2. How to check that it worked.
 """
-_KNOW_IT = "New sessions know it."
+_KNOW_IT = "This applies to new sessions."
 
 SkillName = Annotated[str, Arg(metavar="NAME")]
 
 
 class SkillListing(msgspec.Struct, frozen=True, kw_only=True):
-    """All skills, and what else there is to look at."""
+    """All skills, and how many are archived or wait for review."""
 
     skills: tuple[Skill, ...]
     archived: int
@@ -227,7 +227,7 @@ def new_skill(
     context: CommandContext,
     name: Annotated[str, "lower-case words with hyphens"],
 ) -> TextResult:
-    """Begin a skill of your own."""
+    """Create a skill of your own."""
     learning = context.learning
     require_name(name)
     if learning.skills.text_of(name, MAIN) is not None:
@@ -247,7 +247,7 @@ def new_skill(
 @command("skills check", scope="admin")
 def check_skills(
     context: CommandContext,
-    name: Annotated[str, "one skill, or a folder; all otherwise"] = "",
+    name: Annotated[str, "one skill, or a folder (default: all)"] = "",
 ) -> SkillCheck:
     """Look for mistakes and dangers in skills."""
     library, folder = context.learning.skills, Path(name)
@@ -257,7 +257,7 @@ def check_skills(
     for skill in [library.find(name)] if name else library.all():
         one = _checked(skill.name, skill.folder, bundled=skill.origin == "bundled")
         if skill.origin == "installed" and altered(library, skill.name):
-            other = SkillFinding("caution", "is no longer what was installed", MAIN)
+            other = SkillFinding("caution", "has changed since it was installed", MAIN)
             one = msgspec.structs.replace(one, findings=(*one.findings, other))
         checked.append(one)
     return SkillCheck(skills=tuple(checked))
@@ -281,7 +281,7 @@ def disable_skill(context: CommandContext, name: SkillName) -> TextResult:
 
 @command("skills pin", scope="admin")
 def pin_skill(context: CommandContext, name: SkillName) -> TextResult:
-    """Let only yourself change a skill."""
+    """Pin a skill, so that only you can change it."""
     context.learning.home.ensure()
     context.learning.skills.set(name, pinned=True)
     return message(f"Only you can change {name}. {_KNOW_IT}")
@@ -289,7 +289,7 @@ def pin_skill(context: CommandContext, name: SkillName) -> TextResult:
 
 @command("skills unpin", scope="admin")
 def unpin_skill(context: CommandContext, name: SkillName) -> TextResult:
-    """Let Hermes improve a skill it wrote."""
+    """Unpin a skill, so that Hermes may improve it if it wrote it."""
     context.learning.home.ensure()
     context.learning.skills.set(name, pinned=False)
     return message(f"Hermes may improve {name}, if it wrote it. {_KNOW_IT}")
@@ -297,7 +297,7 @@ def unpin_skill(context: CommandContext, name: SkillName) -> TextResult:
 
 @command("skills retire", scope="admin")
 def retire_skill(context: CommandContext, name: SkillName) -> TextResult:
-    """Put a skill into the archive."""
+    """Move a skill to the archive."""
     context.learning.apply(SkillChange(name, retire=True), Provenance("user"))
     return message(
         f"{name} is in the archive. To bring it back: hermes skills restore {name}"
@@ -325,7 +325,7 @@ def install_skill(  # noqa: PLR0913 - the options of one command
     dry_run: Annotated[bool, "only show what would be installed"] = False,
     yes: Annotated[bool, "don't ask"] = False,
     despite_dangers: Annotated[
-        bool, "install although something dangerous was found"
+        bool, "install even if the scan finds something dangerous"
     ] = False,
 ) -> TextResult:
     """Install a skill from a folder, an archive or a git address."""

@@ -58,7 +58,7 @@ class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
             messages = count(preview.summarised, "message")
             yield f"A summary would replace {messages} (about {preview.replaced:,} tokens)."
         if not preview.pointers and not preview.summarised:
-            yield "So far there is nothing to take out."
+            yield "There is nothing to remove yet."
         yield "The log keeps everything. To compress now: /compress"
 
 
@@ -91,7 +91,7 @@ async def stop_turn(context: CommandContext) -> TextResult:
 async def new_session(context: CommandContext) -> TextResult:
     """Begin a new session."""
     made = await context.chat.begin()
-    return message(f"Session {made} has begun. The old one is kept.")
+    return message(f"Started session {made}. The previous one was saved.")
 
 
 @command(slash="resume name", role="owner", group="Sessions")
@@ -102,8 +102,8 @@ async def resume_session(
     """Continue another session; without a name, list them."""
     if not name and context.chat.has_audience:
         raise UsageError(
-            "Others take part here, and would see your sessions.",
-            hint="List them in a chat with me alone.",
+            "Other people in this chat would see your sessions.",
+            hint="List them in a private chat with me.",
         )
     if not name:
         return await asyncio.to_thread(list_sessions.function, context, limit=10)

@@ -1,4 +1,4 @@
-"""The table of commands: which first words there are, and the modules that have their commands.
+"""The table of commands: the first words, and the modules that define their commands.
 
 A module is imported only when one of its commands runs or is described. Modules of surfaces stand here by name alone.
 """
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class Topic(NamedTuple):
-    """A first word behind `hermes`. Its commands are in the modules, those used most in the first."""
+    """The first word after `hermes`. Its commands are in the modules, the most used ones in the first."""
 
     name: str
     modules: tuple[str, ...]
     summary: str
     group: str
     default: str = ""
-    """The action that is meant when none is given."""
+    """The default action."""
     groups: Mapping[str, str] = MappingProxyType({})
     """Second words with actions of their own, and what they are for. Without an action they list."""
 
@@ -40,27 +40,27 @@ TOPICS = (
            "list, pick, add and test models", "Models", "list"),
     _topic("usage", "commands.models", "show tokens and cost, by day and model", "Models"),
     _topic("sessions", "commands.sessions commands.undo", "list, search, show and move your sessions", "Sessions"),
-    _topic("resume", "surfaces.cli.resume", "continue a session, whichever surface it began on", "Sessions"),
-    _topic("import", "commands.imports", "import sessions, memory and skills of another agent", "Sessions"),
+    _topic("resume", "surfaces.cli.resume", "continue a session from any surface", "Sessions"),
+    _topic("import", "commands.imports", "import sessions, memory and skills from another agent", "Sessions"),
     _topic("memory", "commands.memory surfaces.cli.editing", "show, edit and revert what Hermes remembers", "Learning", "show"),
     _topic("skills", "commands.skills commands.proposals", "list, install, review and revert skills", "Learning", "list"),
     _topic("dashboard", "surfaces.dashboard.command", "Hermes in your browser", "Sessions"),
     _topic("gateway", "surfaces.gateway.command surfaces.gateway.api_server.command",
            "Hermes in chat apps, as a service", "Sessions",
-           pair="show who is let in; approve, revoke", key=_KEYS),
+           pair="list who has access; approve and revoke people", key=_KEYS),
     _topic("cron", "commands.jobs surfaces.cli.jobs", "run jobs at certain times", "Sessions", "list"),
-    _topic("events", "commands.events surfaces.cli.event_tail", "watch what Hermes does: live, past, in numbers", "Sessions"),
+    _topic("events", "commands.events surfaces.cli.event_tail", "watch live events, replay past ones, count them", "Sessions"),
     _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions", key=_KEYS),
-    _topic("tools", "commands.tools", "show what the model can do, and where", "Settings"),
+    _topic("tools", "commands.tools", "list the tools and where they are offered", "Settings"),
     _topic("mcp", "commands.mcp surfaces.cli.tool_server", "list, add, test and remove MCP servers", "Settings", "list"),
-    _topic("codex", "commands.codex", "let the codex program run your turns, or stop it", "Settings"),
+    _topic("codex", "commands.codex", "run your turns with the codex program, or switch back", "Settings"),
     _topic("plugins", "commands.plugins", "list, enable and disable plugins", "Settings", "list"),
     _topic("hooks", "commands.plugins", "list, trust and test hooks", "Settings", "list"),
     _topic("policy", "commands.policy", "show and check what runs without asking", "Settings", "show"),
     _topic("config", "commands.config surfaces.cli.editing", "show and change settings and secrets", "Settings"),
-    _topic("backup", "commands.backup", "write everything of yours to one file", "Settings"),
+    _topic("backup", "commands.backup", "write all your data to one file", "Settings"),
     _topic("restore", "commands.backup", "restore a backup", "Settings"),
-    _topic("doctor", "commands.doctor", "check this installation and say what to do", "Settings"),
+    _topic("doctor", "commands.doctor", "check this installation and suggest fixes", "Settings"),
 )  # fmt: skip
 
 CHAT = "hermes.surfaces.tui.chat"  # `hermes` without a question, at a terminal
@@ -69,7 +69,7 @@ EXAMPLES = (
     ('hermes "what is in this folder?"', "one answer"),
     ("git diff | hermes 'review this'", "with piped input"),
     ("hermes --continue", "continue where you left off"),
-    ("hermes doctor", "is everything in order?"),
+    ("hermes doctor", "check the installation"),
     ("hermes config set display.color never", "change one setting"),
     ("hermes config set OPENAI_API_KEY", "store a secret; you are asked for it"),
 )
@@ -106,7 +106,7 @@ def commands_of(topic: Topic) -> Iterator["Command"]:
 
 
 def find_command(topic: Topic, words: list[str]) -> "Command | None":
-    """The command that the words behind the topic name; None when they name none, or ask for help."""
+    """The command named by the words after the topic; None if there is no such command, or they ask for help."""
     name, default, rest = topic.name, topic.default, words
     if words and words[0] in topic.groups:
         name, default, rest = f"{name} {words[0]}", "list", words[1:]

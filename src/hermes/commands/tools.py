@@ -1,4 +1,4 @@
-"""What the model can do, and which of it is offered where."""
+"""The tools that the model can use, and where each is offered."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
@@ -36,7 +36,7 @@ class ListedTool(msgspec.Struct, frozen=True):
 
 
 class ToolListing(msgspec.Struct, frozen=True, kw_only=True):
-    """The tools by set, and names of the settings that fit none."""
+    """The tools by toolset, and names in the settings that match no tool."""
 
     tools: tuple[ListedTool, ...]
     unknown: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def list_tools(
         Arg("where: cli, tui, dashboard, api, gateway or cron", metavar="NAME"),
     ] = "cli",
 ) -> ToolListing:
-    """Show what the model can do, and where."""
+    """List the tools and where they are offered."""
     chat = context.conversation
     if chat is not None:
         offered = chat.agent.tools(chat.session)
@@ -93,7 +93,7 @@ def list_tools(
 def listed(
     tools: Mapping[str, Tool], choice: ToolChoice | None
 ) -> tuple[ListedTool, ...]:
-    """Every tool, with what it may do and whether it is offered; without a choice all are."""
+    """Every tool, its effect, and whether it is offered; all are if no surface is given."""
     return tuple(
         ListedTool(
             name=name,
@@ -109,7 +109,7 @@ def listed(
 
 
 def _agent_tools(context: CommandContext, app: App) -> tuple[Tool, ...]:
-    """Tools that are made of the agent itself, and those that MCP servers offered last."""
+    """Tools built from the agent itself, and those that MCP servers offered last."""
     from hermes.app.agent import Agent
     from hermes.app.delegate_tool import Delegation
     from hermes.app.schedules.tools import schedule_tools

@@ -1,4 +1,4 @@
-"""Going back: undo and redo of turns, what a turn changed, a branch, another try."""
+"""Undo, redo and retry turns, show what a turn changed, and branch a session."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ Force = Annotated[bool, "also restore files that were changed since"]
 
 
 class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Turns that were undone or restored, and what became of their files."""
+    """Turns that were undone or restored, and what happened to their files."""
 
     report: UndoReport
     action: Literal["undo", "redo", "retry"]
@@ -95,7 +95,7 @@ async def undo(
     force: Force = False,
     keep_files: Annotated[bool, "leave all files as they are"] = False,
 ) -> UndoResult:
-    """Undo the last turn, or N of them: their files, and what the model remembers of them."""
+    """Undo the last turn, or the last N: file changes, and what the model remembers of them."""
     rewind = await _rewind(context)
     report = await asyncio.to_thread(
         rewind.undo, session, turns=turns, force=force, files=not keep_files
@@ -116,7 +116,7 @@ async def undo(
 async def redo(
     context: CommandContext, session: SessionId, *, force: Force = False
 ) -> UndoResult:
-    """Restore what the last undo took back."""
+    """Restore the turns that the last undo removed."""
     rewind = await _rewind(context)
     report = await asyncio.to_thread(rewind.redo, session, force=force)
     if context.conversation is not None:
@@ -135,7 +135,7 @@ async def redo(
 async def retry(
     context: CommandContext, session: SessionId, *, force: Force = False
 ) -> UndoResult | TextResult:
-    """Undo the last turn and ask the same again."""
+    """Undo the last turn and send the same message again."""
     chat = context.chat
     rewind = await _rewind(context)
     report = await asyncio.to_thread(rewind.retry, session, force=force, via=chat.via)
@@ -154,7 +154,7 @@ async def diff(
     session: SessionId,
     *,
     turn: Annotated[
-        str, Arg("which turn's id (default: the last)", metavar="TURN")
+        str, Arg("the id of a turn (default: the last)", metavar="TURN")
     ] = "",
 ) -> TurnDiff:
     """Show what a turn changed in files."""
@@ -172,17 +172,17 @@ async def branch(
         int, Arg("leave out the last N turns", metavar="N", at_least=1)
     ] = 0,
     at: Annotated[
-        int | None, Arg("take only rows up to this one", metavar="SEQ", at_least=1)
+        int | None, Arg("copy only rows up to this one", metavar="SEQ", at_least=1)
     ] = None,
 ) -> TextResult:
-    """Continue a copy of a session in a new one, perhaps without its last turns."""
+    """Copy a session to a new one, optionally without its last turns."""
     rewind = await _rewind(context)
     made = await asyncio.to_thread(
         rewind.branch, session, at=at, back=back, surface=context.surface.name
     )
     if context.conversation is None:
         return message(
-            f"Session {made} begins where that one was. Continue it with: hermes --resume {made}"
+            f"Created session {made} from that point. Continue it with: hermes --resume {made}"
         )
     await context.conversation.enter(made, recap=False)
     return message(f"Session {made}, a copy of {session}. To return: /resume {session}")

@@ -74,9 +74,9 @@ class Cap(msgspec.Struct):
             state = f"the next call needs about ${need:.4f}; ${left:.4f} of ${self.limit:g} are left"
         else:
             state = f"the next call needs about {need:,.0f} tokens; {left:,.0f} of {self.limit:,.0f} are left"
-        hint = f"Raise budget.per_{self.scope} to go on."
+        hint = f"Raise budget.per_{self.scope} to continue."
         return BudgetSpent(
-            f"stopped before passing the cap per {self.scope}: {state}.", hint=hint
+            f"stopped before exceeding the cap per {self.scope}: {state}.", hint=hint
         )
 
 

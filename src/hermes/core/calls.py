@@ -205,7 +205,7 @@ class CallRunner:
             again.verdict == "allow" or again.binding == decision.binding
         )
         if again.verdict == "forbid" or not same:
-            return "what it would do has changed since it was approved. Look again before you go on."
+            return "its effect has changed since it was approved. Check again before you continue."
         return ""
 
     def _context(
@@ -239,7 +239,7 @@ class CallRunner:
                     "Nobody answered."
                     if answered.by == "expired"
                     else "Nobody can be asked here.",
-                    hint="Decide by yourself, or say in your answer what you need to know.",
+                    hint="Decide yourself, or say in your answer what you need to know.",
                 )
             return answered.text
 

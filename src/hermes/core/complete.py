@@ -18,4 +18,4 @@ async def complete(model: Model, request: ModelRequest) -> AssistantMessage:
     finally:
         if isinstance(events, AsyncGenerator):
             await events.aclose()
-    raise ModelError("the model's stream ended without an end", reason="malformed")
+    raise ModelError("the model's stream ended early", reason="malformed")

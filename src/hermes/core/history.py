@@ -102,7 +102,7 @@ class ConversationHistory:
         self.allowed: set[str] = set()
         """Scopes and shapes of calls that the user has allowed for the rest of the session."""
         self.text_only: set[str] = set()
-        """Images of which the user knows that the model can't see them."""
+        """Images that the user was told the model can't see."""
         self.call_ids: set[str] = set()
         """Every call of the session so far."""
         self.open_turn = ""

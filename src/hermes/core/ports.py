@@ -94,7 +94,7 @@ async def _no_calls(name: str, arguments: Mapping[str, Any]) -> ToolResult:  # n
 async def _nobody(question: str, options: tuple[str, ...]) -> str:  # noqa: ARG001 - the port's shape
     raise ToolFailed(
         "Nobody can be asked here.",
-        hint="Decide by yourself, or say in your answer what you need.",
+        hint="Decide yourself, or say in your answer what you need.",
     )
 
 

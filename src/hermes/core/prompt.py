@@ -56,8 +56,8 @@ def system_prompt(
     circumstances = f"Today is {date} (UTC). Working directory: {cwd}. System: {_SYSTEMS.get(sys.platform, sys.platform)}."
     if chat:
         circumstances += (
-            f" You talk in a chat app ({chat}), far from the machine: keep replies short. A file of the working"
-            " directory is sent along when your reply links to it: [name](path)."
+            f" You talk in a chat app ({chat}), far from the machine: keep replies short. A file in the working "
+            "directory is sent if your reply links to it: [name](path)."
         )
     return (STABLE, *([notes] if notes else []), circumstances)
 

@@ -286,7 +286,7 @@ class NativeRuntime:
                     case ReplyFinished(message=message):
                         turn.budget.spend(message.usage)
                         return with_unique_ids(message, turn.history.call_ids)
-        raise ModelError("the model's stream ended without an end", reason="malformed")
+        raise ModelError("the model's stream ended early", reason="malformed")
 
     async def _request(
         self, turn: Turn, messages: Sequence[Message] | None

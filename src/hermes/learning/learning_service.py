@@ -135,7 +135,7 @@ class LearningService:
         return self.proposals.decide(proposal, "approved", applied.hash)
 
     def reject(self, name: str) -> Proposal:
-        """Rejects a proposed change for good."""
+        """Rejects a proposed change permanently."""
         return self.proposals.decide(self._waiting(name), "rejected")
 
     def revert(self, change: str, under: str, *, whole: bool = False) -> RevertReport:
@@ -161,7 +161,7 @@ class LearningService:
         proposal = self.proposals.find(name)
         if proposal.status != "pending":
             raise LearningError(
-                f"{name} was {proposal.status} already.", hint="Nothing was changed."
+                f"{name} was already {proposal.status}.", hint="Nothing was changed."
             )
         return proposal
 

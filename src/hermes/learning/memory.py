@@ -174,7 +174,7 @@ class MemoryFiles:
         if edit.action == "add":
             if any(note.text.strip() == text for note in notes.notes):
                 raise LearningError(
-                    f"{FILES[edit.file]} says that already.",
+                    f"{FILES[edit.file]} already says that.",
                     hint="Nothing was changed.",
                 )
             return notes.added(text)
@@ -189,7 +189,7 @@ class MemoryFiles:
         name = FILES[edit.file]
         if not edit.old.strip():
             raise LearningError(
-                f"Which note of {name}? Give `old`, a piece of it.",
+                f"Which note of {name}? Give `old`, a part of its text.",
                 hint="Nothing was changed.",
             )
         found = notes.find(edit.old)
@@ -218,7 +218,7 @@ class MemoryFiles:
         if len(after) <= limit or len(after) < len(before):
             return
         raise LearningError(
-            f"{FILES[name]} is full: it would have {len(after):,} characters, and may have {limit:,}.",
+            f"{FILES[name]} is full: it would have {len(after):,} characters; the limit is {limit:,}.",
             hint=f"Nothing was changed. Merge or remove notes in the same call. It says now:\n{before}",
         )
 

@@ -152,7 +152,7 @@ def read_files(
             continue  # .git, .DS_Store and temporary files
         if path.is_symlink():
             raise LearningError(
-                f"{name} is a link.", hint="A skill holds ordinary files only."
+                f"{name} is a link.", hint="A skill may contain only regular files."
             )
         if not path.is_file():
             continue

@@ -107,7 +107,9 @@ def unpacked(data: bytes) -> dict[str, bytes]:
             if plain in files or plain.casefold() in {
                 known.casefold() for known in files
             }:
-                raise LearningError(f"The archive holds {name!r} twice.", hint=_REFUSED)
+                raise LearningError(
+                    f"The archive contains {name!r} twice.", hint=_REFUSED
+                )
             files[plain] = content
     except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
         raise LearningError(

@@ -288,6 +288,6 @@ def _protocol() -> ModuleType:
         return importlib.import_module("hermes.mcp.protocol")
     except ImportError as error:
         raise ServerFailed(
-            "the part of Hermes that speaks MCP is not installed",
+            "the MCP library is not installed",
             hint=install_hint("mcp"),
         ) from error

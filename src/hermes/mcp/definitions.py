@@ -87,7 +87,7 @@ def listing(raw: Iterable[RawTool], chosen: McpToolSettings) -> Listing:
             continue
         name = one_line(tool.name, 60)
         if tool.name in tools:
-            left_out.append(f"{name}: there are two of that name")
+            left_out.append(f"{name}: two tools have that name")
             continue
         made = _definition(tool)
         if isinstance(made, str):

@@ -28,10 +28,10 @@ _WORDS = {
         "Check its url; it often ends in /mcp.",
     ),
     405: (
-        "its address does not take MCP requests (405)",
+        "its address does not accept MCP requests (405)",
         "Check its url; it often ends in /mcp.",
     ),
-    429: ("it was asked too often (429)", "Wait a while."),
+    429: ("it got too many requests (429)", "Wait a while."),
 }
 
 
@@ -110,7 +110,7 @@ def require_safe(url: str, headers: Mapping[str, str]) -> None:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ServerFailed(
-            "its url can't be called", hint="It looks like https://example.org/mcp."
+            "its url is not usable", hint="A url looks like https://example.org/mcp."
         )
     if parts.scheme == "http" and headers and parts.hostname not in _LOCAL:
         raise ServerFailed(

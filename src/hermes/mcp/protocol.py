@@ -173,7 +173,7 @@ async def _asked(request: Awaitable[Any]) -> Any:
         raise ServerRefused(error.error.message) from error
     except ValidationError as error:
         raise ServerRefused(
-            f"its answer is not what the protocol says ({error.error_count()} problems)"
+            f"its answer does not follow the protocol ({error.error_count()} problems)"
         ) from error
 
 

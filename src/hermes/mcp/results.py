@@ -137,7 +137,7 @@ class ResultReader:
         try:
             path = self._files.keep(content, self._server, ending)
         except OSError as error:
-            return f"[a picture that could not be kept: {os_reason(error)}]"
+            return f"[a picture that could not be saved: {os_reason(error)}]"
         self._images.append(Image(source=str(path), media_type=kind))
         return ""
 
@@ -154,7 +154,7 @@ class ResultReader:
         try:
             return f"{what} in {self._files.keep(content, self._server, ending)}"
         except OSError as error:
-            return f"it could not be kept: {os_reason(error)}"
+            return f"it could not be saved: {os_reason(error)}"
 
 
 def source(server: str) -> str:

@@ -253,9 +253,8 @@ class McpServer:
         except TimeoutError:
             await self._silent(connection)
             raise ToolFailed(
-                f"{tool} of the MCP server {self.name} did not answer within {self.settings.timeout:g} s; it was told "
-                "to stop.",
-                hint="It may or may not have taken effect. Check before you go on.",
+                f"{tool} of the MCP server {self.name} did not answer within {self.settings.timeout:g} s; Hermes cancelled it.",
+                hint="It may or may not have taken effect. Check before you continue.",
             ) from None
         except ServerRefused as refused:
             self._works()
@@ -265,7 +264,9 @@ class McpServer:
                 source=source(self.name),
             )
         except ServerFailed as failure:
-            hint = "The call may or may not have taken effect. Check before you go on."
+            hint = (
+                "The call may or may not have taken effect. Check before you continue."
+            )
             raise unusable(self.name, failure.message, hint) from failure
         self._works()
         return reading.result(raw)

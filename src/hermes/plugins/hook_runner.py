@@ -79,7 +79,7 @@ class _Worker:
         if self._ended or self._queue.qsize() >= _MAX_QUEUED_EVENTS:
             self.stats.dropped += 1
             log.warning(
-                "the hook %s is behind or off: it did not receive %s",
+                "the hook %s is too slow or off: it did not receive %s",
                 self.hook.name,
                 event_type,
             )
@@ -100,7 +100,7 @@ class _Worker:
             self._thread.join(max(0.0, seconds))
             if self._thread.is_alive():
                 log.warning(
-                    "the hook %s was not done in time; %d events were left",
+                    "the hook %s did not finish in time; %d events were not handled",
                     self.hook.name,
                     self._left(),
                 )
@@ -120,7 +120,7 @@ class _Worker:
             self._call(handler, *item)
             if self._hanging >= _MAX_HUNG_CALLS:
                 self._give_up(
-                    HermesError(f"{_MAX_HUNG_CALLS} of its calls never came back")
+                    HermesError(f"{_MAX_HUNG_CALLS} of its calls never returned")
                 )
                 return
 

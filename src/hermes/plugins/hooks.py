@@ -124,7 +124,9 @@ def _look(folder: Path, pins: dict[str, Pin]) -> Hook:
 
 def _read(folder: Path) -> HookManifest:
     if not re.fullmatch(NAME, folder.name):
-        raise ManifestError("its name has more than small letters, digits, - and _")
+        raise ManifestError(
+            "its name may have only lower-case letters, digits, - and _"
+        )
     content = (folder / MANIFEST).read_bytes()[: _MAX_MANIFEST_BYTES + 1]
     if len(content) > _MAX_MANIFEST_BYTES:
         raise ManifestError(f"its {MANIFEST} is larger than 64 KiB")

@@ -21,7 +21,10 @@ class Manifest(msgspec.Struct, frozen=True):
     """A plugin's manifest. Paths are relative to its `dashboard` folder."""
 
     name: Annotated[
-        str, Meta(description="The same as its folder: small letters, digits, - and _.")
+        str,
+        Meta(
+            description="The same as its folder's name: lower-case letters, digits, - and _."
+        ),
     ]
     label: Annotated[str, Meta(max_length=80, description="What people see.")] = ""
     version: Annotated[str, Meta(max_length=40)] = ""
@@ -31,7 +34,7 @@ class Manifest(msgspec.Struct, frozen=True):
     ] = ""
     tab: Annotated[bool, Meta(description="Whether it has a page of its own.")] = False
     widget: Annotated[
-        bool, Meta(description="Whether its module draws the icon of that page, alive.")
+        bool, Meta(description="Whether its module also draws the icon of that page.")
     ] = False
     entry: Annotated[
         str, Meta(max_length=200, description="Module of its page or widget.")

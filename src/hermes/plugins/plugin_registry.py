@@ -117,7 +117,7 @@ def _look(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
             folder.name,
             folder,
             "broken",
-            problem="its name has more than small letters, digits, - and _",
+            problem="its name may have only lower-case letters, digits, - and _",
         )
     try:
         manifest, mark = read_manifest(folder), hash_of(folder)

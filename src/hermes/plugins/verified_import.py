@@ -100,7 +100,7 @@ def read(folder: Path, mark: str) -> dict[str, bytes]:
     if hash_of(folder, keep=files) != mark:
         raise HermesError(
             f"{folder} changed while it was being loaded.",
-            hint="Look at it, and agree to it again.",
+            hint="Review it, and enable it again.",
         )
     return files
 
@@ -121,7 +121,7 @@ def load(
     unload(name)
     spec = finder.find_spec(name) if entry in sources else None
     if spec is None:
-        raise HermesError(f"{folder / entry} is no Python file.")
+        raise HermesError(f"{folder / entry} is not a Python file.")
     module = module_from_spec(spec)
     if prepare is not None:
         prepare(module)

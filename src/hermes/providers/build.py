@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from hermes.providers.adapter import Codec, ModelAdapter
 from hermes.providers.api_keys import KeyRing
 from hermes.providers.endpoint import ModelEndpoint, Options
 from hermes.providers.http_client import Http, HttpTimeouts
-from hermes.providers.provider_table import is_local
+from hermes.providers.provider_table import INSPECTED_FAMILIES, is_local
 from hermes.providers.retry import Candidate, Resilient, RetryLimits
 from hermes.providers.routing import (
     ModelRoute,
@@ -138,7 +139,23 @@ def build_adapter(route: ModelRoute, settings: Settings, http: Http) -> ModelAda
         idle=chosen.idle_timeout,
         total=chosen.total_timeout,
     )
+    is_inspected = route.quirks.family in INSPECTED_FAMILIES and route.api == "chat"
+    if is_inspected and is_local(route.base_url):
+        return _local_server(endpoint, http, deadlines)
     return ModelAdapter(http, endpoint, _codec(route), deadlines)
+
+
+def _local_server(
+    endpoint: ModelEndpoint, http: Http, deadlines: HttpTimeouts
+) -> ModelAdapter:
+    """Builds the adapter for a server of the user's own."""
+    from hermes.providers.chat_completions import ChatCompletions
+    from hermes.providers.embedded.adapter_choice import AdapterMemory
+    from hermes.providers.embedded.weights import models_folder
+    from hermes.providers.local_server import LocalServerAdapter
+
+    memory = AdapterMemory(models_folder(environment(), Path.home()))
+    return LocalServerAdapter(http, endpoint, ChatCompletions(), deadlines, memory)
 
 
 def _codec(route: ModelRoute) -> Codec:

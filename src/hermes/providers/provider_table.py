@@ -200,6 +200,9 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
 )
 
+INSPECTED_FAMILIES = frozenset(("ollama", "lmstudio", "llamacpp"))
+"""Servers that say what they know about a model, such as its context."""
+
 GENERIC = Quirks(family="generic", key_variable="OPENAI_API_KEY", needs_key=False)
 
 _ALIASES = {

@@ -76,7 +76,7 @@ RESERVED_NAMESPACES = (
     "skill",
     "tool",
 )
-"""First segments of topics that nobody has shipped, kept for Hermes."""
+"""First topic segments that are not used yet, reserved for Hermes."""
 
 
 def _published() -> list[str]:

@@ -30,7 +30,7 @@ class SessionCreated(Event, frozen=True, kw_only=True):
     parent: Annotated[
         str, Meta(description="Session it was branched from or works for.")
     ] = ""
-    parent_seq: Annotated[int, Meta(description="Last row taken from the parent.")] = 0
+    parent_seq: Annotated[int, Meta(description="Last row copied from the parent.")] = 0
     root: Annotated[
         str, Meta(description="First session of the lineage; empty for a root.")
     ] = ""
@@ -97,9 +97,7 @@ class TurnEnded(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.turn.ended"
 
     reason: Annotated[TurnEnd, Meta(description="How it ended.")]
-    detail: Annotated[
-        str, Meta(description="What a person should know about that.")
-    ] = ""
+    detail: Annotated[str, Meta(description="Details for the user.")] = ""
     usage: Annotated[
         Usage | None, Meta(description="Sum over the turn's model calls.")
     ] = None
@@ -153,18 +151,18 @@ class SessionUndone(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "session.undone"
 
     since: Annotated[
-        int, Meta(description="`seq` of the row that began the first turn taken back.")
+        int, Meta(description="`seq` of the row that began the first undone turn.")
     ]
     turns: Annotated[
-        tuple[str, ...], Meta(description="Those turns, the newest first.")
+        tuple[str, ...], Meta(description="The undone turns, newest first.")
     ] = ()
     kept: Annotated[
         str,
         Meta(
-            description="Under which name the files were kept as they were before; empty for none."
+            description="Name of the snapshot of the files before the undo; empty if there is none."
         ),
     ] = ""
-    restored: Annotated[int, Meta(description="How many files were brought back.")] = 0
+    restored: Annotated[int, Meta(description="How many files were restored.")] = 0
 
 
 class SessionRedone(Event, frozen=True, kw_only=True):
@@ -183,15 +181,15 @@ class CodexThread(Event, frozen=True, kw_only=True):
     thread: Annotated[str, Meta(description="Codex's id of the thread.")]
     owner: Annotated[
         str,
-        Meta(description="Session it was made for; a branch does not go on with it."),
+        Meta(description="Session it was created for; a branch does not continue it."),
     ]
     known: Annotated[
-        str, Meta(description="Hash of the conversation that the thread knows.")
+        str, Meta(description="Hash of the conversation that the thread contains.")
     ] = ""
     turn: Annotated[
         str,
         Meta(
-            description="Turn that codex runs on top of that; empty once it has ended."
+            description="Turn that codex is running after that; empty once it has ended."
         ),
     ] = ""
 
@@ -210,17 +208,17 @@ class SessionCompacted(Event, frozen=True, kw_only=True):
     kept: Annotated[
         int,
         Meta(
-            description="Which message between them stays as well, the user's last words; 0 when none does."
+            description="The user's last message between them, which also stays; 0 if none does."
         ),
     ] = 0
     before: Annotated[
         int, Meta(description="About how many tokens the conversation had.")
     ] = 0
-    after: Annotated[int, Meta(description="About how many it has now.")] = 0
-    provider: Annotated[str, Meta(description="Who wrote the summary.")] = ""
-    model: Annotated[str, Meta(description="Which model wrote it.")] = ""
+    after: Annotated[int, Meta(description="About how many tokens it has now.")] = 0
+    provider: Annotated[str, Meta(description="Provider that wrote the summary.")] = ""
+    model: Annotated[str, Meta(description="Model that wrote it.")] = ""
     usage: Annotated[
-        Usage | None, Meta(description="Tokens and money of that call.")
+        Usage | None, Meta(description="Tokens and cost of that call.")
     ] = None
 
 
@@ -258,10 +256,10 @@ class ModelRetried(Event, frozen=True, kw_only=True):
 
     reason: Annotated[str, Meta(description="Class of the failure.")]
     detail: Annotated[str, Meta(description="What the provider said.")] = ""
-    attempt: Annotated[int, Meta(description="Number of the coming attempt.")] = 0
-    delay: Annotated[float, Meta(description="Seconds until then.")] = 0.0
-    provider: Annotated[str, Meta(description="Who is asked next.")] = ""
-    model: Annotated[str, Meta(description="Which model is asked next.")] = ""
+    attempt: Annotated[int, Meta(description="Number of the next attempt.")] = 0
+    delay: Annotated[float, Meta(description="Seconds until the next attempt.")] = 0.0
+    provider: Annotated[str, Meta(description="Provider of the next attempt.")] = ""
+    model: Annotated[str, Meta(description="Model of the next attempt.")] = ""
 
 
 class ReplyRejected(Event, frozen=True, kw_only=True):
@@ -280,7 +278,7 @@ class ReplyRejected(Event, frozen=True, kw_only=True):
         ],
         Meta(description="What was wrong with it."),
     ]
-    detail: Annotated[str, Meta(description="In words.")] = ""
+    detail: Annotated[str, Meta(description="The same as a sentence.")] = ""
 
 
 class ApprovalRequested(Event, frozen=True, kw_only=True):
@@ -295,8 +293,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="Name of the tool.")]
     arguments: Annotated[str, Meta(description="Arguments as JSON text.")]
     summary: Annotated[str, Meta(description="Exactly what will happen, for a person.")]
-    reason: Annotated[str, Meta(description="Why it is asked.")] = ""
-    reach: Annotated[Reach, Meta(description="How far it will reach when allowed.")] = (
+    reason: Annotated[str, Meta(description="Why approval is needed.")] = ""
+    reach: Annotated[Reach, Meta(description="How far it reaches if allowed.")] = (
         "workspace"
     )
     shape: Annotated[
@@ -311,7 +309,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     binding: Annotated[
         str,
         Meta(
-            description="Hash of what was judged; another hash at the start stops the call."
+            description="Hash of what the policy judged; if it is different when the call starts, the call stops."
         ),
     ] = ""
     expires: Annotated[
@@ -319,7 +317,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
         Meta(description="Unix seconds after which it counts as denied; 0 for never."),
     ] = 0.0
     memorable: Annotated[
-        bool, Meta(description="Whether an answer may cover more than this one call.")
+        bool,
+        Meta(description="Whether an answer may apply to more than this one call."),
     ] = True
 
 
@@ -332,7 +331,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
     answer: Annotated[
         Literal["once", "session", "always", "deny"],
-        Meta(description="What may happen."),
+        Meta(description="The decision."),
     ]
     by: Annotated[
         str,
@@ -349,7 +348,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
     reason: Annotated[
         str,
         Meta(
-            description="Why the user said no; the model reads it together with the denial."
+            description="Why the user denied it; the model reads it together with the denial."
         ),
     ] = ""
 
@@ -396,15 +395,15 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
     task: Annotated[
         Literal["title", "summary", "review", "vision", "search", "codex"],
         Meta(
-            description="What for; `codex`: a call inside codex that said nothing itself."
+            description="What the call was for; `codex` is a call inside codex without a message of its own."
         ),
     ]
-    provider: Annotated[str, Meta(description="Who was asked.")] = ""
-    model: Annotated[str, Meta(description="Which model was asked.")] = ""
-    usage: Annotated[
-        Usage | None, Meta(description="Tokens and money of the call.")
-    ] = None
-    failure: Annotated[str, Meta(description="What went wrong, if something did.")] = ""
+    provider: Annotated[str, Meta(description="Provider that was called.")] = ""
+    model: Annotated[str, Meta(description="Model that was called.")] = ""
+    usage: Annotated[Usage | None, Meta(description="Tokens and cost of the call.")] = (
+        None
+    )
+    failure: Annotated[str, Meta(description="What went wrong, if anything.")] = ""
 
 
 class PictureDescribed(Event, frozen=True, kw_only=True):
@@ -414,7 +413,7 @@ class PictureDescribed(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("source", "text")
 
     source: Annotated[str, Meta(description="The picture: a file or an address.")]
-    text: Annotated[str, Meta(description="What is in it, or why that is not known.")]
+    text: Annotated[str, Meta(description="What it shows, or why that is not known.")]
 
 
 class PictureReduced(Event, frozen=True, kw_only=True):
@@ -456,7 +455,7 @@ class ModelPreparing(Event, frozen=True, kw_only=True):
     durable: ClassVar[bool] = False
 
     done: Annotated[int, Meta(description="Steps done.")]
-    total: Annotated[int, Meta(description="Steps in all.")]
+    total: Annotated[int, Meta(description="Number of steps.")]
 
 
 class MessageDelta(Event, frozen=True, kw_only=True):

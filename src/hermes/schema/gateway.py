@@ -19,7 +19,7 @@ class _GatewayEvent(Event, frozen=True, kw_only=True):
     platform: Annotated[
         str,
         Meta(
-            description="Where the session lives: cli, dashboard, telegram, cron, delegate..."
+            description="Where the session runs: cli, dashboard, telegram, cron, delegate..."
         ),
     ] = ""
     user: Annotated[str, Meta(description="Who it is with, where that is known.")] = ""
@@ -36,7 +36,9 @@ class GatewaySessionStart(_GatewayEvent, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "gateway.session.start"
 
-    resumed: Annotated[bool, Meta(description="It is a session of before.")] = False
+    resumed: Annotated[
+        bool, Meta(description="Whether the session already existed.")
+    ] = False
 
 
 class GatewaySessionEnd(_GatewayEvent, frozen=True, kw_only=True):
@@ -68,7 +70,7 @@ class GatewayAgentStep(_GatewayEvent, frozen=True, kw_only=True):
     topic: ClassVar[str] = "gateway.agent.step"
 
     iteration: Annotated[
-        int, Meta(description="How many replies the turn has had, with this one.")
+        int, Meta(description="How many replies the turn has had, including this one.")
     ] = 0
     tool_names: Annotated[tuple[str, ...], Meta(description="The tools it calls.")] = ()
 

@@ -16,11 +16,11 @@ class LearningChanged(Event, frozen=True, kw_only=True):
     kind: Annotated[Literal["memory", "skill"], Meta(description="What was changed.")]
     title: Annotated[str, Meta(description="The change in a few words.")]
     change: Annotated[
-        str, Meta(description="Its name in the history; empty without git.")
+        str, Meta(description="Its hash in the history; empty without git.")
     ] = ""
-    proposal: Annotated[
-        str, Meta(description="The proposal that it was, if it was one.")
-    ] = ""
+    proposal: Annotated[str, Meta(description="The proposal it came from, if any.")] = (
+        ""
+    )
 
 
 class LearningProposed(Event, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class LearningProposed(Event, frozen=True, kw_only=True):
     ]
     title: Annotated[str, Meta(description="The change in a few words.")]
     why: Annotated[str, Meta(description="Why the user is asked.")] = ""
-    diff: Annotated[str, Meta(description="What it would do.")] = ""
+    diff: Annotated[str, Meta(description="What the change would do.")] = ""
 
 
 class LearningReviewed(Event, frozen=True, kw_only=True):
@@ -48,17 +48,17 @@ class LearningReviewed(Event, frozen=True, kw_only=True):
         str, Meta(description="One line for the user; empty when nothing was learned.")
     ] = ""
     proposals: Annotated[
-        tuple[str, ...], Meta(description="Proposals that wait for the user.")
+        tuple[str, ...], Meta(description="Proposals waiting for the user.")
     ] = ()
     changes: Annotated[
         tuple[str, ...],
-        Meta(description="Changes that were made, by their names in the history."),
+        Meta(description="Changes that were made, by their hashes in the history."),
     ] = ()
     upto: Annotated[int, Meta(description="`seq` of the last row it looked at.")] = 0
     failure: Annotated[
         str,
         Meta(
-            description="What went wrong, if something did; nothing was changed then."
+            description="What went wrong, if anything; in that case nothing was changed."
         ),
     ] = ""
 

@@ -64,12 +64,14 @@ class UserMessage(Event, frozen=True, kw_only=True):
     ] = "queue"
     origin: Annotated[
         Literal["user", "hermes"],
-        Meta(description="`hermes` for a nudge that Hermes itself gave the model."),
+        Meta(
+            description="`hermes` for a message that Hermes itself sent to the model."
+        ),
     ] = "user"
     via: Annotated[
         str,
         Meta(
-            description="Where it came from, when from a chat app: platform, chat and id of the message."
+            description="Where a message from a chat app came from: platform, chat and message id."
         ),
     ] = ""
 
@@ -82,21 +84,23 @@ class AssistantMessage(Event, frozen=True, kw_only=True):
     sensitive: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_calls", "opaque")
 
     text: Annotated[str, Meta(description="The reply.")] = ""
-    reasoning: Annotated[str, Meta(description="Thinking the provider showed.")] = ""
+    reasoning: Annotated[str, Meta(description="Reasoning text from the provider.")] = (
+        ""
+    )
     tool_calls: Annotated[
         tuple[ToolCall, ...],
         Meta(description="Calls in the order the model asked for them."),
     ] = ()
     finish: Annotated[FinishReason, Meta(description="Why the reply ended.")] = "stop"
-    provider: Annotated[str, Meta(description="Who answered.")] = ""
-    model: Annotated[str, Meta(description="Which model answered.")] = ""
+    provider: Annotated[str, Meta(description="Provider that answered.")] = ""
+    model: Annotated[str, Meta(description="Model that answered.")] = ""
     usage: Annotated[
-        Usage | None, Meta(description="Tokens and money of this call.")
+        Usage | None, Meta(description="Tokens and cost of this call.")
     ] = None
     opaque: Annotated[
         str,
         Meta(
-            description="JSON that the provider wants back byte for byte: signatures, encrypted thinking."
+            description="JSON that must be sent back to the provider byte for byte: signatures, encrypted thinking."
         ),
     ] = ""
 

@@ -118,7 +118,7 @@ class TuiError(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "tui.error"
     durable: ClassVar[bool] = False
 
-    message: Annotated[str, Meta(description="In words.")]
+    message: Annotated[str, Meta(description="The same as a sentence.")]
 
 
 TUI_EVENTS: tuple[type[Event], ...] = (

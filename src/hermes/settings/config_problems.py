@@ -174,7 +174,7 @@ class _Walk:
                 self._add(
                     key_node,
                     here,
-                    f"this key is there twice, first on line {first[name]}",
+                    f"duplicate key, first on line {first[name]}",
                     "keep one of them",
                 )
             elif section is None:

@@ -104,7 +104,7 @@ def _require_stored(path: Path, text: str, name: str, value: str | None) -> None
     held = [line.value for line in lines if line.name == name and not line.problem]
     if held != ([] if value is None else [value]) or "\x00" in text:
         raise SettingsError(
-            f"{name} can't be written to {path.name} so that it reads the same.",
+            f"{name} can't be stored in {path.name}: reading it back would give another value.",
             hint=_UNCHANGED,
         )
 
@@ -131,7 +131,7 @@ def _change(
                 atomic.replace(target, candidate)
                 return True
     raise SettingsError(
-        f"{path} has a shape that Hermes can't edit safely.",
+        f"{path} is written in a way that Hermes can't edit safely.",
         hint=f"{_UNCHANGED} Edit it with: hermes config edit",
     )
 

@@ -125,7 +125,9 @@ class GatewayWebhookSettings(Section, frozen=True):
     reply_timeout: Annotated[
         float,
         Meta(
-            gt=0, le=3600, description="Seconds a waiting caller waits for the reply."
+            gt=0,
+            le=3600,
+            description="Seconds that a caller who asks to wait gets for the reply.",
         ),
     ] = 120.0
     callback_url: Annotated[
@@ -152,7 +154,7 @@ class GatewaySettings(Section, frozen=True):
     owners: Annotated[
         tuple[str, ...],
         Meta(
-            description="People who may do everything, including approve, such as `telegram:12345`: by id, not by name."
+            description="People who may do everything, including approve calls, such as `telegram:12345`: by id, not by name."
         ),
     ] = ()
     allow: Annotated[
@@ -162,7 +164,8 @@ class GatewaySettings(Section, frozen=True):
         ),
     ] = ()
     pairing: Annotated[
-        bool, Meta(description="Give strangers who write a code that you can approve.")
+        bool,
+        Meta(description="Send strangers a code that you can approve to let them in."),
     ] = True
     approvers: Annotated[
         Literal["owner", "user"],

@@ -93,7 +93,7 @@ class Home(Struct, frozen=True):
             )
         if isinstance(info, OSError) and not isinstance(link, OSError):
             return HomeError(
-                f"The Hermes home is a symbolic link to nothing: {self.root}",
+                f"The Hermes home is a broken symbolic link: {self.root}",
                 hint=f"Create {self.root.readlink()}, remove the link, or {elsewhere}",
             )
         if not isinstance(info, OSError) and stat.S_ISREG(info.st_mode):

@@ -169,7 +169,7 @@ def read_text(path: Path) -> str | None:
         if path.is_symlink():
             hint = "Create the file it points to, or remove the link."
             raise SettingsError(
-                f"{name} is a symbolic link to nothing: {path}", hint=hint
+                f"{name} is a broken symbolic link: {path}", hint=hint
             ) from error
         return None
     except OSError as error:
@@ -201,7 +201,7 @@ def _require_small_file(path: Path, info: os.stat_result) -> None:
     if stat.S_ISDIR(info.st_mode):
         raise SettingsError(
             f"{path.name} is a folder: {path}",
-            hint="Move the folder away; a file goes there.",
+            hint="Move the folder away; Hermes needs a file there.",
         )
     if not stat.S_ISREG(info.st_mode):
         raise SettingsError(
@@ -219,7 +219,7 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
     if error.errno in {errno.EACCES, errno.EPERM}:
         closed = closed_folder(path)
         allow = f"chmod u+r '{path}'" if closed is None else f"chmod u+x '{closed}'"
-        why = "" if closed is None else f" (the folder {closed} is closed to you)"
+        why = "" if closed is None else f" (you have no access to the folder {closed})"
         return SettingsError(
             f"{path.name} can't be read: {path}{why}", hint=f"Allow it with: {allow}"
         )

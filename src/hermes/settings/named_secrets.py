@@ -30,6 +30,8 @@ _NAMES = (
 )
 _NAMES_OF_PASSWORDS = r"(?:passwords?|passwd|passphrases?|pass|pwd)(?:_?\d{1,2})?$"
 _LONGEST_NAME, _LONGEST_VALUE = 80, 4_000
+_MOST_NAMES = 2_000
+"""This many names of one text are examined one by one."""
 _PLACEHOLDER = (
     r"\$(?:[{(]|[a-z_]*$|[A-Z_][A-Z0-9_]*$)|<[^>]*>?$|[{(]|\[[^\]]*\]?$|%[({\w]+[)}]?s?%?$|\*+$|[xX.…\-_]+$"
     r"|(?i:none|null|nil|true|false|undefined|redacted|hidden|removed|masked|str|string|bytes|int"
@@ -106,7 +108,10 @@ def _without_values(text: str, low: str, pattern: str) -> str:
     if names.search(low) is None:
         return text
     parts, at, end = list[str](), 0, -1
-    for found in names.finditer(low):
+    for examined, found in enumerate(names.finditer(low)):
+        if examined == _MOST_NAMES and found.start() >= at:
+            parts += [text[at : found.start()], _without_all(text[found.start() :])]
+            return "".join(parts)
         # In `token=token=token=x` the first was examined with all that follows; the last is examined alone.
         is_chained = found.start() == end and names.match(low, found.end()) is not None
         end = found.end()
@@ -117,6 +122,11 @@ def _without_values(text: str, low: str, pattern: str) -> str:
             parts += [text[at : span[0]], HIDDEN]
             at = span[1]
     return "".join([*parts, text[at:]])
+
+
+def _without_all(text: str) -> str:
+    """Masks whatever follows a name. No honest text has so many names, and a careful look at each takes too long."""
+    return compiled(rf"(?i)({_NAMED})(?:[^\s&<>]{{1,1000}})").sub(rf"\1{HIDDEN}", text)
 
 
 def _without_late(found: "re.Match[str]") -> str:
@@ -155,8 +165,12 @@ def _value(text: str, found: "re.Match[str]") -> _Span | None:
 
 def _in_element(text: str, start: int) -> _Span | None:
     """Returns the value in XML: `<password>x</password>`."""
-    end = text.find("</", start, start + _LONGEST_VALUE)
-    if end <= start or compiled(_PLACEHOLDER).match(text, start):
+    end = text.find("<", start, start + _LONGEST_VALUE)
+    if (
+        end <= start
+        or text[end + 1 : end + 2] != "/"
+        or compiled(_PLACEHOLDER).match(text, start)
+    ):
         return None
     return start, end
 
@@ -277,13 +291,14 @@ _PAIR = r"([^=;\s]+=)([^;\s]+)"
 _COOKIE_ATTRIBUTES = frozenset(
     ("path=", "domain=", "expires=", "max-age=", "samesite=", "priority=")
 )
-_CURL = r"(curl\b[^\n|;&]{0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,80}:)([^\s\"'$]+)"
+_CURL = r"(curl\b(?:(?!curl\b)[^\n|;&]){0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,80}:)([^\s\"'$]+)"
 
 
 _AUTH_FIELD = r"((?<![a-z0-9])_auth[ \t]{0,4}=[ \t]{0,4}|\"auth\"\s{0,4}:\s{0,4}\")(?![$<{*%(])([a-z0-9+/=_\-]{8,})"
 _COMMANDS = (
-    r"((?:\b(?:mysql|mysqldump|mysqladmin)\b[^\n|;&]{0,200}?\s-p|\bsshpass\s[^\n|;&]{0,200}?-p\s?"
-    r"|\bredis-cli\b[^\n|;&]{0,200}?\s-a\s|\b(?:docker|podman)\slogin\b[^\n|;&]{0,200}?\s-p\s?)[\"']?)"
+    r"((?:\b(?:mysql|mysqldump|mysqladmin)\b(?:(?!mysql)[^\n|;&]){0,200}?\s-p|\bsshpass\s(?:(?!sshpass)[^\n|;&]){0,200}?-p\s?"
+    r"|\bredis-cli\b(?:(?!redis-cli)[^\n|;&]){0,200}?\s-a\s"
+    r"|\b(?:docker|podman)\slogin\b(?:(?!login)[^\n|;&]){0,200}?\s-p\s?)[\"']?)"
     r"([^\s\"'$<*][^\s\"']*)"
     r"|((?i:\bidentified\s(?:with\s\S{1,60}\s)?by\s(?:password\s)?)['\"])([^'\"\n]{1,1000})"
 )

@@ -24,6 +24,11 @@ from hermes.settings.named_secrets import (
     mask_headers,
     mask_named,
 )
+from hermes.settings.secret_hints import (
+    may_hold_command,
+    may_hold_header,
+    may_name_secret,
+)
 
 _USERINFO = (  # a password may hold `@`, and one `/` between two of them; `host:80/` has none
     r"(://)(?:[^/\s@?#:]{0,200}:(?!\d{1,5}(?:[/?#,;)\]]|$))[^\s@\"'<>]{0,200}@(?:[^\s@\"'<>/]{0,200}(?:/[^\s@\"'<>/]{0,200})?@)*"
@@ -66,13 +71,13 @@ def _masked(text: str, depth: int) -> str:
         hidden = _masked(plain, depth)
         return text if hidden == plain else hidden
     low = lowered(text)
-    if _may_name_secret(low):
+    if may_name_secret(text, low):
         text = _mask_query(mask_named(text, low))
-    if _may_hold_header(low):
+    if may_hold_header(low):
         text = _mask_query(mask_headers(text, low))
-    if _may_hold_command(low):
+    if may_hold_command(low):
         text = mask_commands(text)
-    if "@" in text and "://" in text:
+    if "@" in text and "://" in text and compiled(_USERINFO).search(text):
         text = compiled(_USERINFO).sub(rf"\1{HIDDEN}@", text)
     for start, end in long_runs(text):
         if may_hold_key(text, start, end) or _may_be_encoded(text, start, end):
@@ -87,45 +92,6 @@ def _plain(text: str) -> str:
     if "%" in text:
         text = compiled(_PERCENT).sub(lambda found: chr(int(found[0][1:], 16)), text)
     return text
-
-
-# Whether the slower searches are needed. Runs for each line, so it has to be fast.
-
-
-def _may_name_secret(low: str) -> bool:
-    return (
-        "key" in low
-        or "token" in low
-        or "secret" in low
-        or ("pass" in low and _has_pass(low))
-        or "pwd" in low
-        or "cred" in low
-    )
-
-
-def _may_hold_header(low: str) -> bool:
-    return (
-        "auth" in low
-        or "bearer" in low
-        or "cookie" in low
-        or "curl" in low
-        or "sig" in low
-    )
-
-
-def _may_hold_command(low: str) -> bool:
-    return (
-        "mysql" in low
-        or "sshpass" in low
-        or "redis-cli" in low
-        or "login" in low
-        or "identified" in low
-    )
-
-
-def _has_pass(low: str) -> bool:
-    """Returns whether there is a `pass` other than in `passed`, `passes` or `passing`."""
-    return low.count("pass") > low.count("passe") + low.count("passi")
 
 
 def _mask_query(text: str) -> str:
@@ -189,7 +155,10 @@ def _may_be_encoded(text: str, start: int, end: int) -> bool:
     if end - start < _SHORTEST_ENCODED:
         return False
     head = text[start : start + _SHORTEST_ENCODED]
-    return "_" not in head and "-" not in head and binascii.a2b_base64(head).isascii()
+    if "_" in head or "-" in head:
+        return False
+    decoded = binascii.a2b_base64(head)
+    return decoded.isascii() and b"\0" not in decoded
 
 
 def _encodes_secret(text: str, depth: int) -> bool:

@@ -128,7 +128,7 @@ class ModelSettings(Section, frozen=True):
         Meta(
             gt=0,
             le=3600,
-            description="Seconds a reply may be silent before it is given up.",
+            description="Seconds of silence after which Hermes gives up on a reply.",
         ),
     ] = 300.0
     total_timeout: Annotated[
@@ -145,7 +145,7 @@ class ModelSettings(Section, frozen=True):
     openai_runtime: Annotated[
         Literal["auto", "codex_app_server"],
         Meta(
-            description="What runs turns: Hermes itself (`auto`) or the codex program (`codex_app_server`); see `hermes codex`."
+            description="What runs your turns: Hermes (`auto`) or the codex program (`codex_app_server`); see `hermes codex`."
         ),
     ] = "auto"
 
@@ -354,7 +354,8 @@ class McpServerSettings(Section, frozen=True):
         Meta(description="Headers to send with every request to the service."),
     ] = {}
     timeout: Annotated[
-        float, Meta(gt=0, le=3600, description="Seconds a call may be silent.")
+        float,
+        Meta(gt=0, le=3600, description="Seconds of silence after which a call fails."),
     ] = 60.0
     connect_timeout: Annotated[
         float,
@@ -616,7 +617,7 @@ class ToolSettings(Section, frozen=True):
     ] = ()
     disabled: Annotated[
         tuple[str, ...],
-        Meta(description="Tools never to offer; this wins over everything else."),
+        Meta(description="Tools never to offer; this overrides every other setting."),
     ] = ()
 
 
@@ -639,7 +640,7 @@ class WebhookSettings(Section, frozen=True):
         str,
         Meta(
             pattern=r"^https?://",
-            description="The URL; it may be on a private network.",
+            description="The URL to send events to; it may be on a private network.",
         ),
     ]
     secret: Annotated[

@@ -63,7 +63,7 @@ def variable_warnings(environ: Mapping[str, str]) -> list[SettingProblem]:
     for name in unknown_variables(environ):
         near = nearest_variable(name)
         hint = f"did you mean {near}?" if near else "unset it"
-        found.append(SettingProblem(0, name, "Hermes knows no such variable", hint))
+        found.append(SettingProblem(0, name, "Hermes has no such variable", hint))
     return found
 
 

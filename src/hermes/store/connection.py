@@ -80,7 +80,7 @@ def has_wal(path: Path) -> bool:
 def patience(path: Path, timeout: float) -> Callable[[int], bool]:
     """Returns a busy handler that polls at random intervals, shorter the longer it has waited.
 
-    So nobody starves among many writers. Intervals get long when somebody keeps the lock for good.
+    So no writer starves among many. Intervals get long when a process never releases the lock.
     """
     started = 0.0
     told = False
@@ -162,4 +162,4 @@ def suspect(path: Path) -> None:
     try:
         os.close(open_private(suspicion(path), os.O_CREAT | os.O_WRONLY))
     except OSError as error:
-        log.warning("could not note that %s is damaged: %s", path, error)
+        log.warning("could not record that %s is damaged: %s", path, error)

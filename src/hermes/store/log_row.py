@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apsw
@@ -81,6 +81,45 @@ STORED = f"{COLUMNS}, crc, {shared_text.TEXT}"
 """The columns a query selects for `checked`."""
 
 
+MESSAGE_COLUMNS = "type, role, turn, seq, epoch, ts, crc, CAST(data AS BLOB)"
+"""The columns a query selects for `checked_messages`."""
+
+
+def checked_messages(
+    session: str, stored: Iterable[tuple[Any, ...]]
+) -> Iterator[tuple[str, bytes]]:
+    """Yields type and JSON of each message. Raises apsw.CorruptError if one does not match its checksum.
+
+    Half as dear as `checked`: no rows are built, and the text is never decoded. Messages have no frames.
+    """
+    heads: dict[tuple[str, str | None, str], int] = {}
+    crc32 = zlib.crc32
+    for kind, role, turn, seq, epoch, ts, crc, data in stored:
+        try:
+            head = heads.get((kind, role, turn))
+            if head is None:
+                row = Row(0, session, 0, 0, 0.0, kind, role, turn, "")
+                head = heads[kind, role, turn] = _head_sum(row)
+            whole = crc == _FRAMES_SINCE_VERSION | crc32(
+                data, crc32(_PLACE(seq, epoch, ts), head)
+            )
+            if not whole and crc < _FRAMES_SINCE_VERSION:
+                text = data.decode()
+                row = Row(0, session, seq, epoch, ts, kind, role, turn, text)
+                whole = is_whole(row, crc)
+        except (TypeError, AttributeError, UnicodeDecodeError, struct.error):
+            whole = False
+        if not whole:
+            raise _mismatch(session, seq)
+        yield kind, data
+
+
+def _mismatch(session: str, seq: object) -> apsw.CorruptError:
+    return apsw.CorruptError(
+        f"session {session}, row {seq}: the content does not match its checksum"
+    )
+
+
 def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
     """Builds rows from `STORED` columns. Raises apsw.CorruptError if one does not match its checksum."""
     rows: list[Row] = []
@@ -107,9 +146,7 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
         ):  # wrong types
             whole = False
         if not whole:
-            raise apsw.CorruptError(
-                f"session {session}, row {seq}: the content does not match its checksum"
-            )
+            raise _mismatch(session, seq)
         rows.append(row)
     return rows
 

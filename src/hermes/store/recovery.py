@@ -72,7 +72,7 @@ class Recovery(msgspec.Struct, frozen=True):
             f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
             f"{self.rows} rows of {self.sessions} sessions were read from it into a new database; {self._losses()}."
             + (
-                f" Something of these tables is missing: {', '.join(self.unread)}."
+                f" Parts of these tables are missing: {', '.join(self.unread)}."
                 if self.unread
                 else ""
             )

@@ -67,7 +67,7 @@ class ScheduleStore:
         if not found:
             raise NotFound(
                 f"There is no job {name!r}.",
-                hint="`hermes cron list` shows what there is.",
+                hint="`hermes cron list` lists them.",
             )
         ids = ", ".join(job.id for job in found)
         raise UsageError(f"{name!r} may be any of: {ids}.", hint="Give the id.")

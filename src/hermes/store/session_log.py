@@ -23,7 +23,16 @@ from hermes.schema.messages import MESSAGES, Message
 from hermes.store.answers import require_open
 from hermes.store.database import Database
 from hermes.store.leases import Lease, require
-from hermes.store.log_row import COLUMNS, STORED, Row, checked, checksum, draft
+from hermes.store.log_row import (
+    COLUMNS,
+    MESSAGE_COLUMNS,
+    STORED,
+    Row,
+    checked,
+    checked_messages,
+    checksum,
+    draft,
+)
 from hermes.store.projection import project
 from hermes.store.shared_text import keep_frame
 
@@ -40,11 +49,11 @@ _LAST_TURN = (
 )
 _IDS = "SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?"
 _BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
-_MESSAGES = f"SELECT {STORED} FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"  # noqa: S608 - our own names
+_MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"  # noqa: S608 - our own names
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
-_decoders: dict[str, Callable[[str], Any]] = {
+_decoders: dict[str, Callable[[bytes], Any]] = {
     cls.topic: msgspec.json.Decoder(cls).decode for cls in MESSAGES
 }
 
@@ -195,8 +204,11 @@ class SessionLog:
         def job(connection: apsw.Connection) -> list[Message]:
             head_of(connection, session)
             try:
-                rows = checked(connection.execute(_MESSAGES, (session, after)))
-                return [_decoders[row.type](row.data) for row in rows]
+                stored = connection.execute(_MESSAGES, (session, after))
+                return [
+                    _decoders[kind](data)
+                    for kind, data in checked_messages(session, stored)
+                ]
             except (KeyError, msgspec.ValidationError) as error:
                 raise StoreError(
                     f"session {session} has a message of a newer Hermes: {error}"
@@ -330,5 +342,5 @@ def _head(connection: apsw.Connection, session: str) -> tuple[int, int] | None:
 def _missing(session: str) -> SessionNotFound:
     return SessionNotFound(
         f"there is no session {session}",
-        hint="`hermes sessions list` shows what there is.",
+        hint="`hermes sessions list` lists them.",
     )

@@ -136,7 +136,7 @@ class SessionTable:
             raise _unknown(name)
         names = ", ".join(info.id for info in found)
         raise SessionNotFound(
-            f"{name!r} may be any of: {names}", hint="Give more of the id."
+            f"{name!r} matches several sessions: {names}", hint="Give more of the id."
         )
 
     def origin(self, session: str) -> SessionOrigin:
@@ -224,5 +224,5 @@ class SessionTable:
 def _unknown(name: str) -> SessionNotFound:
     return SessionNotFound(
         f"there is no session {name!r}",
-        hint="`hermes sessions list` shows what there is.",
+        hint="`hermes sessions list` lists them.",
     )

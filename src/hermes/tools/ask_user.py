@@ -25,8 +25,4 @@ async def ask_user(
     if not text:
         raise ToolFailed("The question is empty.", hint="Nobody was asked.")
     answer = await context.ask(text, tuple(dict.fromkeys(map(clean, options))))
-    return (
-        answer
-        if answer.strip()
-        else "(The user answered with nothing: decide by yourself.)"
-    )
+    return answer if answer.strip() else "(The user gave no answer: decide yourself.)"

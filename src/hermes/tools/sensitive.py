@@ -173,10 +173,10 @@ class Guard(msgspec.Struct, frozen=True):
             if path.parts[:2] == ("/", "dev") or (
                 path.parts[:2] == ("/", "proc") and path.name in ("mem", "environ")
             ):
-                return f"{path} is no ordinary file"
+                return f"{path} is not a regular file"
             hidden = self._hidden(path, cwd)
             if hidden and not re.match(_CODE_OF_USER, hidden):
-                return f"{path} is among the settings of your home"
+                return f"{path} is one of your personal settings files"
         return ""
 
     def carrying(self, paths: Iterable[Path], cwd: Path) -> str:
@@ -202,7 +202,7 @@ class Guard(msgspec.Struct, frozen=True):
             if self._hidden(path, cwd) or (
                 self.user is not None and is_within(path, self.user / "bin")
             ):
-                return f"{path} is among the settings and programs of your home, and can change what runs later"
+                return f"{path} is one of your personal settings or programs, and can change what runs later"
             if any(is_within(path, folder) for folder in _SYSTEM):
                 return f"{path} belongs to the system"
         return ""

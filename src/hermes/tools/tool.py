@@ -212,9 +212,10 @@ def judged(path: str, context: ToolContext) -> Path:
 def require_judged(name: str, real: Path, context: ToolContext) -> None:
     """Raises ToolFailed unless the file is one that was judged."""
     if context.targets and real not in context.targets:
-        hint = "Nothing was done. Look at the path again before you go on."
+        hint = "Nothing was done. Check the path before you continue."
         raise ToolFailed(
-            f"{name} leads to another file than when this call was allowed.", hint=hint
+            f"{name} now leads to a different file than when this call was allowed.",
+            hint=hint,
         )
 
 

@@ -49,9 +49,9 @@ TOOLSETS = (
     Toolset("code", "run Python that calls the other tools", ("run_python",)),
     Toolset("sessions", "look up past conversations", ("session_search",)),
     Toolset("memory", "keep notes for later sessions", ("memory",)),
-    Toolset("skills", "use and keep ways of doing things", ("skills_list", "skill_*")),
-    Toolset("delegate", "hand work to other agents", ("delegate", "delegate_*")),
-    Toolset("schedule", "do things at certain times", ("schedule", "schedules")),
+    Toolset("skills", "use and write skills", ("skills_list", "skill_*")),
+    Toolset("delegate", "delegate work to child agents", ("delegate", "delegate_*")),
+    Toolset("schedule", "run jobs on a schedule", ("schedule", "schedules")),
     Toolset("mcp", "tools of your MCP servers", ("mcp.*",)),
     Toolset(OTHER, "tools of plugins", ("*",)),
 )

@@ -33,7 +33,7 @@ def plan_job(home: Path) -> str:
                 "",
                 140,
             ),
-            ("skipped", "the run before it had not ended", "", 1),
+            ("skipped", "the previous run had not ended", "", 1),
         )
         for days, (state, reason, delivery, repeats) in enumerate(ends, 1):
             at, ran = now - days * _DAY, state in ("failed", "done")

@@ -80,7 +80,7 @@ async def test_notes_are_added_changed_and_forgotten(
     )
     await page.keyboard.press("Enter")
     await expect(file.get_by_role("alert")).to_contain_text(
-        "MEMORY.md says that already."
+        "MEMORY.md already says that."
     )
     complaints.expect("400")
     await file.get_by_role("button", name="Edit note 1").click()

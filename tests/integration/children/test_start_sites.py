@@ -3,8 +3,10 @@
 import ast
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -341,7 +343,87 @@ def test_the_walk_sees_what_it_looks_for(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_hermes_itself_forgets_a_relative_python_path(traps: Traps) -> None:
+INSTALLED = Path(sys.executable).with_name("hermes")
+
+
+@pytest.mark.parametrize("way", ["installed", "linked", "moved", "odd first line"])
+def test_the_installed_command_loads_nothing_from_there(
+    traps: Traps, tmp_path: Path, way: str
+) -> None:
+    done = subprocess.run(
+        [_installed_as(way, tmp_path), "doctor", "--json"],
+        check=False, capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    assert traps.sprung == []
+    assert '"findings"' in done.stdout, done.stderr
+    assert "PYTHONPATH" not in done.stdout
+
+
+def _installed_as(way: str, folder: Path) -> Path:
+    """The command as `make install` links it, and as installers leave it for paths with a space in them."""
+    if way == "installed":
+        return INSTALLED
+    if way == "linked":
+        link = folder / "hermes"
+        link.symlink_to(INSTALLED)
+        return link
+    moved = folder / "bin of mine"
+    moved.mkdir()
+    for part in (INSTALLED, INSTALLED.with_name("hermes-python")):
+        shutil.copy(part, moved)
+    if way == "odd first line":
+        main = moved / "hermes-python"
+        _, _, rest = main.read_text().partition("\n")
+        first = f"#!/bin/sh\n'''exec' \"{sys.executable}\" \"$0\" \"$@\"\n' '''\n"
+        main.write_text(first + rest)
+    return moved / "hermes"
+
+
+def test_the_installed_command_hands_its_arguments_and_variables_on(
+    tmp_path: Path,
+) -> None:
+    main = tmp_path / "hermes-python"
+    main.write_text(
+        f"#!{sys.executable}\nimport os, sys\n"
+        "print(sys.argv[1:], os.environ['PYTHONPATH'], sys.pycache_prefix, sys.flags.dont_write_bytecode)\n"
+    )
+    shutil.copy(INSTALLED, tmp_path)
+    arguments = ["", "a b", "*", "-c", "$HOME", "\n"]
+    variables = {
+        "PYTHONPATH": "src",
+        "PYTHONPYCACHEPREFIX": f"{tmp_path}/a b",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run(
+        [tmp_path / "hermes", *arguments], env=variables,
+        check=True, capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.stdout == f"{arguments} src {tmp_path}/a b 1\n"
+
+
+def test_a_built_wheel_installs_that_command(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=SOURCE.parents[1], check=True, capture_output=True, timeout=PATIENCE,
+    )  # fmt: skip
+    (built,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(built) as wheel:
+        scripts = {
+            Path(one.filename).name: (wheel.read(one), one.external_attr >> 16 & 0o111)
+            for one in wheel.infolist()
+            if ".data/scripts/" in one.filename
+        }
+        assert not [name for name in wheel.namelist() if "entry_points" in name]
+    launcher = SOURCE.with_name("launcher")
+    assert scripts == {
+        name: ((launcher / name).read_bytes(), 0o111)
+        for name in ("hermes", "hermes-python")
+    }
+
+
+def test_a_python_that_is_told_to_run_hermes_forgets_a_relative_python_path(
+    traps: Traps,
+) -> None:
     for trap in (
         traps.folder / "sitecustomize.py",
         traps.folder / "usercustomize.py",
@@ -350,9 +432,11 @@ def test_hermes_itself_forgets_a_relative_python_path(traps: Traps) -> None:
         trap.rename(
             trap.with_name(f"not-{trap.name}")
         )  # what Python loads before us nobody can keep it from
-    command = [str(Path(sys.executable).with_name("hermes")), "doctor", "--json"]
+    main = INSTALLED.with_name("hermes-python")
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=PATIENCE
-    )
+        [sys.executable, main, "doctor", "--json"],
+        check=False, capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
     assert '"findings"' in done.stdout
+    assert "PYTHONPATH is" in done.stdout
     assert traps.sprung == []

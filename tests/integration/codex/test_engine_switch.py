@@ -70,7 +70,7 @@ async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_agai
     assert "+[mcp_servers.files]" in shown.diff
     done = await enable(here)
     written = config.read_text()
-    assert done.lines[0].startswith("Codex runs your turns from now on")
+    assert done.lines[0].startswith("Codex now runs your turns")
     assert await preflight(real.program, here.environment()) == ""
     assert (
         load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime
@@ -82,7 +82,7 @@ async def test_on_writes_what_the_real_program_accepts_and_off_takes_it_out_agai
     off = disable(here)
     assert config.read_text() == MINE
     assert load({"HERMES_HOME": str(here.home.root)}).model.openai_runtime == "auto"
-    assert off.lines[0].startswith("Hermes runs your turns itself")
+    assert off.lines[0].startswith("Hermes now runs your turns itself")
 
 
 async def test_on_works_without_any_codex_settings(real: Any) -> None:
@@ -121,8 +121,7 @@ async def test_a_wrong_value_in_the_users_file_is_told_but_does_not_stop(
     (real.home / "config.toml").write_text("model = 3\n")
     done = await enable(place(real))
     assert any(
-        line.startswith("Codex has something against your config.toml: ")
-        for line in done.lines
+        line.startswith("Codex rejects your config.toml: ") for line in done.lines
     )
 
 

@@ -164,8 +164,8 @@ async def test_a_named_file_goes_along_from_the_sessions_folder_alone(
         f'{body["text"]}\n\n<attached path="notes.md">\nWater first.\n</attached>'
     ]
     assert taken["remarks"] == [
-        ".env is only named, its content is not sent: it may hold secrets.",
-        "There is no ../other.md here; your words are sent as they are.",
+        "Only the path of .env is sent, not its content: it may hold secrets.",
+        "There is no file ../other.md here; your message is sent unchanged.",
     ]
 
 

@@ -108,7 +108,7 @@ async def test_a_job_is_made_changed_paused_resumed_and_removed(
 async def test_what_cannot_be_kept_is_refused_with_a_reason(harness: Harness) -> None:
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"prompt": "x"}, "The schedule is empty"),
-        ({"schedule": "every day at 9"}, "There is nothing to do"),
+        ({"schedule": "every day at 9"}, "The task is empty"),
         (_NEW | {"schedule": "every blue moon"}, "Understood “every”"),
         (_NEW | {"zone": "Mars/Base"}, "Unknown time zone"),
         (_NEW | {"deliver": "the moon"}, "can't deliver to"),

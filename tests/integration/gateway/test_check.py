@@ -36,24 +36,21 @@ def test_half_a_platform_and_a_missing_part_are_said(
     )
     found = told(tmp_path, ("DISCORD_BOT_TOKEN", "1.2.3"))
     assert found["telegram can't connect: TELEGRAM_BOT_TOKEN is not set"] == FAIL
-    assert found["discord needs a part that is not installed"] == FAIL
-    assert found["everybody on discord is let in"] == WARN
+    assert found["discord needs a package that is not installed"] == FAIL
+    assert found["everybody on discord has access"] == WARN
 
 
 def test_how_it_runs_is_said(tmp_path: Path) -> None:
     assert (
-        told(tmp_path, ("TELEGRAM_BOT_TOKEN", "1:x"))["the gateway does not run"]
+        told(tmp_path, ("TELEGRAM_BOT_TOKEN", "1:x"))["the gateway is not running"]
         == WARN
     )
-    part = PartStatus(
-        "telegram", "failed", error="Telegram does not know this bot's token."
-    )
+    part = PartStatus("telegram", "failed", error="Telegram rejected the bot's token.")
     status = GatewayStatus(this_process(), 0.0, 1e12, state="running", parts=[part])
     write_status(Home(tmp_path), status)
     found = told(tmp_path, ("TELEGRAM_BOT_TOKEN", "1:x"))
     assert found["telegram is configured"] == OK
     assert (
-        found["telegram is not connected: Telegram does not know this bot's token."]
-        == WARN
+        found["telegram is not connected: Telegram rejected the bot's token."] == WARN
     )
     assert any(text.startswith("the gateway is running") for text in found)

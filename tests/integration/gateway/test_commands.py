@@ -23,7 +23,7 @@ async def test_new_begins_another_session_and_status_names_it(tmp_path: Path) ->
             await telegram.sees("one")
             first = harness.session
             telegram.say("/new")
-            await telegram.sees("has begun. The old one is kept.")
+            await telegram.sees(". The previous one was saved.")
             second = harness.session
             telegram.say("/status")
             await telegram.sees(second)
@@ -162,7 +162,7 @@ async def test_the_gateway_says_what_it_does(tmp_path: Path) -> None:
             await telegram.sees("Session:")
             await until(lambda: "gateway.command.status" in seen)
             telegram.say("/new")
-            await telegram.sees("has begun.")
+            await telegram.sees("Started session")
             await until(lambda: seen.count("gateway.session.start") == 2)
         assert [
             kind.removeprefix("gateway.") for kind in seen if not kind.endswith("end")
@@ -184,7 +184,7 @@ async def test_a_session_can_be_taken_over_from_elsewhere(tmp_path: Path) -> Non
             await telegram.sees("one")
             first = harness.session
             telegram.say("/new")
-            await telegram.sees("has begun.")
+            await telegram.sees("Started session")
             telegram.say(f"/resume {first}")
             await telegram.sees("This chat continues")
             telegram.say("still there?")

@@ -158,9 +158,9 @@ async def test_a_thread_of_several_people_has_neither_the_owners_memory_nor_fold
             telegram.say("@loopback_bot hello", sender=2, chat=-5)
             await telegram.sees("to the other", chat=-5)
             telegram.say("/resume@loopback_bot last", chat=-5)
-            await telegram.sees("Others take part", chat=-5)
+            await telegram.sees("Other people in this chat", chat=-5)
             telegram.say("/sessions@loopback_bot", chat=-5)
-            await telegram.sees("Use it in a chat with me alone.", chat=-5)
+            await telegram.sees("Use it in a private chat with me.", chat=-5)
             binding = harness.app.store.chats.find("telegram/-5")
             assert binding is not None
             assert harness.app.person(binding.session) == "telegram:room--5"
@@ -185,7 +185,7 @@ async def test_a_group_is_not_shown_the_owners_sessions_and_jobs(
                 await telegram.until(
                     lambda server, number=number: len(server.texts(-5)) == number
                 )
-        assert all("with me alone" in text for text in telegram.texts(-5))
+        assert all("in a private chat" in text for text in telegram.texts(-5))
         assert "diary" not in "".join(telegram.texts(-5))
 
 

@@ -197,7 +197,7 @@ async def test_a_stop_does_not_wait_for_an_answer_and_the_next_start_says_that_i
             process.send_signal(signal.SIGTERM)
             assert await asyncio.wait_for(process.wait(), _PATIENCE) == 0
         async with service.running():
-            await telegram.sees("a question still waits")
+            await telegram.sees("a question is still waiting")
             telegram.press(question, "Allow")
             await telegram.sees("it is written")
         assert (tmp_path / "elsewhere.txt").read_text() == "written"
@@ -248,7 +248,7 @@ async def test_a_wrong_token_is_said_and_a_right_one_is_taken_on_sighup(
             shown = await service.until_platform(
                 lambda one: one.get("state") == "failed"
             )
-            assert "does not know this bot's token" in shown["error"]
+            assert "rejected the bot's token" in shown["error"]
             service.token(TOKEN)
             process.send_signal(signal.SIGHUP)
             await service.until_platform(lambda one: one.get("state") == "connected")
@@ -278,7 +278,7 @@ async def test_whoever_started_it_sees_how_platforms_are(tmp_path: Path) -> None
             assert process.stdout is not None
             async with asyncio.timeout(_PATIENCE):
                 lines = [(await process.stdout.readline()).decode() for _ in range(3)]
-            assert lines[0].startswith("The gateway runs.")
+            assert lines[0].startswith("The gateway is running.")
             assert sorted(line.partition(":")[0] for line in lines[1:]) == [
                 "telegram is not connected",
                 "telepathy is not connected",
@@ -302,7 +302,10 @@ async def test_there_is_one_gateway_of_a_home_and_the_status_tells_the_truth_abo
             await service.until_platform(lambda one: one.get("state") == "connected")
             second = await service.hermes.run("gateway", "run")
             assert second.code == 1
-            assert f"runs already (process {process.pid})" in second.err
+            assert (
+                f"is already running for this home (process {process.pid})"
+                in second.err
+            )
             process.kill()
             await process.wait()
             status = await service.hermes.run("gateway", "status")

@@ -120,7 +120,7 @@ async def test_a_users_request_goes_to_the_owner_and_the_user_can_not_press(
         telegram.say("hello")
         await telegram.sees("hi owner")
         telegram.say("write it", sender=2)
-        theirs = await telegram.sees("An owner was asked.", chat=2)
+        theirs = await telegram.sees("I asked an owner.", chat=2)
         question = await telegram.sees("Approval needed", chat=1)
         assert theirs.buttons == []
         telegram.press(question, "Allow", sender=2)  # a press can be made up
@@ -280,10 +280,10 @@ async def test_of_several_requests_only_the_one_that_is_named_is_answered(
             numbers = [_number(question) for question in questions]
             assert len(set(numbers)) == 2
             telegram.say("/approve")
-            which = await telegram.sees("2 requests wait here")
+            which = await telegram.sees("2 requests are waiting")
             assert all(f"/approve {number}" in which.text for number in numbers)
             telegram.say("/deny 7")
-            await telegram.sees("No request 7 waits here")
+            await telegram.sees("Request 7 is not pending here")
             assert answers(harness) == []
             telegram.say(f"/approve {numbers[1]} session")
             await telegram.until(
@@ -311,7 +311,7 @@ async def test_two_sessions_whose_requests_are_shown_in_one_chat_are_told_apart(
         telegram.say("write it")
         await telegram.until(lambda server: len(_requests(server)) == 2)
         telegram.say("/yes")
-        await telegram.sees("2 requests wait here")
+        await telegram.sees("2 requests are waiting")
         telegram.say(f"/yes #{_number(theirs)}")
         await telegram.sees("done for two", chat=2)
 
@@ -345,7 +345,10 @@ async def test_a_made_up_press_answers_nobody_elses_question(tmp_path: Path) -> 
             elsewhere = msgspec.structs.replace(question, chat="2", id=999)
             telegram.press(elsewhere, "red", sender=2)
             await telegram.until(
-                lambda server: server.notes == ["This is not yours to answer."]
+                lambda server: (
+                    server.notes
+                    == ["Only an owner or the person who was asked can answer this."]
+                )
             )
             telegram.press(question, "blue")
             await telegram.sees("I see")
@@ -368,7 +371,10 @@ async def test_where_users_may_approve_it_counts_only_in_the_chat_that_was_asked
                 msgspec.structs.replace(question, chat="2"), "Allow", sender=2
             )
             await telegram.until(
-                lambda server: server.notes == ["This is not yours to answer."]
+                lambda server: (
+                    server.notes
+                    == ["Only an owner or the person who was asked can answer this."]
+                )
             )
             telegram.press(question, "Deny")
             await telegram.sees("denied then")

@@ -82,7 +82,7 @@ class Door(Inlet):
     async def receive(self, inbound: Inbound) -> Receipt:
         self.waiting.set()
         if self.broken:
-            raise StoreError(f"The disk is full: {inbound.id} can't be kept.")
+            raise StoreError(f"The disk is full: {inbound.id} can't be saved.")
         await self.opened.wait()
         return "taken"
 
@@ -263,7 +263,7 @@ async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
             assert isinstance(said, UserMessage)
             assert Path(said.images[0].source).read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
             assert (
-                "[A file did not arrive: bad.png. It lies outside of Slack.]"
+                "[A file did not arrive: bad.png. It is stored outside Slack.]"
                 in said.text
             )
         assert [(one.name, one.file) for one in server.messages if one.file] == [

@@ -103,7 +103,7 @@ async def test_after_words_from_outside_a_note_is_put_to_the_user(
     bench = Bench(tmp_path, ["Keep it"])
     bench.world.say("look", results={"web_fetch": result})
     kept = await bench.remember("the server is ship.example")
-    assert kept.text == "The user agreed: kept."
+    assert kept.text == "The user agreed: saved."
     assert "+- the server is ship.example" in bench.asked[0]
     assert "ship.example" in bench.world.learning.memory.read("memory")
 
@@ -124,7 +124,7 @@ async def test_a_no_is_remembered(tmp_path: Path) -> None:
     first = await bench.call("skill_manage", action="write", name="brew", text=SKILL)
     assert not first.ok
     again = await bench.call("skill_manage", action="write", name="brew", text=SKILL)
-    assert "said no to exactly this before" in again.text
+    assert "rejected exactly this before" in again.text
     assert len(bench.asked) == 1
 
 

@@ -76,7 +76,7 @@ class Agent:
 
     def room(self, session: str, input_tokens: int) -> None:
         if self.spent:
-            raise BudgetSpent("stopped before passing the cap per day.")
+            raise BudgetSpent("stopped before exceeding the cap per day.")
 
     def price(self, session: str) -> Price | None:
         return None

@@ -39,7 +39,7 @@ async def test_a_server_can_not_shadow_a_built_in_tool_or_itself(
     assert "mcp.fake.terminal" in tools
     left_out = " ".join(servers.status()[0].left_out)
     assert "bad name!: its name has characters" in left_out
-    assert "echo: there are two of that name" in left_out
+    assert "echo: two tools have that name" in left_out
 
 
 async def test_with_a_cached_listing_nothing_is_loaded_and_nothing_started(

@@ -70,7 +70,7 @@ async def test_a_server_that_can_not_start_says_why_and_is_tried_less_and_less_o
             McpServerSettings(command="sh", url="http://127.0.0.1:1/mcp"),
             "it needs either a command or a url",
         ),
-        (McpServerSettings(url="ftp://example.org"), "its url can't be called"),
+        (McpServerSettings(url="ftp://example.org"), "its url is not usable"),
         (
             McpServerSettings(url="http://example.org/mcp", headers={"X-Key": "1"}),
             "its headers would be sent unencrypted",

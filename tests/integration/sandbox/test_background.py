@@ -166,7 +166,7 @@ async def test_a_process_that_does_not_exist_is_told(
 async def test_there_is_a_most(machine: Machine) -> None:
     for _ in range(16):
         await begin(machine, "sleep 600")
-    with pytest.raises(ToolFailed, match="16 processes run already"):
+    with pytest.raises(ToolFailed, match="16 processes are already running"):
         await begin(machine, "sleep 600")
 
 

@@ -513,7 +513,7 @@ async def test_a_sandbox_that_cannot_be_made_is_told_and_nothing_runs(
             await machine.run("echo once >> ran; cat ran")
         ).text == "once\n[exit code 0]"
         (place / "most").write_text("1000")
-        with pytest.raises(ToolFailed, match="The sandbox could not be made: no"):
+        with pytest.raises(ToolFailed, match="The sandbox could not be set up: no"):
             await machine.run("echo again >> ran")
         assert (machine.workspace / "ran").read_text() == "once\n"
     finally:

@@ -203,7 +203,7 @@ async def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_meanwhile_i
         )
         assert states[MONDAY + 2 * HOUR] == (
             "skipped",
-            "the run before it had not ended",
+            "the previous run had not ended",
         )
         assert b.book.store.planned()[0].due == MONDAY + 3 * HOUR
 
@@ -397,7 +397,7 @@ async def test_a_job_that_runs_so_many_times_ends(tmp_path: Path) -> None:
         for hour in (9, 10, 11):
             await b.at(hour)
         assert [one[0] for one in b.history()] == ["done", "done"]
-        assert b.book.store.find(job.id).paused == "it has run as often as it should"
+        assert b.book.store.find(job.id).paused == "it has made all its runs"
         assert b.book.store.planned() == []
         _, planned = b.book.resume(job.id)
         assert planned.due == MONDAY + 4 * HOUR

@@ -61,6 +61,6 @@ def test_a_table_that_can_not_be_read_is_named(tmp_path: Path) -> None:
     with open_store(path) as store:
         assert store.recovery is not None
         assert store.recovery.unread == ("instants",)
-        assert "Something of these tables is missing: instants." in str(store.recovery)
+        assert "Parts of these tables are missing: instants." in str(store.recovery)
         assert len(store.schedules.jobs()) == 3
         assert len(store.log.messages("s")) == 200

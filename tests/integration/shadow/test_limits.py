@@ -41,7 +41,7 @@ async def test_a_large_file_that_a_tool_names_is_not_kept_and_that_is_said(
     big = bench.cwd / "big"
     big.write_bytes(b"0" * (MAX_FILE_BYTES + 1))
     await bench.turn("t", lambda: big.write_bytes(b"changed"), big)
-    assert "undo will not bring it back: big (" in bench.shown[0]
+    assert "undo can't restore it: big (" in bench.shown[0]
     outcome = bench.undo("t")
     assert [name for name, _ in outcome.unkept] == ["big"]
     assert big.read_bytes() == b"changed"
@@ -62,9 +62,7 @@ async def test_a_folder_that_is_too_large_is_not_kept_but_named_files_are(
     outcome = bench.undo("t")
     assert outcome.restored == ("f0",)
     assert "more than" in outcome.unkept[0][1]
-    assert any(
-        "undo will not bring it back: this folder (" in line for line in bench.shown
-    )
+    assert any("undo can't restore it: this folder (" in line for line in bench.shown)
 
 
 @pytest.mark.parametrize("workspace", ["user", "."])
@@ -96,7 +94,7 @@ async def test_without_git_the_call_runs_and_the_user_is_told_once(
     file = bench.cwd / "file"
     for turn in ("one", "two"):
         await bench.turn(turn, lambda: file.write_text("1"), file)
-    told = "Not kept, so undo will not bring it back: this folder (git is not installed).\n"
+    told = "Not saved, so undo can't restore it: this folder (git is not installed).\n"
     assert bench.shown == [told]
     assert bench.undo("one").restored == ()
 

@@ -159,7 +159,7 @@ async def test_what_git_ignores_and_a_command_changed_is_named(tmp_path: Path) -
     outcome = bench.undo("t")
     assert outcome.restored == ("file",)
     assert [name for name, _ in outcome.unkept] == ["b.log", "data"]
-    assert "not kept: data (git ignores it" in bench.shadow.diff("t")
+    assert "not saved: data (git ignores it" in bench.shadow.diff("t")
 
 
 async def test_what_git_ignores_and_nobody_touched_is_not_named(tmp_path: Path) -> None:
@@ -182,4 +182,4 @@ async def test_many_ignored_changes_are_counted(tmp_path: Path) -> None:
     )
     outcome = bench.undo("t")
     assert len(outcome.unkept) == 6
-    assert outcome.unkept[-1][1] == "4 more that git ignores are not kept"
+    assert outcome.unkept[-1][1] == "4 more that git ignores are not saved"

@@ -352,7 +352,7 @@ async def test_leave_for_what_is_no_command_is_asked_for_each_time_with_what_cod
     assert await asker(approvals).answer(asked) == {"decision": "accept"}
     (request,) = approvals.asked
     assert request.summary == (
-        'an action for which codex gives no command\nin /w\nwith these permissions: {"network":{"enabled":true}}'
+        'an action that codex describes without a command\nin /w\nwith these permissions: {"network":{"enabled":true}}'
     )
     assert (request.reason, request.memorable) == ("more permissions", False)
 

@@ -147,8 +147,8 @@ def test_what_the_user_wrote_wins_and_is_reported() -> None:
     assert "default_permissions" not in after
     assert after["plugins"] == {"a@b": {"enabled": False}, "c@d": {"enabled": True}}
     assert writer.unmapped == [
-        "sandbox_mode stays as it is in your config.toml.",
-        "mcp_servers.git is in your config.toml already, and stays as it is there.",
+        "sandbox_mode in your config.toml was not changed.",
+        "mcp_servers.git is already in your config.toml and was not changed.",
     ]
 
 

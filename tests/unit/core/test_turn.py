@@ -180,7 +180,7 @@ class Bench:
         async with asyncio.timeout(20):
             ended = await self.runtime.run(self.turn)
         await self.journal.record(
-            *self.journal.history.unfinished("Stopped while it ran.")
+            *self.journal.history.unfinished("Stopped while running.")
         )
         return ended
 
@@ -405,7 +405,7 @@ async def test_an_interrupt_while_tools_run_gives_every_call_a_result() -> None:
     bench.turn.interrupt()
     assert (await running).reason == "interrupted"
     assert len(bench.results) == 2
-    assert bench.results[1].startswith("Stopped while it ran")
+    assert bench.results[1].startswith("Stopped while running")
     assert bench.journal.history.open_calls == {}
 
 

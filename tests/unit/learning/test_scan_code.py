@@ -69,7 +69,7 @@ def test_ordinary_work_is_left_alone(text: str) -> None:
 
 def test_programs_that_nobody_can_read_are_refused() -> None:
     assert [finding.what for finding in scan_files({"bin/tool": b"\x7fELF\x02"})] == [
-        "is a program nobody can read"
+        "is a compiled program"
     ]
     assert scan_files({"lib/a.so": b"x"})[0].level == "danger"
 

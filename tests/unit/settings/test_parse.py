@@ -56,7 +56,7 @@ def test_every_problem_is_named_with_its_line() -> None:
         "config.yaml:4: store.busy_timeout: expected a number from 0 to 3600, got text; remove the quotes",
         "config.yaml:5: store.max_steps: unknown key; did you mean budget.max_steps?",
         "config.yaml:7: display.color: expected one of auto, always, never, got text; such as auto",
-        "config.yaml:8: display.color: this key is there twice, first on line 7; keep one of them",
+        "config.yaml:8: display.color: duplicate key, first on line 7; keep one of them",
     ]
 
 
@@ -79,7 +79,7 @@ def test_every_problem_is_named_with_its_line() -> None:
         ("1: 2", "config.yaml:1: a key must be a word"),
         ("bussy_timeout: 3", "config.yaml:1: bussy_timeout: unknown key; did you mean store.busy_timeout?"),
         ("zzz: 3", "config.yaml:1: zzz: unknown key; see `hermes config show` for all keys"),
-        ("budget:\nbudget:", "config.yaml:2: budget: this key is there twice, first on line 1; keep one of them"),
+        ("budget:\nbudget:", "config.yaml:2: budget: duplicate key, first on line 1; keep one of them"),
         ("store: 'x", "config.yaml:1: not valid YAML: while scanning a quoted scalar, found unexpected end of stream"),
         ("store:\n  busy_timeout:\n", f"config.yaml:2: {BUSY}, got nothing; give it a value or remove the line"),
         ("store:\n\x07", f"config.yaml:2: not valid YAML: unacceptable character #x0007: {SPECIAL}"),
@@ -92,7 +92,7 @@ def test_each_kind_of_problem_says_what_to_do(text: str, expected: str) -> None:
 
 def test_a_repeated_key_is_found_in_a_flow_mapping_too() -> None:
     (problem,) = problems("store: {busy_timeout: 5, busy_timeout: 6}")
-    assert "store.busy_timeout: this key is there twice" in problem
+    assert "store.busy_timeout: duplicate key" in problem
 
 
 def test_an_alias_is_refused_before_it_can_multiply() -> None:

@@ -1,7 +1,9 @@
 """Rows: what is encoded comes back, and what can't be is refused before anything is written."""
 
+from collections.abc import Callable
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,14 @@ from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event_base import Event
 from hermes.schema.events import Gap
 from hermes.schema.messages import UserMessage
-from hermes.store.log_row import MAX_EVENT_BYTES, Row, checksum, draft
+from hermes.store.log_row import (
+    MAX_EVENT_BYTES,
+    Row,
+    checked_messages,
+    checksum,
+    draft,
+    earlier_checksum,
+)
 
 
 def values(kind: inspect.Type) -> st.SearchStrategy[Any]:  # noqa: PLR0911 - one for each kind
@@ -101,3 +110,22 @@ def test_the_checksum_notices_a_change_of_any_field() -> None:
     ]  # fmt: skip
     assert len({checksum(each) for each in (row, *changed)}) == 9
     assert checksum(row._replace(id=7)) == checksum(row)
+
+
+@pytest.mark.parametrize("sum_of", [checksum, earlier_checksum])
+def test_a_message_is_served_only_with_its_own_checksum(
+    sum_of: Callable[[Row], int],
+) -> None:
+    row = Row(1, "s", 2, 3, 4.5, "t", "user", "turn", '{"text":"ü"}')
+    good = ("t", "user", "turn", 2, 3, 4.5, sum_of(row), row.data.encode())
+    assert list(checked_messages("s", [good, good])) == [("t", row.data.encode())] * 2
+    changes: list[tuple[int, object]] = [
+        (0, "x"), (1, "tool"), (2, "x"), (3, 9), (4, 9), (5, 9.0), (6, good[6] ^ 1), (7, b"{}"),
+        (7, b"\xff"), (7, None), (3, "2"), (6, None), (5, None), (2, None),
+    ]  # fmt: skip
+    for place, value in changes:
+        bad = (*good[:place], value, *good[place + 1 :])
+        with pytest.raises(apsw.CorruptError, match="does not match its checksum"):
+            list(checked_messages("s", [good, bad]))
+    with pytest.raises(apsw.CorruptError, match="does not match its checksum"):
+        list(checked_messages("other", [good]))

@@ -23,7 +23,7 @@ async def test_the_answer_is_the_result() -> None:
     assert (await ask_user.run(arguments, context("a", asked))).text == "a"
     assert asked == [("Which one?", ("a", "b"))]
     assert (
-        "decide by yourself"
+        "decide yourself"
         in (await ask_user.run({"question": "x"}, context(" ", asked))).text
     )
 
@@ -33,7 +33,7 @@ async def test_nobody_to_ask_is_said_with_what_to_do() -> None:
         await ask_user.run(
             {"question": "x"}, ToolContext("c", "s", Path("/"), lambda text: None)
         )
-    assert (failed.value.message, "Decide by yourself" in failed.value.hint) == (
+    assert (failed.value.message, "Decide yourself" in failed.value.hint) == (
         "Nobody can be asked here.",
         True,
     )

@@ -142,14 +142,14 @@ class Importer:
                 left.append(
                     Left(
                         f"session {conversation.id}",
-                        "another file holds a session of that name",
+                        "another file has a session with that id",
                     )
                 )
             else:
                 new.add(conversation.name)
                 messages += len(conversation.messages)
         if known:
-            left.append(Left(f"{known} sessions", "they are here already"))
+            left.append(Left(f"{known} sessions", "they are already here"))
         return len(new), messages
 
     def _plan_home(
@@ -216,7 +216,10 @@ class Importer:
                 continue
             if chosen.name in own:
                 left.append(
-                    Left(f"skill {chosen.name}", "there is one of that name here")
+                    Left(
+                        f"skill {chosen.name}",
+                        "a skill with that name already exists here",
+                    )
                 )
             elif chosen.dangers:
                 left.append(Left(f"skill {chosen.name}", str(chosen.dangers[0])))
@@ -225,7 +228,7 @@ class Importer:
         if came_along:
             left.append(
                 Left(
-                    f"{len(came_along)} skills", "they came along with the other agent"
+                    f"{len(came_along)} skills", "they are bundled with the other agent"
                 )
             )
         return tuple(found)
@@ -245,7 +248,7 @@ class Importer:
         wanted: dict[str, object] = {}
         for key, value in carried.settings.items():
             if _at(here, key) is not None:
-                left.append(Left(key, "it is set here already"))
+                left.append(Left(key, "it is already set here"))
             elif not _fits(key, value):
                 left.append(Left(key, "its value does not fit here"))
             elif key == "model.provider" and not _known(
@@ -261,7 +264,7 @@ class Importer:
     ) -> dict[str, str]:
         here = load_secrets({}, home=self._app.home)
         known = [name for name in carried.secrets if here.get(name)]
-        left += [Left(name, "it is set here already") for name in known]
+        left += [Left(name, "it is already set here") for name in known]
         return {
             name: value for name, value in carried.secrets.items() if name not in known
         }

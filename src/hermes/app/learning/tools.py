@@ -81,7 +81,7 @@ class LearningTools:
         provider = self._learning.memory.provider
         if provider is None:
             raise ToolFailed(
-                "There is no memory service.",
+                "No memory service is set.",
                 hint="The user can name one: learning.memory_url",
             )
         try:
@@ -194,12 +194,12 @@ class ConversationChanges:
                 self._record, context.session, changed(change, applied.hash)
             )
             return ToolResult(
-                text="Kept. It is in the prompt from the next session on."
+                text="Saved. It is in the prompt from the next session on."
             )
         proposal = await asyncio.to_thread(self._learning.propose, change, origin, why)
         if proposal.status == "rejected":
             return ToolResult(
-                text="Not kept: the user has said no to exactly this before.", ok=False
+                text="Not saved: the user has rejected exactly this before.", ok=False
             )
         await asyncio.to_thread(self._record, context.session, proposed(proposal))
         return await self._asked(proposal, context)
@@ -216,10 +216,10 @@ class ConversationChanges:
             decided = await asyncio.to_thread(self._learning.approve, proposal.id)
             event = changed(proposal.change, decided.hash, proposal.id)
             await asyncio.to_thread(self._record, context.session, event)
-            return ToolResult(text="The user agreed: kept.")
+            return ToolResult(text="The user agreed: saved.")
         if said in (_NO.casefold(), "no", "n", "nein", "2"):
             await asyncio.to_thread(self._learning.reject, proposal.id)
-            return ToolResult(text="Not kept: the user said no.", ok=False)
+            return ToolResult(text="Not saved: the user said no.", ok=False)
         return ToolResult(text=f"{waits} The user said: {answer}")
 
     def _doubt(self, change: Change, session: str) -> str:
@@ -231,7 +231,7 @@ class ConversationChanges:
             return ""
         if self._learning.is_users(change):
             return "it changes a skill of yours"
-        return "" if self._mode == "auto" else "it would be a skill from now on"
+        return "" if self._mode == "auto" else "it would become a skill"
 
 
 def changed(change: Change, name: str, proposal: str = "") -> LearningChanged:

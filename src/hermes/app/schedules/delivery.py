@@ -78,7 +78,7 @@ class Deliveries:
                 for instant in waiting:
                     await self._take(deliver, jobs.get(instant.job), instant)
         except Exception:
-            log.exception("results could not be delivered; it is tried again")
+            log.exception("results could not be delivered; will try again")
 
     async def _take(self, deliver: Deliver, job: Job | None, instant: Instant) -> None:
         if job is None:

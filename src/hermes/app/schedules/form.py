@@ -49,11 +49,14 @@ class JobForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ) = None
     catch_up: CatchUp | None = None
     jitter: (
-        Annotated[str, Meta(description="Start up to so much later, such as `5m`.")]
+        Annotated[
+            str, Meta(description="Delay each start by up to this much, such as `5m`.")
+        ]
         | None
     ) = None
     timeout: (
-        Annotated[str, Meta(description="Stop it after so long, such as `10m`.")] | None
+        Annotated[str, Meta(description="Stop a run after this time, such as `10m`.")]
+        | None
     ) = None
     budget: (
         Annotated[
@@ -62,13 +65,16 @@ class JobForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         | None
     ) = None
     tools: (
-        Annotated[str, Meta(description="The only toolsets it has: `files,web`.")]
+        Annotated[str, Meta(description="The only toolsets it may use: `files,web`.")]
         | None
     ) = None
     model: str | None = None
     cwd: Annotated[str, Meta(description="The folder it works in.")] | None = None
     times: (
-        Annotated[int, Meta(description="End after so many runs; 0 for no end.")] | None
+        Annotated[
+            int, Meta(description="End the job after this many runs; 0 for no end.")
+        ]
+        | None
     ) = None
 
 

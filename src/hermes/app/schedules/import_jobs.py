@@ -79,7 +79,7 @@ def fitting(
             left.append(Left(what, error.message))
             continue
         if (job.prompt, job.schedule) in here:
-            left.append(Left(what, "it is here already"))
+            left.append(Left(what, "it is already here"))
         elif job.name.casefold() in names:
             left.append(Left(what, "there is already a job with that name"))
         else:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hermes.store.schedules import ScheduleStore
 
 _MAX_NAME_CHARS = 60
-_DONE = "it has run as often as it should"
+_DONE = "it has made all its runs"
 
 Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
 
@@ -164,7 +164,7 @@ class JobBook:
             planned = following(job, now)
             if planned is None:
                 hint = f"Give it another: hermes cron edit {job.id} --schedule '...'"
-                raise ScheduleError(f"The time of {job.name!r} is over.", hint=hint)
+                raise ScheduleError(f"{job.name!r} has no runs left.", hint=hint)
             return planned
 
         job, planned = self.store.change(
@@ -310,7 +310,7 @@ def _check_fields(job: Job) -> None:
     """Raises ScheduleError for a field that can't be stored."""
     if not job.prompt:
         raise ScheduleError(
-            "There is nothing to do.",
+            "The task is empty.",
             hint="Say what the job should do, in a sentence or more.",
         )
     if not 0 < job.timeout <= 86_400 or not 0 <= job.jitter <= 86_400:

@@ -34,7 +34,7 @@ _DAY_S = 86_400.0
 _RAN = ("running", "done", "failed")
 _LOOKING = "checking schedules"
 _MAX_REPEATED_INSTANTS = 1000  # after the clock was set back
-_TOO_LONG = "the run before it had not ended"
+_TOO_LONG = "the previous run had not ended"
 _STOPPED = "Hermes was stopped while it ran"
 
 
@@ -85,7 +85,7 @@ class ScheduleLoop:
                 POLL_INTERVAL_S, self._app.errors.note(_LOOKING, in_sentences(error))
             )
         except Exception as error:  # the boundary of this task
-            log.exception("schedules can't be looked after; it is tried again")
+            log.exception("schedules can't be checked; will try again")
             return max(POLL_INTERVAL_S, self._app.errors.note(_LOOKING, error))
         self._app.errors.succeeded(_LOOKING)
         return pause

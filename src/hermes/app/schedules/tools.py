@@ -109,7 +109,7 @@ class ScheduleTools:
             if planned
             else "it never runs"
         )
-        cap = f"at most {made.budget}" if made.budget else "no cap of its own"
+        cap = f"at most {made.budget}" if made.budget else "no limit"
         return f"a job, {made.schedule}; {first} ({made.zone}); {cap}, {length(made.timeout)} at most"
 
     def _draft(
@@ -151,7 +151,7 @@ class ScheduleTools:
             if planned
             else ""
         )
-        return f"Job {made.id} is made{when}. It runs while `hermes gateway run` or `hermes cron daemon` does."
+        return f"Created job {made.id}{when}. It runs while `hermes gateway run` or `hermes cron daemon` does."
 
     def _here(self, session: str) -> str:
         """The chat of a session, or the session itself. A child has those of its root."""

@@ -225,7 +225,7 @@ def scan_files(files: Mapping[str, bytes]) -> list[SkillFinding]:
 
 def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
     if data.startswith(_PROGRAMS) or name.lower().endswith(_COMPILED):
-        yield SkillFinding("danger", "is a program nobody can read", name)
+        yield SkillFinding("danger", "is a compiled program", name)
         return
     if len(data) > _MAX_FILE_CHARS:
         yield SkillFinding("caution", "is too large to scan", name)

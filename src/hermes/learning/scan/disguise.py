@@ -60,13 +60,13 @@ _WINDOW_CHARS = 100_000
 def hidden(text: str) -> str:
     """Returns what the text holds that a reader cannot see; empty if nothing."""
     if any(ord(char) in _TAGS for char in text) and not _only_flags(text):
-        return "characters of the tag block, which no reader sees"
+        return "invisible characters of the Unicode tag block"
     if re.search(_HIDDEN_IN_WORD, text) or re.search(_ZERO_WIDTH, text):
         return "invisible characters between letters"
     if re.search(_CARRYING, text):
-        return "a row of invisible characters, which can carry a text"
+        return "a run of invisible characters, which can hide text"
     if re.search(_OVERRIDES, text):
-        return "characters that turn the direction of writing"
+        return "characters that change the writing direction"
     return ""
 
 

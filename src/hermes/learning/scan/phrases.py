@@ -62,32 +62,32 @@ class Phrase(NamedTuple):
 
 _SOURCES: tuple[tuple[str, bool, str], ...] = (
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         rf"{_DROP}\b(?:\W+\w+){{0,3}}?\W+(?:{_ORDERS}|{_RULES})\W+(?:(?:that|which|you|were|have|been|from|i|the|user|is|are)\W+){{0,4}}?(?:above|before|earlier|given|so far|received|system|got)\b",
     ),
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         rf"{_DROP}\b(?:\W+\w+){{0,3}}?\W+{_PRIOR}\W*(?:\w+\W+){{0,3}}?(?:{_ORDERS}|{_RULES})\b",
     ),
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         rf"{_DROP}\b\W+(?:(?:the|your|all|any|these|those|safety|security|every)\W+)*{_RULES}\b(?! (?:in|of|for|from|that|which)\b)",
     ),
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         rf"{_DROP}\b\W+(?:everything|anything|all|what)\W+(?:\w+\W+){{0,2}}?(?:above|before|(?:you (?:were|have been) |i (?:said|told)|was )(?:told|said|given)?)",
     ),
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         r"\b(?:ignore|disregard|forget)(?:all|any|the|your|my)*(?:previous|prior|above|earlier|system)(?:instruction|prompt|rule|message)",
     ),
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         rf"\b(?:{_ORDERS}|{_RULES})\b{_GAP}\b(?:no longer (?:apply|valid|in effect)|are (?:void|cancell?ed|revoked|superseded|obsolete))",
     ),
@@ -107,84 +107,84 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         r"\b(?:you are now|from now on,? you (?:are|will|must|shall)|pretend (?:to be|you are)|act as if you|act as an? (?:unrestricted|different))\b",
     ),
     (
-        "forged marks of a conversation",
+        "fake conversation markers",
         True,
         r"</?\s*(?:system|tool_results?|tool_response|function_results?|function_calls?|assistant|developer|instructions?|untrusted|memory|im_start|im_end|user_query|admin)(?:\s[^<>\n]{0,80})?>",
     ),
     (
-        "forged marks of a conversation",
+        "fake conversation markers",
         True,
         r"<\|\s*(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\s*\|?>|\[/?inst\]|<</?sys>>|\[/?system\]|\[system (?:message|note|prompt|override|update)|begin system (?:prompt|message)",
     ),
     (
-        "forged marks of a conversation",
+        "fake conversation markers",
         True,
         r"(?:^|\n|<!--|/\*|#)\W{0,6}(?:(?:system|developer|admin(?:istrator)?) (?:message|prompt|note|override|instructions?|notice|update|alert)\s*:|(?:system|developer|admin(?:istrator)?)\s*:\s*(?:you|your|ignore|disregard|forget|run|execute|send|read|new|the user|override|before|after|do|from|always|never|please|as|this is|assistant|respond|reply|delete|approve|all)\b)",
     ),
     (
-        "forged marks of a conversation",
+        "fake conversation markers",
         True,
         r"(?:^|\n)\W{0,6}(?:important|urgent|special|additional)(?: system)? instructions?\W{0,4}(?::|\n)|\b(?:new|updated|hidden|secret|real|actual)(?: system)? instructions?\s*:",
     ),
     (
-        "words to the assistant",
+        "text addressed to the assistant",
         False,
         rf"\b(?:note|message|instructions?|attention|important|reminder|hint|hello|dear|hey|notice|memo)\b\W+(?:(?:to|for|the|all|any|this|every|your)\W+)*{_ASSISTANT}\b",
     ),
     (
-        "words to the assistant",
+        "text addressed to the assistant",
         False,
         rf"\bif you are an? (?:\w+ )?{_ASSISTANT}\b|\b{_ASSISTANT} (?:that (?:reads?|process(?:es)?)|reading|processing|summari[sz]ing) this\b",
     ),
     (
-        "words to the assistant",
+        "text addressed to the assistant",
         False,
         rf"\b{_ASSISTANT} (?:must|should|shall|has to|is required to|needs to|will now)\b",
     ),
     (
-        "a wish to be kept secret",
+        "a request to hide something from the user",
         True,
         rf"\b(?:do(?: not|n.?t)|never|must not|should not|without|avoid)\b\W+(?:ever )?(?:tell|mention|inform|reveal|notify|alert|disclose|let|telling|mentioning|informing|notifying|alerting|disclosing|letting|revealing)\w*\W+(?:(?:this|that|it|about|any of this|anything|to|or asking)\W+){{0,3}}{_USER}(?! (?:for|to choose|about the (?:error|result)))",
     ),
     (
-        "a made-up approval",
+        "a fake approval",
         True,
         rf"\b(?:do(?: not|n.?t)|never|must not|without)\b\W+(?:ever )?(?:ask|wait|prompt|check)(?:ing)?\b\W+(?:(?:for|with|to|the|a|any|their|{_USER})\W+)*(?:confirmation|permission|approval|consent)|\bwithout asking(?: for)? {_USER}",
     ),
     (
-        "a wish to be kept secret",
+        "a request to hide something from the user",
         True,
         rf"\b(?:hide|conceal|keep)\b{_NEAR}(?:secret |hidden )?from {_USER}|\b(?:user|human) (?:must|should|need|does) ?not (?:know|see|notice|be told|find out)",
     ),
     (
-        "a wish to be kept secret",
+        "a request to hide something from the user",
         False,
         r"\b(?:silently|secretly|covertly|quietly|in the background without|discreetly)\b",
     ),
     (
-        "a made-up approval",
+        "a fake approval",
         True,
         r"\[(?:pre-?)?(?:approved|authori[sz]ed|verified|confirmed)(?: by [^\]]{1,30})?\]",
     ),
     (
-        "a made-up approval",
+        "a fake approval",
         True,
         r"\b(?:user|owner|operator|administrator|admin|human)s? (?:has |have |already |hereby |had )*(?:pre-?)?(?:approved?|authori[sz]ed?|granted|consented|confirmed|allowed|permitted|whitelisted)s?\b"
         + _GAP
         + r"\b(?:all|any|every|everything|unlimited|full|commands?|tool|terminal|access|actions?|execution)\b",
     ),
     (
-        "a made-up approval",
+        "a fake approval",
         True,
         r"\b(?:approvals?|confirmations?|permissions?|consent) (?:is|are) (?:not|never|no longer) (?:needed|required|necessary)|\bno (?:further |additional |user |more )?(?:approvals?|confirmations?|permissions?|consent) (?:is |are )?(?:needed|required|necessary)|\bgrant(?:ed|s)? you (?:full|unrestricted|all|root|unlimited|complete|admin)\b",
     ),
     (
-        "a made-up approval",
+        "a fake approval",
         True,
         r"\b(?:disable|turn off|switch off|deactivate|skip|bypass|circumvent|auto-?(?:approve|accept))\b\W+(?:(?:all|any|the|your|every|its|tool|command|user|hermes)\W+)*(?:approvals?|sandbox\w*|safety|permission (?:prompts?|checks?)|security(?: checks?)?|guardrails?|safeguards?)\b|\b(?:disable|turn off|bypass|deactivate)\b\W+(?:(?:all|any|the|your|every|user)\W+)+(?:confirmations?|polic(?:y|ies))\b",
     ),
     (
-        "a made-up approval",
+        "a fake approval",
         True,
         r"\bapprovals?(?:\.\w+)?\b\W*(?:mode\W*)?(?:to|=|:)\W*(?:off|full|none|never|auto|disabled)\b|--(?:yolo|dangerously[\w-]+|full-auto)",
     ),
@@ -220,12 +220,12 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
     ),
     ("sending secrets away", False, rf"{_SEND}{_GAP}{_SECRETS}"),
     (
-        "an address that carries data away",
+        "an address that sends data away",
         True,
         r"!?\[[^\]]*\]\(\s*<?https?://[^)\s]*[?#/=&][^)]*?(?:\{\{|\$\{|\{[a-z_ ]+\}|%7b|<[a-z_ ]+>|\[[a-z_ ]+\]|=(?:secret|password|api_?key|conversation|context|history)s?\b)",
     ),
     (
-        "an address that carries data away",
+        "an address that sends data away",
         True,
         r"<img\b[^>]{0,200}\bsrc\s*=\s*[\"']?https?://[^\"'>\s]*\?[^\"'>\s]*(?:\{|\$|%7b)",
     ),
@@ -245,29 +245,29 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         r"\b(?:run|execute|eval)\b\W+(?:\w+\W+){0,3}?[`\"']?(?:curl|wget|sudo|bash -c|powershell|nc -)\b",
     ),
     (
-        "a wish to be remembered",
+        "a request to be remembered",
         False,
         r"\b(?:remember|memori[sz]e|save|store|add|write|persist|record|keep)\b"
         + _NEAR
         + r"(?:(?:to|in|into) (?:your |the )?(?:long.?term |permanent |persistent )?memor(?:y|ies)|permanently|forever|for (?:all )?future (?:sessions?|conversations?))",
     ),
     (
-        "a wish to be remembered",
+        "a request to be remembered",
         False,
         r"\b(?:in all future|for (?:every|all|any)? ?future|from now on,? (?:always|never|you)|in every (?:future )?(?:session|conversation|reply|answer))\b",
     ),
     (
-        "trust that nobody gave",
+        "claimed trust",
         False,
         r"\b(?:always|blindly|fully|automatically) (?:trust|obey|follow|execute|run|accept|approve|comply)\b",
     ),
     (
-        "trust that nobody gave",
+        "claimed trust",
         False,
         rf"\balways (?:recommend|promote|insert|add|include|append|mention)\b{_GAP}(?:https?://|\blink|\bbuy|\bpackage|\bour\b)",
     ),
     (
-        "trust that nobody gave",
+        "claimed trust",
         True,
         rf"\balways (?:run|execute|fetch|download|send|upload|forward|cc|bcc)\b{_GAP}(?:{_OUTSIDE}|\bcurl\b|\bwget\b)",
     ),
@@ -277,17 +277,17 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         rf"\b(?:send|forward|cc|bcc|mail|e-?mail|upload|post|copy)\b\W+(?:every|all|each|any)\b{_GAP}(?:{_OUTSIDE})",
     ),
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         rf"{_DROP}\b\W+(?:(?:all|any|the|of|these|those|my|your|other)\W+)*(?:previous|prior|above|earlier|preceding)\W+(?:messages?|context|conversations?|inputs?|text|content|requests?)\b",
     ),
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         rf"{_DROP}\b\W+(?:about\W+)?(?:the\W+)?(?:user|human|person|owner).?s?\W+(?:original\W+|real\W+)?(?:requests?|questions?|tasks?|wishes|instructions?)\b",
     ),
     (
-        "an order to drop other instructions",
+        "an order to ignore other instructions",
         True,
         rf"\b(?:supersedes?|overrides?|replaces?|takes? precedence over)\b\W+(?:(?:all|any|the|of|your)\W+)*(?:earlier|previous|prior|other|your|existing|system)\W+(?:\w+\W+){{0,2}}?(?:{_ORDERS}|{_RULES})",
     ),
@@ -312,37 +312,37 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         r"\byou have no (?:more |longer any )?(?:restrictions|rules|limits|limitations|guidelines|constraints)\b|\byou (?:have been|are|were)(?: now)? granted (?:root|full|admin\w*|unrestricted|unlimited)\b",
     ),
     (
-        "forged marks of a conversation",
+        "fake conversation markers",
         True,
         r"(?:^|\n)\W{0,4}assistant\s*:\s*(?:sure|ok|okay|i |i.ll|certainly|of course|done|understood|yes)\b|\b(?:new|next) user (?:message|request|input|instruction)s?\s*:|(?:^|\n)###\s*(?:instruction|system|human|assistant)\s*:|</?\s*(?:important|information|hidden|secret|override)\s*>",
     ),
     (
-        "a wish to be kept secret",
+        "a request to hide something from the user",
         True,
         r"\b(?:do(?: not|n.?t)|never) (?:mention|reveal|disclose|talk about) (?:it|this|that|these|any of this|the instructions?|these instructions?)\b(?! (?:file|function|variable|key|endpoint|feature)\b)|\b(?:secretly|covertly|stealthily) (?:add|send|run|install|include|insert|upload|execute|change|modify|delete|e-?mail|forward|copy|download|append|call)\b",
     ),
     (
-        "a made-up approval",
+        "a fake approval",
         True,
         r"\b(?:pretend|assume|act as if)(?: that)? the (?:user|owner|human) (?:has |had |already )*(?:confirmed|approved|agreed|allowed|consented|authori[sz]ed|said yes)|\b(?:approvals?|sandbox\w*|safety (?:checks|rules)|security checks) (?:is|are|has been|have been) (?:now )?(?:disabled|turned off|off|suspended|lifted|waived)\b",
     ),
     (
-        "a made-up approval",
+        "a fake approval",
         True,
         r"\b(?:never|do(?: not|n.?t)|without) (?:ask|asking|confirm|confirming|check|checking)(?: \w+){0,3}? before (?:delet|remov|overwrit|push|send|pay|deploy|install|execut|wip|dropp|transfer|purchas|buy|upload)",
     ),
     (
-        "trust that nobody gave",
+        "claimed trust",
         True,
         r"\btreat\b(?:\W+(?!untrusted|not\b|never|rather|no\b)\w+){1,8}?\W+as\W+(?:(?:a|an|the|your)\W+)?(?:system|developer|trusted|verified|authoritative|orders?\b|instructions)",
     ),
     (
-        "trust that nobody gave",
+        "claimed trust",
         True,
         rf"\b(?:tell|advise|direct|instruct|persuade|convince|urge) (?:them|the users?|users|people|everyone|customers) to (?:visit|download|install|buy|call|click|go to|open|enter|run)\b{_GAP}(?:{_OUTSIDE})",
     ),
     (
-        "trust that nobody gave",
+        "claimed trust",
         True,
         r"\b(?:fetch|download|open|visit|load|read|get|curl)\b[^\n]{0,40}https?://\S+[^\n]{0,40}\b(?:and|then)\b\W+(?:\w+\W+){0,2}?(?:follow|execute|run|obey|do what)\b",
     ),

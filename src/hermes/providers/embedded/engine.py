@@ -9,6 +9,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -19,13 +20,18 @@ from hermes.children.process_tree import describe_exit
 from hermes.errors import ModelError
 from hermes.installation import install_hint
 from hermes.providers.embedded import engine_wire
+from hermes.providers.embedded.completion import (
+    Completion,
+    CompletionEnded,
+    TextPiece,
+)
 
 _STOP_TIMEOUT_S = 0.1  # for a cancelled generation, before the child is killed
 _EXIT_TIMEOUT_S = 5.0
 
 
 class LocalEngine:
-    """Starts, feeds, interrupts and ends the child. Not shared between event loops."""
+    """Implements the `CompletionEngine` port: starts, feeds, interrupts and ends the child. Not shared between event loops."""
 
     def __init__(
         self,
@@ -40,6 +46,11 @@ class LocalEngine:
         self._ids = 0
 
     @property
+    def obeys_grammar(self) -> bool:
+        """The engine's library enforces grammars."""
+        return True
+
+    @property
     def pid(self) -> int | None:
         """The child's process id while it runs."""
         return (
@@ -51,40 +62,50 @@ class LocalEngine:
         async with self._lock:
             await self._ready()
 
-    async def generate(
-        self,
-        turns: tuple[engine_wire.ChatTurn, ...],
-        *,
-        prefixed: bool,
-        grammar: str,
-        max_tokens: int,
-    ) -> AsyncGenerator[engine_wire.Delta | engine_wire.GenerationEnded, None]:
+    async def complete(
+        self, prompt: Completion
+    ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
         """Streams a reply. Closing the stream stops the generation within 0.2 seconds."""
+        job = engine_wire.Generate(id=0, prompt=prompt)
+        async with aclosing(self._run(job)) as reports:
+            async for report in reports:
+                if (event := self._taken(report)) is not None:
+                    yield event
+
+    async def chat(
+        self, body: bytes, *, state_key: str = "", max_tokens: int
+    ) -> AsyncGenerator[engine_wire.ChatChunk | CompletionEnded, None]:
+        """Streams the reply to a request of the chat completions format, as `complete` does."""
+        job = engine_wire.Chat(
+            id=0,
+            body=msgspec.Raw(body),
+            slot="work" if state_key else "other",
+            state_key=state_key,
+            max_tokens=max_tokens,
+        )
+        async with aclosing(self._run(job)) as reports:
+            async for report in reports:
+                if isinstance(report, engine_wire.ChatChunk):
+                    yield report
+                elif isinstance(event := self._taken(report), CompletionEnded):
+                    yield event
+
+    async def _run(
+        self, job: engine_wire.Job
+    ) -> AsyncGenerator[engine_wire.Report, None]:
+        """Runs one job at a time, up to its last report, and stops it when the stream is closed."""
         async with self._lock:
             self._ids += 1
-            job = engine_wire.Generate(
-                id=self._ids,
-                turns=turns,
-                prefixed=prefixed,
-                grammar=grammar,
-                max_tokens=max_tokens,
-            )
+            job = msgspec.structs.replace(job, id=self._ids)
             child = await self._begin(job)
             finished = False
             try:
                 while not finished:
                     report = await child.receive()
-                    if isinstance(report, engine_wire.Failed):
-                        finished = True
-                        raise _failure(report)
-                    if (
-                        isinstance(
-                            report, engine_wire.Delta | engine_wire.GenerationEnded
-                        )
-                        and report.id == job.id
-                    ):
-                        finished = isinstance(report, engine_wire.GenerationEnded)
-                        yield report
+                    finished = isinstance(
+                        report, engine_wire.Failed | engine_wire.GenerationEnded
+                    )
+                    yield report
             finally:
                 if not finished:
                     await child.stop(job.id)
@@ -95,7 +116,7 @@ class LocalEngine:
             await self._child.end()
             self._child = None
 
-    async def _begin(self, job: engine_wire.Generate) -> "_Child":
+    async def _begin(self, job: engine_wire.Job) -> "_Child":
         """Sends the job; to a new child if the old one has just ended for lack of work."""
         child = await self._ready()
         try:
@@ -116,21 +137,31 @@ class LocalEngine:
             while not isinstance(
                 report := await child.receive(), engine_wire.EngineReady
             ):
-                self._take(report)
+                self._taken(report)
         except BaseException:
             await asyncio.shield(child.end())
             raise
         return child
 
-    def _take(self, report: engine_wire.Report) -> None:
-        """Handles a report that comes before the child is ready."""
-        if isinstance(report, engine_wire.Failed):
-            raise _failure(report)
-        if (
-            isinstance(report, engine_wire.PrefixProgress)
-            and self._on_prepare is not None
-        ):
-            self._on_prepare(report.done, report.total)
+    def _taken(self, report: engine_wire.Report) -> TextPiece | CompletionEnded | None:
+        """What a report is for the caller, if anything. Raises what failed, and tells how far a preparation is."""
+        match report:
+            case engine_wire.Failed():
+                raise _failure(report)
+            case engine_wire.Delta():
+                return TextPiece(report.text)
+            case engine_wire.GenerationEnded():
+                return CompletionEnded(
+                    finish=report.finish,
+                    input_tokens=report.input_tokens,
+                    cached_tokens=report.cached_tokens,
+                    output_tokens=report.output_tokens,
+                )
+            case engine_wire.PrefixProgress() if self._on_prepare is not None:
+                self._on_prepare(report.done, report.total)
+            case _:
+                pass
+        return None
 
 
 class _Child:
@@ -188,7 +219,7 @@ class _Child:
             await asyncio.wait_for(self._process.stderr.closed.wait(), _EXIT_TIMEOUT_S)
         raise self._died(code)
 
-    async def accept(self, job: engine_wire.Generate) -> None:
+    async def accept(self, job: engine_wire.Job) -> None:
         """Sends a job and waits until it has arrived."""
         try:
             await self.send(job)

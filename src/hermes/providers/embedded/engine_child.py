@@ -1,6 +1,6 @@
 """The child process that holds the model: `python -m hermes.providers.embedded.engine_child`.
 
-It owns the engine library, its one slot and the saved state of the prompt's prefix. It reads commands from stdin and
+It owns the engine library, its slots and the saved states of the prompts' prefixes. It reads commands from stdin and
 writes reports to stdout (`engine_wire`). It ends when stdin closes, or after a while without work.
 """
 
@@ -16,6 +16,7 @@ import msgspec
 from hermes.providers.embedded import engine_slot, engine_wire
 
 _READ_BYTES = 1 << 16
+_PREPARE_AFTER_S = 3.0
 
 
 class Reporter:
@@ -36,7 +37,7 @@ class Work:
     """What the two threads share: the jobs, whether one runs, and which was cancelled last (ids only grow)."""
 
     def __init__(self) -> None:
-        self.jobs: queue.SimpleQueue[engine_wire.Generate] = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[engine_wire.Job] = queue.SimpleQueue()
         self.busy = True
         self.cancelled = 0
 
@@ -62,7 +63,7 @@ def _listen(
     lines: "_Lines", idle_seconds: float, work: Work, reporter: Reporter
 ) -> None:
     """Hands commands to the worker until stdin closes, or nothing came and nothing ran for a while."""
-    decoder = msgspec.json.Decoder(engine_wire.Generate | engine_wire.Cancel)
+    decoder = msgspec.json.Decoder(engine_wire.Job | engine_wire.Cancel)
     while True:
         try:
             line = lines.read(idle_seconds)
@@ -83,18 +84,14 @@ def _listen(
 def _work(load: engine_wire.Load, work: Work, reporter: Reporter) -> None:
     """The thread that generates. A failure to start ends the process; one of a job ends the job. Both are reported."""
     try:
-        engine = engine_slot.Slot(load, reporter.send)
+        engine = engine_slot.SlotBank(load, reporter.send)
     except engine_slot.CannotStart as error:
         reporter.send(engine_wire.Failed(reason=error.reason, message=str(error)))
         os._exit(1)
     while True:
-        work.busy = False
-        job = work.jobs.get()
-        work.busy = True
+        job = _next_job(engine, work)
         try:
-            reporter.send(
-                engine.generate(job, lambda job=job: work.cancelled >= job.id)
-            )
+            reporter.send(engine.run(job, lambda job=job: work.cancelled >= job.id))
         except BrokenPipeError:
             os._exit(0)
         except Exception as error:  # noqa: BLE001 - a request's boundary: it becomes a report
@@ -105,6 +102,18 @@ def _work(load: engine_wire.Load, work: Work, reporter: Reporter) -> None:
                     message=f"{type(error).__name__}: {error}",
                 )
             )
+
+
+def _next_job(engine: engine_slot.SlotBank, work: Work) -> engine_wire.Job:
+    """Waits for a job. After a moment without one it prepares what later jobs will need."""
+    try:
+        work.busy = False
+        job = work.jobs.get(timeout=_PREPARE_AFTER_S)
+    except queue.Empty:
+        engine.prepare(lambda: not work.jobs.empty())
+        job = work.jobs.get()
+    work.busy = True
+    return job
 
 
 class _Lines:

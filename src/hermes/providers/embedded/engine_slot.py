@@ -1,10 +1,11 @@
-"""The engine's one slot, inside the child: load the weights, keep the prefix's state, generate, stop when told.
+"""The engine's slots, inside the child: load the weights, keep the prefixes' states, generate, stop when told.
 
 The library always opens an HTTP port. It is bound to loopback with a random key that only this process knows: it
-needs it to save and restore the slot, for which the library has no other door.
+needs it to save and restore slots, for which the library has no other door.
 """
 
 import contextlib
+import hashlib
 import http.client
 import os
 import secrets
@@ -17,9 +18,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.providers.embedded import engine_wire
+from hermes.providers.embedded.completion import CacheSlot, ChatTurn, Completion
+from hermes.providers.embedded.engine_chat import run_chat
 
 _BATCH_TOKENS = 128  # tokens computed at a time: how long a cancelled prompt goes on
 _MIN_REPLY_TOKENS = 384  # tokens that a reply may always count on
+_TURN_TOKENS = 8  # tokens that a chat template puts around a turn
+_SLOTS: tuple[CacheSlot, ...] = ("talk", "work", "other")
 
 
 class CannotStart(Exception):
@@ -32,8 +37,8 @@ class CannotStart(Exception):
         self.reason: Literal["engine_missing", "library_missing", "load"] = reason
 
 
-class Slot:
-    """A loaded model with one conversation in its memory."""
+class SlotBank:
+    """A loaded model with one conversation per slot in its memory, so that no kind of prompt evicts another."""
 
     def __init__(
         self, load: engine_wire.Load, report: Callable[[engine_wire.Report], None]
@@ -42,40 +47,76 @@ class Slot:
         self._report = report
         self._key = secrets.token_urlsafe(24)
         self._library = _import_library()
-        self._state = Path(f"{load.state}.{self._library.__version__}.state")
+        self._states = {
+            slot: self._state_path(slot, prefix)
+            for slot, prefix in load.prefixes.items()
+        }
         self._server = self._start()
-        self._prefix_tokens = 0
-        self._holds_prefix = False
-        restored = self._place_prefix()
+        self._placed: set[CacheSlot] = set()
+        self._chat_key = ""
+        restored = True
+        for slot in list(load.prefixes)[:1]:
+            restored = self._place_prefix(slot, _never)
         report(
             engine_wire.EngineReady(engine=self._library.__version__, restored=restored)
         )
+
+    def run(
+        self, job: engine_wire.Job, cancelled: Callable[[], bool]
+    ) -> engine_wire.GenerationEnded | engine_wire.Failed:
+        """Runs one job to its end, sending what it brings."""
+        if isinstance(job, engine_wire.Generate):
+            return self.generate(job, cancelled)
+        return self.chat(job, cancelled)
+
+    def chat(
+        self, job: engine_wire.Chat, cancelled: Callable[[], bool]
+    ) -> engine_wire.GenerationEnded | engine_wire.Failed:
+        """Answers a request with tools. The first one with a new beginning leaves its state for later starts."""
+        is_new = bool(job.state_key) and job.state_key != self._chat_key
+        is_restored = False
+        if is_new:
+            self._chat_key = job.state_key
+            state = self._states[job.slot] = self._chat_state(job)
+            is_restored = _is_sound(state) and self._slot(
+                "restore", job.slot, state.name
+            )
+        outcome = run_chat(
+            self._server, job, _SLOTS.index(job.slot), self._report, cancelled
+        )
+        is_whole = isinstance(outcome, engine_wire.GenerationEnded) and not cancelled()
+        if is_new and is_whole and not is_restored:
+            self._save_state(job.slot)
+        return outcome
+
+    def _chat_state(self, job: engine_wire.Chat) -> Path:
+        version = self._library.__version__
+        return Path(f"{self._load.state}.chat-{job.state_key}.{version}.state")
 
     def generate(
         self, job: engine_wire.Generate, cancelled: Callable[[], bool]
     ) -> engine_wire.GenerationEnded | engine_wire.Failed:
         """Runs one job to its end, sending deltas."""
-        size = sum(self._count(turn.content) + 8 for turn in job.turns)
-        before = self._prefix_tokens if job.prefixed else 0
-        room = self._load.context - before - size
+        prompt = job.prompt
+        room = self._load.context - self._size(prompt)
         if room < _MIN_REPLY_TOKENS:
             return engine_wire.Failed(
                 id=job.id,
                 reason="too_long",
-                message=f"{before + size} tokens in {self._load.context}",
+                message=f"{self._load.context - room} tokens in {self._load.context}",
             )
-        if job.prefixed and not self._holds_prefix:
-            self._place_prefix()
-        self._holds_prefix = job.prefixed
-        turns = (*self._load.prefix, *job.turns) if job.prefixed else job.turns
-        return self._complete(job, turns, min(job.max_tokens, room), cancelled)
+        if self._load.prefixes.get(prompt.slot) == prompt.prefix:
+            self._place_prefix(prompt.slot, cancelled)
+        return self._complete(job, min(prompt.max_tokens, room), cancelled)
+
+    def prepare(self, interrupted: Callable[[], bool]) -> None:
+        """Places the prefixes of slots that were not used yet, until something better is to be done."""
+        for slot in self._load.prefixes:
+            if not interrupted():
+                self._place_prefix(slot, interrupted)
 
     def _complete(
-        self,
-        job: engine_wire.Generate,
-        turns: tuple[engine_wire.ChatTurn, ...],
-        limit: int,
-        cancelled: Callable[[], bool],
+        self, job: engine_wire.Generate, limit: int, cancelled: Callable[[], bool]
     ) -> engine_wire.GenerationEnded | engine_wire.Failed:
         finish: Literal["stop", "length"] = "stop"
         timings: dict[str, Any] = {}
@@ -94,9 +135,7 @@ class Slot:
             return cancelled()
 
         if not cancelled():
-            self._server.handle_chat_completions(
-                self._request(turns, job.grammar, limit), take
-            )
+            self._server.handle_chat_completions(_request(job.prompt, limit), take)
         if problem:
             return engine_wire.Failed(id=job.id, reason="engine", message=problem)
         cached = int(timings.get("cache_n", 0))
@@ -108,31 +147,13 @@ class Slot:
             output_tokens=int(timings.get("predicted_n", 0)),
         )
 
-    def _request(
-        self, turns: tuple[engine_wire.ChatTurn, ...], grammar: str, limit: int
-    ) -> dict[str, Any]:
-        request: dict[str, Any] = {
-            "messages": [
-                {"role": turn.role, "content": turn.content} for turn in turns
-            ],
-            "max_tokens": limit,
-            "temperature": 0.0,
-            "stream": True,
-            "return_progress": True,  # a chunk per batch, so that a prompt can be cancelled too
-            "cache_prompt": True,
-            "id_slot": 0,
-        }
-        return request | ({"grammar": grammar} if grammar else {})
-
-    def _place_prefix(self) -> bool:
-        """Puts the prefix into the slot: restored from its file, or computed and saved. True when restored."""
-        prefix = self._load.prefix
-        if not prefix:
+    def _place_prefix(self, slot: CacheSlot, interrupted: Callable[[], bool]) -> bool:
+        """Puts a prefix into its slot: restored from its file, or computed and saved. True when restored."""
+        if slot in self._placed:
             return True
-        if not self._prefix_tokens:
-            self._prefix_tokens = sum(self._count(turn.content) + 8 for turn in prefix)
-        if self._state_is_sound() and self._slot("restore", self._state.name):
-            self._holds_prefix = True
+        state = self._states[slot]
+        if _is_sound(state) and self._slot("restore", slot, state.name):
+            self._placed.add(slot)
             return True
 
         def take(chunk: dict[str, Any]) -> bool:
@@ -142,55 +163,58 @@ class Slot:
                         done=progress["processed"], total=progress["total"]
                     )
                 )
-            return False
+            return interrupted()
 
-        last = engine_wire.ChatTurn("user", "hello")
+        turns = (*self._load.prefixes[slot], ChatTurn("user", "hello"))
         self._server.handle_chat_completions(
-            self._request((*prefix, last), "", 1), take
+            _request(Completion(slot=slot, turns=turns), 1), take
         )
-        self._holds_prefix = True
-        self._save_state()
+        if not interrupted():
+            self._placed.add(slot)
+            self._save_state(slot)
         return False
 
-    def _save_state(self) -> None:
+    def _save_state(self, slot: CacheSlot) -> None:
         """Saves under another name first, and with a checksum. Failing to save costs only time."""
-        temporary = self._state.with_name(f"{self._state.name}.{os.getpid()}")
-        if self._slot("save", temporary.name):
+        state = self._states[slot]
+        temporary = state.with_name(f"{state.name}.{os.getpid()}")
+        if self._slot("save", slot, temporary.name):
             checksum = _checksum(temporary)
-            temporary.replace(self._state)
-            self._sum_file.write_text(checksum)
+            temporary.replace(state)
+            _sum_file(state).write_text(checksum)
             self._forget_others()
         else:
             temporary.unlink(missing_ok=True)
 
-    @property
-    def _sum_file(self) -> Path:
-        return self._state.with_suffix(".sum")
-
-    def _state_is_sound(self) -> bool:
-        """Whether the saved state is whole: the library would crash on half of one."""
-        try:
-            return self._sum_file.read_text() == _checksum(self._state)
-        except OSError:
-            return False
+    def _state_path(self, slot: CacheSlot, prefix: tuple[ChatTurn, ...]) -> Path:
+        digest = hashlib.sha256(msgspec.json.encode(prefix)).hexdigest()[:16]
+        return Path(
+            f"{self._load.state}.{slot}-{digest}.{self._library.__version__}.state"
+        )
 
     def _forget_others(self) -> None:
         """Deletes states of this model that an older prompt or engine left behind."""
-        model = self._state.name.partition(".")[0]
-        for other in self._state.parent.glob(f"{model}.*.state"):
-            if other != self._state:
+        stem = Path(self._load.state)
+        for other in stem.parent.glob(f"{stem.name}.*.state"):
+            if other not in self._states.values():
                 other.unlink(missing_ok=True)
-                other.with_suffix(".sum").unlink(missing_ok=True)
+                _sum_file(other).unlink(missing_ok=True)
 
-    def _slot(self, action: Literal["save", "restore"], name: str) -> bool:
-        return self._post(f"/slots/0?action={action}", {"filename": name}) is not None
+    def _slot(
+        self, action: Literal["save", "restore"], slot: CacheSlot, name: str
+    ) -> bool:
+        path = f"/slots/{_SLOTS.index(slot)}?action={action}"
+        return self._post(path, {"filename": name}) is not None
 
-    def _count(self, text: str) -> int:
-        """Tokens of a text; a text too short to matter is not asked about."""
-        if len(text) < 16:
-            return len(text)
+    def _size(self, prompt: Completion) -> int:
+        """Tokens of a prompt: a safe guess while there is plenty of room, else counted."""
+        text = "\n".join(turn.content for turn in prompt.turns) + prompt.reply_start
+        frame = _TURN_TOKENS * len(prompt.turns)
+        guess = len(text.encode()) // 2 + frame
+        if guess + _MIN_REPLY_TOKENS + prompt.max_tokens <= self._load.context:
+            return guess
         reply = self._post("/tokenize", {"content": text})
-        return len(reply["tokens"]) if reply else len(text)
+        return frame + (len(reply["tokens"]) if reply else len(text))
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
         """Asks our own port. None when it refuses."""
@@ -216,8 +240,11 @@ class Slot:
         """The library's server, closed to everybody but us."""
         params = self._library.CommonParams()
         params.model.path = self._load.path
-        params.n_ctx = self._load.context
-        params.n_parallel = 1
+        params.n_ctx = self._load.context * 3 // 2
+        params.n_parallel = len(_SLOTS)
+        params.kv_unified = (
+            True  # the slots share the memory; each may take what one prompt needs
+        )
         params.n_batch = params.n_ubatch = _BATCH_TOKENS
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
             self._load.threads or os.cpu_count() or 1
@@ -226,7 +253,7 @@ class Slot:
         params.fit_params = False
         params.no_extra_bufts = True  # repacked weights load slower, take twice the memory and hardly compute faster
         params.cache_ram_mib = 0
-        params.force_pure_content_parser = True
+        params.force_pure_content_parser = not self._load.reads_calls
         params.verbosity = 0
         params.hostnames = ["127.0.0.1"]
         params.port = 0
@@ -234,11 +261,45 @@ class Slot:
         params.api_keys = [self._key]
         params.cors_origins = "null"
         params.ui = False
-        params.slot_save_path = f"{self._state.parent}/"
+        params.slot_save_path = f"{Path(self._load.state).parent}/"
         try:
             return self._library.Server(params)
         except Exception as error:
             raise CannotStart("load", str(error) or type(error).__name__) from error
+
+
+def _request(prompt: Completion, limit: int) -> dict[str, Any]:
+    messages = [{"role": turn.role, "content": turn.content} for turn in prompt.turns]
+    if prompt.reply_start:
+        messages.append({"role": "assistant", "content": prompt.reply_start})
+    request: dict[str, Any] = {
+        "messages": messages,
+        "max_tokens": limit,
+        "temperature": 0.0,
+        "stream": True,
+        "return_progress": True,  # a chunk per batch, so that a prompt can be cancelled too
+        "cache_prompt": True,
+        "id_slot": _SLOTS.index(prompt.slot),
+    }
+    if prompt.stop:
+        request["stop"] = list(prompt.stop)
+    return request | ({"grammar": prompt.grammar} if prompt.grammar else {})
+
+
+def _never() -> bool:
+    return False
+
+
+def _sum_file(state: Path) -> Path:
+    return state.with_suffix(".sum")
+
+
+def _is_sound(state: Path) -> bool:
+    """Whether a saved state is whole: the library would crash on half of one."""
+    try:
+        return _sum_file(state).read_text() == _checksum(state)
+    except OSError:
+        return False
 
 
 def _checksum(path: Path) -> str:

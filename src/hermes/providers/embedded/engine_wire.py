@@ -4,36 +4,44 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-
-class ChatTurn(msgspec.Struct, frozen=True):
-    """One message of the prompt, as a chat template takes it."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
+from hermes.providers.embedded.completion import CacheSlot, ChatTurn, Completion
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The first command: which file, and the fixed beginning of prompts.
+    """The first command: which file, and how the prompts of each slot begin.
 
-    Its computed state is kept in files that begin with `state`: `<folder>/<model>.<prefix>`.
+    The computed states of these prefixes are kept in files that begin with `state`: `<folder>/<model>`. `context` is
+    what one prompt and its reply may have.
     """
 
     path: str
     state: str
-    prefix: tuple[ChatTurn, ...] = ()
+    prefixes: dict[CacheSlot, tuple[ChatTurn, ...]] = {}
     context: int = 4096
     threads: int = 0
     idle_seconds: float = 600.0
+    reads_calls: bool = False
+    """The engine reads tool calls out of the text, in the form that the model's template has for them."""
 
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Continue `turns`. With `prefixed`, the prompt is the prefix of `Load` and then `turns`."""
+    """Continue a prompt."""
 
     id: int
-    turns: tuple[ChatTurn, ...]
-    prefixed: bool = False
-    grammar: str = ""
-    max_tokens: int = 512
+    prompt: Completion
+
+
+class Chat(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Answer a request of the chat completions format, which may offer tools.
+
+    The state of the slot is kept under `state_key`, which stands for the beginning that such requests share.
+    """
+
+    id: int
+    body: msgspec.Raw
+    slot: CacheSlot = "work"
+    state_key: str = ""
+    max_tokens: int = 1024
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -43,14 +51,14 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class EngineReady(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The model is loaded and the prefix is in place. `restored` is False when it had to be computed."""
+    """The model is loaded and the prefix of the first slot is in place. `restored` is False when it had to be computed."""
 
     engine: str
     restored: bool
 
 
 class PrefixProgress(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The prefix is being computed for the first time: tokens done, of how many."""
+    """A prefix is being computed for the first time: tokens done, of how many."""
 
     done: int
     total: int
@@ -67,6 +75,13 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     id: int
     text: str
+
+
+class ChatChunk(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """One chunk of a `Chat`, as the format has it."""
+
+    id: int
+    data: msgspec.Raw
 
 
 class GenerationEnded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -87,7 +102,14 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     id: int = 0
 
 
-Command: TypeAlias = Load | Generate | Cancel
+Job: TypeAlias = Generate | Chat
+Command: TypeAlias = Load | Job | Cancel
 Report: TypeAlias = (
-    EngineReady | PrefixProgress | Accepted | Delta | GenerationEnded | Failed
+    EngineReady
+    | PrefixProgress
+    | Accepted
+    | Delta
+    | ChatChunk
+    | GenerationEnded
+    | Failed
 )

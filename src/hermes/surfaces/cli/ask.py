@@ -36,7 +36,7 @@ from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_en
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
 
-HELLO = "Say hello and tell in one sentence what you can do."
+HELLO = "Say hello and tell me in one sentence what you can do."
 
 
 def ask(question: RunOptions) -> int:
@@ -119,7 +119,7 @@ class _Run:
         elif self._code and self._session:
             again = f"Resume with: hermes --resume {self._session}"
             say(
-                "Ended by a signal. What was written until then is kept.",
+                "Stopped by a signal. Everything up to then was saved.",
                 again,
                 alarming=False,
             )
@@ -205,7 +205,7 @@ class _Run:
             if missing:
                 self._code = self._code or INTERRUPTED
                 say(
-                    f"The reader of the output stalled; {missing:,} events were not written to it."
+                    f"The program that reads the output stalled; {missing:,} events were not written."
                 )
 
     async def _shown(self, answer: Answer) -> StoreError | None:
@@ -238,7 +238,7 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
         say(not_saved(failure), failure.hint)
         return FAILED
     if answer.ended == "interrupted":
-        say("Interrupted. What was written until then is kept.", again, alarming=False)
+        say("Interrupted. Everything up to then was saved.", again, alarming=False)
     elif answer.ended is None:
         say(
             "Somebody else answered in this session.",
@@ -249,12 +249,12 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
     elif answer.denied:
         calls = _listed(answer.denied)
         say(
-            f"Not done, because nobody could be asked:\n{calls}",
+            f"Not run, because there was nobody to ask:\n{calls}",
             f"Allow edits with --approvals auto-edit, everything with --approvals full. {again}",
         )
     elif answer.declined:
         calls = _listed(answer.declined)
-        say(f"Not done, because it was not allowed:\n{calls}", again, alarming=False)
+        say(f"Not run, because it was not allowed:\n{calls}", again, alarming=False)
     return answer.code
 
 

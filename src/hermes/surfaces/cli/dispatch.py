@@ -150,7 +150,8 @@ def _find(arguments: list[str]) -> Topic | None:
     near = nearest(name, names)
     hint = f"Did you mean: hermes {near}?" if near else "See all with: hermes --help."
     raise UsageError(
-        f"There is no command {name!r}.", hint=f"{hint} To ask it: hermes -z {name}"
+        f"There is no command {name!r}.",
+        hint=f"{hint} To ask it as a question: hermes -z {name}",
     )
 
 
@@ -195,7 +196,7 @@ def _options() -> list[str]:
     rows += [
         ("-h, --help", "", "show this help; try `hermes COMMAND --help` too"),
         ("-V, --version", "", "print the version"),
-        ("--debug", "", "show the traceback of an unexpected error; comes first"),
+        ("--debug", "", "show the traceback of unexpected errors; must be first"),
     ]
     return [f"  {f'{names} {value}':<20}  {what}" for names, value, what in rows]
 

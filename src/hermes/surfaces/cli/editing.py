@@ -35,7 +35,7 @@ def edit_config(
     context: CommandContext,
     *,
     continue_: Annotated[bool, Arg("continue the draft", excludes="draft")] = False,
-    discard: Annotated[bool, Arg("throw the draft away", excludes="draft")] = False,
+    discard: Annotated[bool, Arg("discard the draft", excludes="draft")] = False,
 ) -> int:
     """Edit config.yaml in your editor; only a valid file is installed."""
     home = context.home
@@ -89,7 +89,7 @@ def edit_memory(
         )
     flagged = map(flagged_text, memory.flagged())
     return message(
-        *flagged, f"{FILES[file]}: {memory.fill(file)}. New sessions know it."
+        *flagged, f"{FILES[file]}: {memory.fill(file)}. This applies to new sessions."
     )
 
 
@@ -151,7 +151,7 @@ def _finish(home: Home, draft: Path) -> int:
         moved = draft.replace(_draft_path(home, current))
         raise SettingsError(
             "Not installed: config.yaml was changed while you edited.",
-            hint=f"Your draft is kept: {moved}. Bring the change over with: hermes config edit --continue",
+            hint=f"Your draft is kept: {moved}. To merge the changes: hermes config edit --continue",
         )
     draft.unlink()
     print(f"Installed {home.config}")
@@ -182,7 +182,7 @@ def editor() -> list[str]:
         command = shlex.split(chosen)
     except ValueError as error:
         raise HermesError(
-            f"VISUAL or EDITOR can't be understood: {error}", hint="Correct it."
+            f"VISUAL or EDITOR is not a valid command: {error}", hint="Correct it."
         ) from error
     if command:
         program = command[0] if "/" in command[0] else find_program(command[0], environ)
@@ -192,7 +192,7 @@ def editor() -> list[str]:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Set VISUAL or EDITOR, or use: hermes config set KEY VALUE"
         raise HermesError(
-            "There is no terminal for an editor, and none is chosen.", hint=hint
+            "There is no terminal to edit in, and no editor is set.", hint=hint
         )
     return _some_editor()
 

@@ -60,7 +60,7 @@ def tail_events(
     pattern: Pattern = "**",
     *,
     relayed: Annotated[bool, "also what came to a dashboard from elsewhere"] = False,
-    count: Annotated[int, Arg("end after N events", metavar="N", at_least=0)] = 0,
+    count: Annotated[int, Arg("stop after N events", metavar="N", at_least=0)] = 0,
     session: OnlySession = "",
     json: Annotated[bool, "print JSON"] = False,
 ) -> int:
@@ -105,7 +105,7 @@ class _Tail:
         self._open(patient=False)
         if not self._processes:
             print(
-                "No process of this home runs yet; waiting. Ctrl-C ends it.",
+                "No Hermes process is running yet; waiting. Ctrl-C stops.",
                 file=sys.stderr,
             )
         while True:

@@ -35,7 +35,7 @@ async def run_job(context: CommandContext, job: JobName) -> int:
     if taken is None:
         raise HermesError(
             f"Job {found.id} is running.",
-            hint="Wait for it; `hermes cron history` says when it has ended.",
+            hint="Wait until it ends; `hermes cron history` shows when.",
         )
     running = asyncio.ensure_future(loop.carry_out(found, taken))
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -57,9 +57,11 @@ async def run_due_jobs(context: CommandContext) -> int:
         "schedule.ended", lambda event: _print_run(event, str(event["state"]))
     )
     loop = _scheduler(app)
-    print("Jobs run when they are due. Ctrl-C ends it.", flush=True)
+    print("Running jobs when they are due. Ctrl-C stops.", flush=True)
     await loop.run(stop)
-    print("Ended. No job runs until something runs them again.")
+    print(
+        "Stopped. Jobs run again once `hermes cron daemon` or `hermes gateway run` is started."
+    )
     return DONE
 
 
@@ -81,7 +83,7 @@ def _print_end(app: App, book: JobBook, job: Job, taken: Instant) -> int:
         )
     if ended.delivery == "waiting":
         say(
-            f"The answer goes to {job.deliver} as soon as a gateway runs.",
+            f"The answer will be sent to {job.deliver} once a gateway is running.",
             alarming=False,
         )
     if ended.state != "done":

@@ -37,7 +37,7 @@ def pick_model(
     _context: CommandContext,
     model: Annotated[str, "PROVIDER, PROVIDER:MODEL, or a model"] = "",
     *,
-    force: Annotated[bool, "accept a name that the service does not list"] = False,
+    force: Annotated[bool, "accept a model that the service does not list"] = False,
 ) -> int:
     """Choose the model that answers from now on."""
     text = model or _ask_for_model()
@@ -52,7 +52,7 @@ def pick_model(
             )
             return FAILED
     set_model(provider, name)
-    print(f"From now on {provider}{':' + name if name else ''} answers.")
+    print(f"Now using {provider}{':' + name if name else ''} answers.")
     _warn_about_key(provider)
     return DONE
 
@@ -68,17 +68,15 @@ def add_model(
         str, Arg("the service's address, usually ending in /v1", metavar="URL")
     ] = "",
     key_env: Annotated[
-        str, Arg("the variable with its key, if it needs one", metavar="NAME")
+        str, Arg("the variable that holds its key, if it needs one", metavar="NAME")
     ] = "",
-    model: Annotated[str, "the model to ask there"] = "",
+    model: Annotated[str, "the model to use there"] = "",
 ) -> int:
     """Download the local model, use a GGUF file, or add a service of your own."""
     if base_url:
         return add_service(what, base_url, key_env, model)
     if key_env or model:
-        raise UsageError(
-            "--key-env and --model belong to a service: --base-url is missing."
-        )
+        raise UsageError("--key-env and --model also need --base-url.")
     if what.lower().endswith(".gguf") or "/" in what:
         return _add_file(what)
     return _add_weights(what)
@@ -112,7 +110,7 @@ def ask_line(prompt: str) -> str:
     line = sys.stdin.readline()
     if not line:
         print()
-        raise UsageError("No answer came.", hint="Nothing was changed.")
+        raise UsageError("Nothing was entered.", hint="Nothing was changed.")
     return line.strip()
 
 
@@ -164,7 +162,7 @@ def set_model(provider: str, model: str, base_url: str = "") -> None:
             unset_value(path, key)
     for name in _MODEL_VARIABLES:
         if name in environment():
-            say(f"{name} is set and still wins over config.yaml.", alarming=False)
+            say(f"{name} is set and overrides config.yaml.", alarming=False)
 
 
 def _warn_about_key(provider: str) -> None:
@@ -183,8 +181,8 @@ def _warn_about_key(provider: str) -> None:
         return
     if route.base_url == (secrets.get(variable) or "").rstrip("/"):
         say(
-            f"Its address is {route.base_url} only while {variable} is set, as it is in this shell.",
-            f"To keep the address: hermes config set model.base_url {route.base_url}",
+            f"The address {route.base_url} comes from {variable}, which is set in this shell only.",
+            f"To save the address: hermes config set model.base_url {route.base_url}",
             alarming=False,
         )
 
@@ -228,7 +226,7 @@ def _add_file(text: str) -> int:
         raise HermesError(f"{path} is not a GGUF file.", hint="Nothing was changed.")
     set_model("embedded", str(path))
     print(
-        f"From now on {path.name} answers, on this machine. See what it can do: hermes model test"
+        f"Now using {path.name}, on this machine. See what it can do: hermes model test"
     )
     return DONE
 
@@ -256,12 +254,12 @@ def add_service(
         return DONE
     if not tried and not _service_answers(name, model):
         say(
-            f"Added {name}, but it does not answer. Your current model stays.",
+            f"Added {name}, but it does not answer. You are still using your current model.",
             f"To use it anyway: {pick} --force",
         )
         return FAILED
     set_model(name, model)
-    print(f"Added {name}. From now on {model} answers.")
+    print(f"Added {name}. Now using {model}.")
     return DONE
 
 
@@ -309,7 +307,7 @@ def try_once(
             async for event in model.stream(request):
                 if isinstance(event, ReplyFinished):
                     return
-        raise ModelError("the stream ended without an end", reason="malformed")
+        raise ModelError("the stream ended early", reason="malformed")
 
     started = time.monotonic()
     try:
@@ -326,18 +324,18 @@ def check_service(name: str, base_url: str, key_env: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name) or name in {"auto", "embedded"}:
         raise UsageError(
             f"{name!r} can't be a provider's name.",
-            hint="Use small letters, digits, - and _.",
+            hint="Use lower-case letters, digits, - and _.",
         )
     parts = urlsplit(base_url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise UsageError(
-            "That address can't be called.",
-            hint="It looks like https://example.org/v1.",
+            "That is not a usable address.",
+            hint="An address looks like https://example.org/v1.",
         )
     if parts.username or parts.password or is_secret_value(base_url):
         raise UsageError(
             "The address must not contain a key.",
-            hint="Name its variable with --key-env.",
+            hint="Name the key's variable with --key-env.",
         )
     if key_env and (is_secret_value(key_env) or not is_secret_variable(key_env)):
         variable = re.sub("[^A-Z0-9]", "_", name.upper())

@@ -15,14 +15,14 @@ _MAX_PIPED_BYTES = 10 * 1024 * 1024
 
 # The options of a question or chat. `hermes --help` shows the same list.
 OPTIONS = (
-    ("-z", "--prompt", "TEXT", "the question; for one that looks like a command"),
-    ("", "--image", "FILE", "show the model a picture; may be given again"),
+    ("-z", "--prompt", "TEXT", "the question, if it looks like a command"),
+    ("", "--image", "FILE", "attach a picture; may be repeated"),
     ("", "--json", "", "print every event of the run as a line of JSON"),
     ("", "--resume", "ID", "continue a session: its id, its title, or last"),
     ("", "--continue", "", "continue the session used last"),
-    ("", "--model", "NAME", "which model, for this run; PROVIDER:NAME works too"),
-    ("", "--provider", "NAME", "which provider, for this run"),
-    ("", "--cwd", "FOLDER", "where to work; the current folder otherwise"),
+    ("", "--model", "NAME", "the model for this run: NAME or PROVIDER:NAME"),
+    ("", "--provider", "NAME", "the provider for this run"),
+    ("", "--cwd", "FOLDER", "the folder to work in (default: the current one)"),
     ("", "--approvals", "MODE", "what runs without asking: ask, auto-edit or full"),
     ("", "--fetch", "", "download the local model without asking"),
 )
@@ -86,7 +86,7 @@ def _refuse_command(args: argparse.Namespace, commands: Sequence[str]) -> None:
     rest = [word for word in args.words[1:] if first == near]
     meant = " ".join(["hermes", near, *rest, *(["--json"] if args.json else [])])
     raise UsageError(
-        f"A command comes before its options, and {first!r} comes after some.",
+        f"{first!r} is a command, and a command comes before its options.",
         hint=f"Did you mean: {meant}? To ask it: hermes ... -z {first}",
     )
 
@@ -115,7 +115,7 @@ def _text(args: argparse.Namespace, words: list[str]) -> str | None:
     given = [*args.words, *words]
     if args.prompt is not None and given:
         raise UsageError(
-            "There are two questions: one after --prompt, one without.",
+            "There are two questions: one after --prompt and one without.",
             hint="Give one.",
         )
     if args.prompt is None and not given:

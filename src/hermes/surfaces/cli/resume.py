@@ -11,7 +11,7 @@ from hermes.surfaces.cli.dispatch import converse
 def resume(
     _context: CommandContext,
     session: Annotated[
-        str, Arg("its id or title; the one used last otherwise", metavar="ID")
+        str, Arg("its id or title (default: the session used last)", metavar="ID")
     ] = "last",
 ) -> int:
     """Continue a session, whichever surface it began on."""

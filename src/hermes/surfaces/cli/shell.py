@@ -44,8 +44,8 @@ class ShellSurface:
         """Asks on stderr, so that the question is seen where stdout goes into a file."""
         if not sys.stdin.isatty():
             raise Refused(
-                "This needs a yes, and there is no terminal to ask on.",
-                hint=f"{nothing_done} Say it with --yes.",
+                "This needs your confirmation, and there is no terminal to ask on.",
+                hint=f"{nothing_done} Confirm with --yes.",
             )
         sys.stdout.flush()
         print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

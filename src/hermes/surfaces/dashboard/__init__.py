@@ -1,1 +1,1 @@
-"""Hermes in a browser: an ASGI server with one gate in front of everything. Loaded by `hermes dashboard` alone."""
+"""Hermes in a browser: an ASGI server that checks every request. Loaded only by `hermes dashboard`."""

@@ -1,4 +1,4 @@
-"""Who may use the dashboard: tokens, cookies, tickets, and what a browser is told."""
+"""Access to the dashboard: tokens, cookies, tickets, and security headers."""
 
 import hmac
 from collections.abc import Callable
@@ -155,7 +155,7 @@ class DashboardAccess(AccessControl):
                 kind,
                 Refusal(
                     401,
-                    f"This {kind} is not valid, or not any more.",
+                    f"This {kind} is not valid, or no longer valid.",
                     "Get another: hermes dashboard --link",
                 ),
             )

@@ -23,7 +23,7 @@ class _Asset(NamedTuple):
 
 
 class Assets:
-    """Serves the files from the event loop: a thread would cost more than the file."""
+    """Serves the files from the event loop: a thread would cost more than reading the file."""
 
     def __init__(self) -> None:
         self._top = Path(
@@ -42,7 +42,7 @@ class Assets:
     async def _page(self, call: EndpointCall) -> Response:
         """The page."""
         return self._answer(
-            "index.html", call, "The API works all the same; see /api/openapi.json."
+            "index.html", call, "The API still works; see /api/openapi.json."
         )
 
     async def _static(self, call: EndpointCall) -> Response:

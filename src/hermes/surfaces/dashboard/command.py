@@ -60,7 +60,7 @@ def serve_dashboard(  # noqa: PLR0913 - its options
     channel: Annotated[
         str, Arg("the only channel it may publish on", metavar="NAME")
     ] = "",
-    sign_out: Annotated[bool, "void every token and sign out every browser"] = False,
+    sign_out: Annotated[bool, "revoke every token and sign out every browser"] = False,
 ) -> TextResult:
     """Serve Hermes in your browser."""
     home, settings = context.home, context.settings
@@ -81,7 +81,7 @@ def serve_dashboard(  # noqa: PLR0913 - its options
         chosen = msgspec.structs.replace(settings, dashboard=section)
         return _serve(chosen, home, open_it=not no_open)
     if not link:
-        print(f"The dashboard runs already, at {running.url}", file=sys.stderr)
+        print(f"The dashboard is already running at {running.url}", file=sys.stderr)
     token = keys.mint("token", ("admin",), seconds=_LINK_TOKEN_LIFETIME_S)
     return message(_ask_for_link(running, token, settings.dashboard.tls_cert))
 
@@ -91,7 +91,7 @@ def _sign_out(home: Home, keys: Keyring) -> TextResult:
     if (running := running_dashboard(home)) is not None:
         announce(home, keys, running.url, running.pid)
     return message(
-        "All tokens and sign-ins are void, also those of a running dashboard."
+        "All tokens are revoked and all browsers signed out, including those of a running dashboard."
     )
 
 
@@ -155,7 +155,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> TextResult:
         from hermes.surfaces.dashboard.server import ServedDashboard, serve
     except ImportError as error:
         raise HermesError(
-            f"The dashboard needs a part that is not installed ({error.name}).",
+            f"The dashboard needs a package that is not installed ({error.name}).",
             hint=install_hint("web"),
         ) from error
 
@@ -176,7 +176,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> TextResult:
 
     with build(settings, home) as app:
         _run(main())
-    return message("The dashboard has ended.")
+    return message("The dashboard has stopped.")
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -96,7 +96,7 @@ class Keyring:
         return found.expires > self._clock() and found.id not in self._load().revoked
 
     def revoke(self, found: Pass) -> None:
-        """Voids one credential for good."""
+        """Revokes one credential permanently."""
         with atomic.locked(self._path) as target:
             file = self._read(target) or self._load()
             now = self._clock()
@@ -107,7 +107,7 @@ class Keyring:
             self._keep(target, file)
 
     def renew(self) -> None:
-        """Makes a new key, which voids everything that the old one signed."""
+        """Creates a new key, which invalidates everything that the old one signed."""
         self._prepare()
         with atomic.locked(self._path) as target:
             file = _File(secrets.token_hex(32))

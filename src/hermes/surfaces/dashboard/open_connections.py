@@ -31,7 +31,7 @@ class OpenConnection:
         self._send = send
         self._ended = asyncio.Event()
         self._is_open = False
-        # The bytes of a terminal take no detour.
+        # Terminal bytes are passed on directly.
         self.receive: Receive = receive if self._is_socket else self._receive_or_end
         self.send: Send = send if self._is_socket else self._note_and_send
 

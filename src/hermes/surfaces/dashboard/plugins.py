@@ -1,4 +1,4 @@
-"""Runs plugins: imports those that are enabled, serves their routes, and ends all that is theirs.
+"""Runs plugins: imports the enabled ones, serves their routes, and ends everything they started.
 
 The subscriptions and tasks of a plugin carry its owner name, so that disabling the plugin
 leaves nothing behind.

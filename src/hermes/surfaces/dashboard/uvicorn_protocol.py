@@ -24,8 +24,10 @@ _KIND = "hermes.kind"  # in a message to be sent: which of these its bytes are
 
 
 class WriteWatchdog:
-    """uvicorn waits for ever for a peer to take what was sent. This looks after a while whether it took anything, and
-    lets go of it otherwise; the feed says how long, and counts."""
+    """Closes connections whose peer reads nothing for a while; uvicorn would wait forever.
+
+    The feed sets the timeout and counts.
+    """
 
     def __init__(
         self,
@@ -119,8 +121,10 @@ class Sockets(WebSocketsSansIOProtocol):
 
     # pyrefly: ignore[missing-override-decorator]
     async def send(self, message: Any) -> None:
-        """A message goes to the socket as it is, behind its frame's head; on the usual way it would be copied twice,
-        and pass through objects that cost more than all the rest."""
+        """Writes a message directly to the socket, after its frame header.
+
+        The library would copy it twice and create costly objects.
+        """
         if message["type"] != "websocket.send" or not self.handshake_complete:
             await super().send(message)
             return
@@ -134,7 +138,7 @@ class Sockets(WebSocketsSansIOProtocol):
         self.transport.write(b"".join((_frame_head(kind, len(data)), data)))
 
     def _drop(self) -> None:
-        """Says goodbye as far as that is possible, and lets go of the peer shortly after."""
+        """Sends a close frame if possible, and closes the connection shortly after."""
         if not (self.close_sent or self.transport.is_closing()):
             self.conn.send_close(TOO_SLOW)
             self.transport.write(b"".join(self.conn.data_to_send()))
@@ -160,12 +164,12 @@ def _frame_head(kind: int, size: int) -> bytes:
 
 
 async def send_text(socket: WebSocket, data: bytes) -> None:
-    """Sends a text frame. Waits while the peer is behind; raises WebSocketDisconnect when it is gone, or let go."""
+    """Sends a text frame. Waits while the peer is behind; raises WebSocketDisconnect when it is gone or was dropped."""
     await socket.send({"type": "websocket.send", "text": data.decode()})
 
 
 async def send_json(socket: WebSocket, data: bytes) -> None:
-    """The same with what we encoded ourselves, so that nobody has to see whether it is text."""
+    """The same for JSON that we encoded ourselves, which needs no UTF-8 check."""
     await socket.send({"type": "websocket.send", "bytes": data, _KIND: _TEXT})
 
 
@@ -175,6 +179,6 @@ async def send_bytes(socket: WebSocket, data: bytes) -> None:
 
 
 async def ignore_messages(socket: WebSocket) -> None:
-    """Reads until the peer is gone; what it says means nothing."""
+    """Reads and ignores messages until the peer is gone."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass

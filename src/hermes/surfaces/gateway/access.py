@@ -143,7 +143,7 @@ class PeopleAccess:
         if self._people.failed(since, note=False) >= _MAX_WRONG_CODES:
             raise HermesError(
                 "Pairing is locked: there were too many wrong codes.",
-                hint="It unlocks within an hour. Nobody was let in.",
+                hint="It unlocks within an hour. Nobody was approved.",
             )
         typed = code.strip().upper().replace("-", "")
         for request in self.waiting():
@@ -161,8 +161,8 @@ class PeopleAccess:
         left = _MAX_WRONG_CODES - self._people.failed(since, note=True)
         what = f"{left} more tries." if left > 0 else "Pairing is locked for an hour."
         raise UsageError(
-            "Nobody has that code, or it is older than an hour.",
-            hint=f"Nobody was let in. {what}",
+            "There is no such code, or it is older than an hour.",
+            hint=f"Nobody was approved. {what}",
         )
 
     def revoke(self, platform: str, person: str) -> bool:

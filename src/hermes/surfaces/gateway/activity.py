@@ -13,7 +13,7 @@ _MAX_TOOL_LINES = 6
 _MAX_LINE_CHARACTERS = 120
 _MAX_PAUSE_S = 5.0
 _TYPING_DELAY_S = 0.7
-"""Many answers are there before "typing" would be shown."""
+"""Many replies arrive before "typing" would be shown."""
 
 
 class ChatActivity:

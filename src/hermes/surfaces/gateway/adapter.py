@@ -64,7 +64,7 @@ class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Inbound(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message, or the press of a button. `id` identifies it for good, so that it is handled once."""
+    """A message, or the press of a button. `id` is permanent, so that a message is handled once."""
 
     id: str
     chat: Chat

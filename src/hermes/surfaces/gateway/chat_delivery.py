@@ -69,7 +69,10 @@ _SHOWN_TOPICS = frozenset(
         ),
     )
 )
-_STILL_WAITING = "⚠️ Hermes was restarted during this turn. Everything up to then was saved; a question still waits."
+_STILL_WAITING = (
+    "⚠️ Hermes was restarted during this turn. Everything up to then was saved; a "
+    "question is still waiting for an answer."
+)
 _NOTICES = {
     "interrupted": "⏹ Stopped.",
     "crashed": "⚠️ Hermes was restarted during this turn. Everything up to then was saved; /retry tries again.",

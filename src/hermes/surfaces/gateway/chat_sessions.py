@@ -62,8 +62,8 @@ class ChatSessions:
         """Continues a session from another surface. Raises SessionNotFound."""
         if is_shared(inbound.chat, self._app.settings.gateway.sessions):
             raise UsageError(
-                "Others take part in this chat and would see it.",
-                hint="Use /resume in a chat with me alone.",
+                "Other people in this chat would see it.",
+                hint="Use /resume in a private chat with me.",
             )
         info = await asyncio.to_thread(self._app.store.sessions.find, name)
         return await self._bind(

@@ -65,7 +65,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
         if status is None or self.health == "ended":
             crash = f" The last one crashed (process {status.pid})." if status else ""
             yield line(
-                f"The gateway does not run.{crash} Start it with: hermes gateway run"
+                f"The gateway is not running.{crash} Start it with: hermes gateway run"
             )
             return
         if self.health == "stuck":
@@ -90,7 +90,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeopleListing(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is let in, and who waits."""
+    """Who has access, and who is waiting."""
 
     people: tuple[KnownPerson, ...]
     named: tuple[tuple[str, str], ...]
@@ -118,7 +118,7 @@ class PeopleListing(msgspec.Struct, frozen=True, kw_only=True):
         if rows:
             yield table(("WHO", "NAME", "ROLE", "BY"), rows, cut=False)
         else:
-            yield line("Nobody is let in.")
+            yield line("Nobody has access yet.")
         for one in self.waiting:
             left = _duration(one.made + CODE_LIFETIME_S - now)
             yield line(
@@ -135,7 +135,7 @@ def run_gateway(context: CommandContext) -> TextResult:
         found = read_status(home, time.time())
         who = f" (process {found[1].pid})" if found else ""
         raise HermesError(
-            f"A gateway of this home runs already{who}.",
+            f"A gateway is already running for this home{who}.",
             hint="See: hermes gateway status",
         )
     from hermes.surfaces.gateway.gateway_process import serve
@@ -162,19 +162,19 @@ def show_status(context: CommandContext) -> StatusReport:
 def reload_gateway(context: CommandContext) -> TextResult:
     """Make the running gateway reload its settings."""
     _send_signal(context, signal.SIGHUP)
-    return message("The gateway reloads its settings.")
+    return message("The gateway is reloading its settings.")
 
 
 @command("gateway stop")
 def stop_gateway(context: CommandContext) -> TextResult:
-    """Make the running gateway drain and stop."""
+    """Let the running gateway finish its turns and stop."""
     _send_signal(context, signal.SIGTERM)
-    return message("The gateway drains and stops.")
+    return message("The gateway finishes running turns, then stops.")
 
 
 @command("gateway pair list")
 def list_people(context: CommandContext) -> PeopleListing:
-    """List who is let in, and who waits."""
+    """List who has access, and who is waiting."""
     app, settings = context.app, context.settings.gateway
     named = [(entry, "owner") for entry in settings.owners]
     named += [(entry, "user") for entry in settings.allow]
@@ -191,13 +191,16 @@ def approve_person(
     code: Annotated[str, "the code they see in their chat"],
     *,
     role: Annotated[
-        Literal["owner", "user"] | None, "user by default; the first person is owner"
+        Literal["owner", "user"] | None,
+        "user by default; the first person becomes owner",
     ] = None,
 ) -> TextResult:
-    """Let in the person who has a code."""
+    """Approve the person who has a code."""
     known = _access(context.app).approve(code, role or "")
     who = first_line(known.name or known.id)
-    return message(f"{who} ({known.platform}:{known.id}) is let in as {known.role}.")
+    return message(
+        f"{who} ({known.platform}:{known.id}) now has access as {known.role}."
+    )
 
 
 @command("gateway pair revoke")
@@ -245,7 +248,7 @@ def _send_signal(context: CommandContext, number: signal.Signals) -> None:
     found = read_status(context.home, time.time())
     if found is None or found[0] == "ended":
         raise UsageError(
-            "The gateway does not run.", hint="Start it with: hermes gateway run"
+            "The gateway is not running.", hint="Start it with: hermes gateway run"
         )
     os.kill(found[1].pid, number)
 

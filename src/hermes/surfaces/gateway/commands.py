@@ -40,12 +40,12 @@ _ALIASES = {
     "yes": "approve",
     "no": "deny",
 }
-_HOW = "Say /approve, /approve session, /approve always or /deny, with the number of a request if several wait."
+_HOW = "Use /approve, /approve session, /approve always or /deny, with the number of a request if several wait."
 _DEFAULT_MODEL = ("default", "off")
 
 
 class CommandRequest(NamedTuple):
-    """Who says what where."""
+    """A command, its sender and its chat."""
 
     key: str
     inbound: Inbound
@@ -65,7 +65,7 @@ class CommandRequest(NamedTuple):
 
 
 class ChatCommands:
-    """What follows a slash."""
+    """Runs the slash commands of chats."""
 
     def __init__(
         self, app: App, agent: Agent, deliveries: "Deliveries", sessions: "ChatSessions"
@@ -90,7 +90,7 @@ class ChatCommands:
             return f"Only an owner can use /{name}."
         chat = AppChat(self, request)
         if one.private and chat.has_audience:
-            return "Others take part here, and would see it. Use it in a chat with me alone."
+            return "Other people in this chat would see it. Use it in a private chat with me."
         self.deliveries.publish(f"gateway.command.{name}", request.binding)
         arguments = one.words(words, {"session": chat.session})
         with CommandContext(chat, app=self.app, conversation=chat) as context:
@@ -119,7 +119,7 @@ class ChatCommands:
                 session = request.binding.session
                 await self.agent.service.submit(session, text, via=request.via)
                 return ""
-        return f"There is no command /{name}. /help shows what there is."
+        return f"There is no command /{name}. /help lists them."
 
 
 class AppChat:
@@ -210,12 +210,12 @@ class AppChat:
         stored = app.store.chats.set_model(self.request.key, chosen)
         await asyncio.wrap_future(stored)
         answers = chosen or "the model of the settings"
-        return f"From the next message on {answers} answers here."
+        return f"From the next message on, this chat uses {answers}."
 
     async def use_approvals(self, mode: ApprovalMode) -> str:
         self.agent.use(approvals=mode)
         await self.agent.settle_allowed(by="gateway")
-        return "This counts for every chat until the gateway is started again."
+        return "This applies to every chat until the gateway restarts."
 
     def tell(self, *blocks: Block) -> None:
         """Progress is not sent: each message would be one more."""
@@ -311,9 +311,9 @@ async def _answer(
     ]
     meant = [one for one in waiting if number in ("", number_of(*one))]
     if not waiting:
-        return "Nothing waits for an approval here."
+        return "No approval is pending here."
     if not meant:
-        return f"No request {number} waits here.\n\n{choice(waiting)}"
+        return f"Request {number} is not pending here.\n\n{choice(waiting)}"
     if len(meant) > 1:
         return choice(meant)
     session, asked = meant[0]
@@ -325,7 +325,7 @@ async def _answer(
         shown=approval_hash(asked),
         reason=reason,
     )
-    return "" if counted else "Somebody was faster, or it has expired."
+    return "" if counted else "Somebody already answered, or the request has expired."
 
 
 async def _open_requests(

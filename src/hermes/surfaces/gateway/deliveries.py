@@ -36,7 +36,7 @@ _QUESTIONS = frozenset(
     for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered)
 )
 _MAX_REMEMBERED_SESSIONS = 4096
-_OWNER_ASKED = "An owner was asked."
+_OWNER_ASKED = "I asked an owner."
 _NO_OWNER = "No owner has a chat with me yet. An owner can answer on the machine: `hermes --resume {session}`."
 
 
@@ -101,7 +101,7 @@ class Deliveries:
         """The sender of a platform. Raises AdapterError when the platform does not run."""
         if platform not in self.senders:
             raise AdapterError(
-                f"{platform} does not run here.", hint="See: hermes gateway status"
+                f"{platform} is not running here.", hint="See: hermes gateway status"
             )
         return self.senders[platform]
 

@@ -70,7 +70,7 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
         ):
             yield GatewayFinding(
                 FAIL,
-                f"{name} needs a part that is not installed",
+                f"{name} needs a package that is not installed",
                 install_hint(platform.extra),
             )
         else:
@@ -84,7 +84,7 @@ def _people(settings: Settings) -> Iterator[GatewayFinding]:
             "If that is not what you want, name people by their id in gateway.allow."
         )
         yield GatewayFinding(
-            WARN, f"everybody on {entry.removesuffix(':*')} is let in", to_do
+            WARN, f"everybody on {entry.removesuffix(':*')} has access", to_do
         )
     codes = (
         "strangers who write get a code that you can approve"
@@ -98,7 +98,7 @@ def _service(home: Home) -> Iterator[GatewayFinding]:
     found = read_status(home, time.time())
     if found is None or found[0] == "ended":
         died = found is not None
-        text = "the last gateway crashed" if died else "the gateway does not run"
+        text = "the last gateway crashed" if died else "the gateway is not running"
         start = (
             "systemctl --user start hermes-gateway"
             if is_installed()

@@ -46,7 +46,7 @@ async def download(
         ) as reply:
             if reply.status != 200:
                 raise DeliveryRefused(
-                    f"The platform does not provide it ({reply.status})."
+                    f"The platform refused the download ({reply.status})."
                 )
             data = await reply.read_all(max_bytes + 1)
     except TransportFailure as failure:

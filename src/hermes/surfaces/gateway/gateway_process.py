@@ -37,7 +37,10 @@ async def _serve(app: App, secrets: Secrets) -> None:
     gateway = Gateway(app, secrets)
     gateway.set_reload(reload)
     await gateway.start()
-    print("The gateway runs. Ctrl-C drains and stops it.", flush=True)
+    print(
+        "The gateway is running. Ctrl-C stops it after running turns have finished.",
+        flush=True,
+    )
     async with running(_print_states(gateway)):
         while not stop.is_set():
             await run_until_first(stop.wait(), reload.wait())

@@ -283,14 +283,14 @@ class InboundMessages:
         press = read_press(inbound.pressed)
         found = self._app.store.chats.piece(press.piece) if press else None
         if press is None or found is None:
-            return "This is over."
+            return "This request is closed."
         key, piece = found
         rows = await asyncio.to_thread(
             self._app.store.log.events, piece.session, after=piece.seq - 1, limit=1
         )
         asked = rows[0].event if rows else None
         if role != "owner" and not self._was_asked(key, piece.message, inbound, asked):
-            return "This is not yours to answer."
+            return "Only an owner or the person who was asked can answer this."
         if (
             not piece.message
         ):  # a crash came before the message was known to have arrived
@@ -316,7 +316,11 @@ class InboundMessages:
                 )
             except AnswerRefused as refused:
                 return in_sentences(refused)
-        return "Done." if counted else "Somebody was faster, or it has expired."
+        return (
+            "Done."
+            if counted
+            else "Somebody already answered, or the request has expired."
+        )
 
     async def _reply_with(
         self, session: str, asked: QuestionAsked, word: str, inbound: Inbound
@@ -350,8 +354,8 @@ class InboundMessages:
         if not code:
             return
         text = (
-            f"Hello! I only talk to people whom my owner lets in. Ask them to run this within"
-            f" the hour:\n\n```\nhermes gateway pair approve {code}\n```"
+            "Hello! I talk only to people my owner has approved. Ask my owner to run this within the "
+            f"hour:\n\n```\nhermes gateway pair approve {code}\n```"
         )
         self._tasks.start(self._send(inbound, text))
 

@@ -71,7 +71,7 @@ class HttpListener:
             )
         except ImportError as error:
             raise HermesError(
-                "Listening needs a part that is not installed.",
+                "Listening needs a package that is not installed.",
                 hint=install_hint("web"),
             ) from error
         hint = "Choose another: hermes config set gateway.port 8711"

@@ -82,7 +82,7 @@ def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
     ]
     return "\n".join(
         [
-            f"{len(rows)} requests wait here. Which one? /deny accepts a number too.",
+            f"{len(rows)} requests are waiting. Which one? /deny accepts a number too.",
             "",
             *rows,
         ]

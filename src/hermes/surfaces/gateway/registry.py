@@ -99,7 +99,7 @@ def _builder(name: str, home: Home) -> Builder:
     except ImportError as error:
         hint = install_hint(platform.extra) if platform.extra else ""
         raise HermesError(
-            f"{name} needs a part that is not installed ({error.name}).", hint=hint
+            f"{name} needs a package that is not installed ({error.name}).", hint=hint
         ) from error
 
 

@@ -171,7 +171,7 @@ class Sender:
                 await self._retry(lambda: self.adapter.edit(chat, piece.message, part))
             except DeliveryRefused as error:
                 log.info(
-                    "%s: a begun message can't be finished, so it is sent again: %s",
+                    "%s: a partly sent message can't be completed, so it is sent again: %s",
                     self.adapter.name,
                     error,
                 )
@@ -187,7 +187,7 @@ class Sender:
         return msgspec.structs.replace(piece, state="sent", message=message)
 
     async def _retry(self, call: Callable[[], Awaitable[_T]]) -> _T:
-        """Tries until it succeeds or the platform refuses for good."""
+        """Tries until it succeeds or the platform refuses permanently."""
         backoff = Backoff(_FIRST_RETRY_S, _MAX_RETRY_S, jitter=0.0)
         while True:
             try:

@@ -32,7 +32,7 @@ Environment={home}
 Environment={path}
 Restart=always
 RestartSec=5
-# It drains on SIGTERM: turns get time to end, the rest is parked and goes on after the next start.
+# It drains on SIGTERM: running turns get time to finish; the rest resume at the next start.
 KillSignal=SIGTERM
 KillMode=mixed
 TimeoutStopSec=90
@@ -96,7 +96,7 @@ def install(home: Home, *, system: bool, show: bool) -> int:
     _systemctl("daemon-reload", system=system)
     _systemctl("enable", "--now", UNIT_NAME, system=system)
     print(
-        f"The gateway runs. See: hermes gateway status, journalctl {'' if system else '--user '}-u {UNIT_NAME}"
+        f"The gateway is running. See: hermes gateway status, journalctl {'' if system else '--user '}-u {UNIT_NAME}"
     )
     if not system:
         print("To keep it running while you are not logged in: loginctl enable-linger")
@@ -148,13 +148,13 @@ def _systemctl(*arguments: str, system: bool) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HermesError(
             f"systemd did not answer ({error}).",
-            hint=f"The unit is written; when it does: {' '.join(command)}",
+            hint=f"The unit was written. Once systemd answers, run: {' '.join(command)}",
         ) from error
     if done.returncode:
         why = " ".join(done.stderr.split())[:300]
         raise HermesError(
             f"systemd refused: {why}",
-            hint=f"The unit is written; try: {' '.join(command)}",
+            hint=f"The unit was written. Try: {' '.join(command)}",
         )
 
 

@@ -46,7 +46,7 @@ class Voice:
             log.warning("a voice note was not transcribed: %s", error)
             return f"[A voice note that could not be transcribed: {path}]"
         return (
-            f"[voice note] {text}" if text else f"[A voice note without words: {path}]"
+            f"[voice note] {text}" if text else f"[A voice note without speech: {path}]"
         )
 
 

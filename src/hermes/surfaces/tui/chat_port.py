@@ -111,7 +111,7 @@ class TerminalChat:
     async def _change(self, target: SessionTarget) -> None:
         await self.require_idle()
         if target.before is not None and target.before.id == self.session:
-            raise HermesError("You are in that session.")
+            raise HermesError("You are already in that session.")
         self.chat.delete_if_empty()
         app = self.chat.app
         self.chat.switch_to(await asyncio.to_thread(begin, app, target, "cli"))
@@ -166,7 +166,7 @@ class TerminalChat:
 
     def read_secret(self, name: str) -> str:
         raise HermesError(
-            f"A secret is not typed in a chat: {name}.",
+            f"Don't type a secret into a chat: {name}.",
             hint=f"In a shell: hermes config set {name}",
         )
 

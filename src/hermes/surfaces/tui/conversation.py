@@ -43,7 +43,7 @@ EXIT_HUNG_UP = 128 + signal.SIGHUP
 _TURN_END_TIMEOUT_S = 5.0  # for the last rows of a turn to be written
 ELSEWHERE = "Another terminal or program is working on this session. It will answer your message next."
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
-_LEAVE_ELSEWHERE = "Another terminal or program runs this turn. /stop stops it there; Ctrl-C again quits and lets it run."
+_LEAVE_ELSEWHERE = "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
 _DOUBLE_PRESS_S = 2.0
 _POLL_S = 0.2  # between checks whether a turn without a terminal waits for an answer
 
@@ -92,7 +92,7 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
-        self._holding = BackgroundTasks("holding back what waits")
+        self._holding = BackgroundTasks("holding back queued messages")
         self.ctrl_c = DoublePress()
         self._router = InputRouter(self)
         self._left = False

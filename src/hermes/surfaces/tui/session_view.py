@@ -253,7 +253,7 @@ class ChatView:
     def _answered(self, event: Mapping[str, Any]) -> None:
         """Shows a person's answer to a question, given here or elsewhere."""
         if event.get("by") == "expired":
-            self.say("Nobody answered in time. Hermes took that as no.", alarming=True)
+            self.say("Nobody answered in time, so the call was denied.", alarming=True)
         elif event.get("by") in {"remembered", "nobody", "policy"}:
             return
         elif event["type"] == "agent.approval.answered":

@@ -60,15 +60,15 @@ def reserved() -> frozenset[str]:
 
 
 KEYS = (
-    ("Enter", "send; while Hermes works the message waits for its turn"),
-    ("Alt-Enter, Ctrl-J", "a new line; so does \\ before Enter"),
+    ("Enter", "send; while Hermes is working, the message is queued"),
+    ("Alt-Enter, Ctrl-J", "a new line; \\ before Enter does the same"),
     ("Ctrl-S", "send into the running turn, as /steer does"),
-    ("Ctrl-C", "clear the input, stop the turn, and again: quit"),
+    ("Ctrl-C", "clear the input or stop the turn; press again to quit"),
     ("Ctrl-D", "quit"),
     ("Up, Down", "earlier messages"),
     ("Tab", "complete a command, or a file after @"),
-    ("Alt-L", "decide on what Hermes wants to keep, as /learn does"),
-    ("Ctrl-V", "paste a picture; its path pasted or dropped works too"),
+    ("Alt-L", "review what Hermes wants to remember, as /learn does"),
+    ("Ctrl-V", "paste a picture; you can also paste or drop its path"),
 )
 
 
@@ -125,7 +125,7 @@ def help_lines(
 def page() -> str:
     """The text of docs/reference/slash-commands.md, without its note."""
     lines = [
-        "In the chat, a line that begins with `/` is a command. The beginning of a name is enough when it is clear."
+        "In the chat, a line that begins with `/` is a command. A name may be shortened as long as it is unambiguous."
     ]
     for group in _GROUPS:
         lines += ["", f"## {group}", "", "| command | |", "|---|---|"]
@@ -146,15 +146,15 @@ def page() -> str:
         "",
         "## Files and pictures",
         "",
-        "`@path` in a message sends the file's text along with it; a picture is sent as a picture. A long file, or one",
-        "that may hold secrets, is only named: the model reads it with its tools, which ask where they must. What you",
-        "paste stays whole: many lines are folded to `[pasted 120 lines]` in the input and sent as they are.",
+        "`@path` in a message attaches the file: its text, or the picture itself. For a long file, or one that may hold",
+        "secrets, only the path is sent; the model then reads the file with its tools, which ask for approval if needed.",
+        "Long pasted text is shown as `[pasted 120 lines]` in the input and sent in full.",
     ]
     lines += [
         "",
         "## Skills",
         "",
-        "Every skill is a command of its own: `/brew-tea for two` sends your line with the skill's text. One that is",
-        "named like a command above is available as `/skill:NAME`, as every skill is.",
+        "Every skill is also a command: `/brew-tea for two` sends your line together with the skill's text. If a skill",
+        "has the name of a command above, use `/skill:NAME`, which works for every skill.",
     ]
     return "\n".join(lines) + "\n"

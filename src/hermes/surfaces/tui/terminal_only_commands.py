@@ -41,7 +41,7 @@ async def show_help(context: CommandContext) -> TextResult:
 async def steer(context: CommandContext, text: Text = "") -> TextResult:
     """Tell the model something while it works."""
     if not text:
-        return message("Say what the model should know now: /steer TEXT")
+        return message("There is no message to send. Usage: /steer TEXT")
     await _chat(context).submit(text, delivery="steer")
     return message()
 
@@ -74,7 +74,7 @@ async def review_proposals(context: CommandContext) -> TextResult:
     pending = await asyncio.to_thread(learning.proposals.pending)
     if not pending:
         return message(
-            f"{NOTHING} What was learned: /memory, /skills, hermes skills history"
+            f"{NOTHING} To see what Hermes has learned: /memory, /skills, hermes skills history"
         )
     chat.decide(pending)
     return message()

@@ -78,7 +78,7 @@ class LoginThrottle:
         if wait := self.failed(kind):
             raise Refusal(
                 429,
-                f"There were too many wrong {kind}s.",
+                f"Too many wrong {kind}s.",
                 f"Wait {wait:.0f} s.",
                 code="too_many_failures",
                 wait=wait,
@@ -107,7 +107,7 @@ class Source(NamedTuple):
         if not self.addresses.knows_host(hosts[0]):
             raise Refusal(
                 403,
-                "This server is not known by that host name.",
+                "This server does not have that host name.",
                 f"If the name is right, add its address to the setting {self.setting}.",
                 code="unknown_host",
             )
@@ -118,7 +118,7 @@ class Source(NamedTuple):
         )
         if has_other_origin or (is_foreign and not arrives_by_link):
             raise Refusal(
-                403, "A page of another site may not do this.", code="unknown_origin"
+                403, "A page from another site may not do this.", code="unknown_origin"
             )
 
 

@@ -184,7 +184,7 @@ async def _read_call(endpoint: Endpoint, request: Request) -> EndpointCall:
             raise Refusal(
                 413,
                 "The request is too large.",
-                f"At most {endpoint.max_body_bytes / 1e6:.0f} MB are possible.",
+                f"The limit is {endpoint.max_body_bytes / 1e6:.0f} MB.",
                 code="request_too_large",
             )
         body = content

@@ -35,7 +35,7 @@ Port: TypeAlias = Annotated[
 def listening_on(section: _S, host: str | None, port: int | None) -> _S:
     """A section of the settings with what the options say instead."""
     if port is not None and not 0 <= port <= 65535:
-        raise UsageError(f"There is no port {port}.", hint="0 to 65535 are possible.")
+        raise UsageError(f"{port} is not a port.", hint="Use 0 to 65535.")
     given = {"host": host, "port": port}
     wanted = {name: value for name, value in given.items() if value is not None}
     return msgspec.structs.replace(section, **wanted)  # pyrefly: ignore
@@ -111,7 +111,7 @@ def _split(url: str) -> tuple[str, str, int]:
         or parts.query
     ):
         raise SettingsError(
-            f"public_urls: {url!r} is no address of a server.",
+            f"public_urls: {url!r} is not the address of a server.",
             hint="Such as: https://hermes.example.org",
         )
     return parts.scheme, parts.hostname, parts.port or _USUAL[parts.scheme]

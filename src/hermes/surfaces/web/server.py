@@ -183,12 +183,12 @@ def require_safe(settings: ListenSettings, *, section: str, who: str) -> None:
         return
     if not settings.tls_cert and not settings.behind_proxy:
         raise SettingsError(
-            f"Others can reach {settings.host}, and there is no TLS, so they could read along.",
+            f"Others can reach {settings.host}, and without TLS they could read the traffic.",
             hint=f"Set {section}.tls_cert and {section}.tls_key, or {section}.behind_proxy if a proxy provides TLS.",
         )
     if is_wildcard(settings.host) and not settings.public_urls:
         raise SettingsError(
-            f"{who} has to know the name it is reached by.",
+            f"{who} must know the host name that it is reached by.",
             hint=f"Set {section}.public_urls, such as [https://hermes.example.org].",
         )
 
@@ -198,7 +198,7 @@ def require_certificate(settings: ListenSettings, *, section: str) -> None:
     cert, key = settings.tls_cert, settings.tls_key
     if bool(cert) != bool(key):
         raise SettingsError(
-            "A certificate and its key belong together.",
+            "A certificate and its key must be set together.",
             hint=f"Set {section}.tls_cert and {section}.tls_key.",
         )
     if not cert:

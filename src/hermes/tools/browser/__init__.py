@@ -166,7 +166,7 @@ class BrowserTools:
         path = await asyncio.to_thread(self._keep, data, ".jpg")
         image = Image(source=str(path), media_type="image/jpeg")
         return ToolResult(
-            text=f"A picture of the page, kept in {path}.",
+            text=f"A picture of the page, saved in {path}.",
             images=(image,),
             source=source,
         )
@@ -194,9 +194,9 @@ class BrowserTools:
             page.url,
             _named(now, ref),
         ):
-            hint = "Nothing was done. Look with browser_snapshot before you go on."
+            hint = "Nothing was done. Call browser_snapshot before you continue."
             raise ToolFailed(
-                f"{ref} is not what it was when the page was last shown.", hint=hint
+                f"{ref} has changed since the page was last shown.", hint=hint
             )
         return element
 
@@ -213,7 +213,7 @@ class BrowserTools:
             )
             shown = tree[: tree.rfind("\n", 0, limit)]
             notes.append(
-                f"{len(tree) - len(shown):,} more characters: all is in {path}"
+                f"{len(tree) - len(shown):,} more characters: the whole text is in {path}"
             )
         lines = [
             f"Page: {one_line(sight.title)}",

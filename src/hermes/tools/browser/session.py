@@ -219,8 +219,8 @@ def located(page: "Page", ref: str) -> "Locator":
     """Returns the element that a snapshot calls `ref`."""
     if not re.fullmatch(_REF, ref):
         raise ToolFailed(
-            f"{ref!r} is no element reference.",
-            hint="Take one such as e12 from browser_snapshot.",
+            f"{ref!r} is not an element reference.",
+            hint="Use one such as e12 from browser_snapshot.",
         )
     return page.locator(f"aria-ref={ref}")
 

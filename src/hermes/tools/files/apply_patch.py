@@ -164,7 +164,7 @@ def plan_patch(patch: str, cwd: Path) -> PatchPlan:
     files = read_patch(patch)
     if len(files) > _MAX_FILES:
         raise ToolFailed(
-            f"A patch can't be for more than {_MAX_FILES} files.",
+            f"A patch can't change more than {_MAX_FILES} files.",
             hint=f"{UNCHANGED} Split it.",
         )
     work = _Work(cwd)

@@ -69,7 +69,7 @@ def _put_in_place(
             if not _is_back(change, stamps, aside, staged)
         ]
         if stuck:
-            what = f"{error.message} Before that it had changed {', '.join(stuck)}, which could not be brought back."
+            what = f"{error.message} Before that it had changed {', '.join(stuck)}, which could not be restored."
             raise ToolFailed(what, hint="All other files are as they were.") from error
         raise
     finally:

@@ -117,8 +117,8 @@ def _chosen(
             ", ..." if found[10:] else ""
         )
         raise ToolFailed(
-            f"old_text fits {len(found)} places (lines {lines}).",
-            hint=f"{_NOTHING} Add lines around it so that it fits one, or set replace_all.",
+            f"old_text matches {len(found)} places (lines {lines}).",
+            hint=f"{_NOTHING} Add lines around it so that it matches only one, or set replace_all.",
         )
     kept: list[Replacement] = []
     for place in found:

@@ -98,7 +98,7 @@ def _placed_out_of_order(path: str, found: Sequence[Sequence[_Fit]]) -> list[_Fi
 def _ambiguous(path: str, number: int, fits: Sequence[_Fit]) -> ToolFailed:
     lines = ", ".join(str(fit.first + 1) for fit in fits[:_MAX_NAMED_LINES])
     return ToolFailed(
-        f"Hunk {number + 1} of {path} fits several places (lines {lines}).",
+        f"Hunk {number + 1} of {path} matches several places (lines {lines}).",
         hint=f"{_NOTHING} Give it more lines around the change, or an `@@` line with what comes before.",
     )
 
@@ -251,7 +251,7 @@ def _missing(path: str, file: _File, hunks: Sequence[Hunk], number: int) -> Tool
     where = " at the end of the file" if hunk.at_end else ""
     heading = f" below {hunk.headings[-1]!r}" if hunk.headings else ""
     return ToolFailed(
-        f"{which} of {path} does not fit: its text was not found{heading}{where}.{nearest(file.lines, hunk.old)}",
+        f"{which} of {path} does not apply: its text was not found{heading}{where}.{nearest(file.lines, hunk.old)}",
         hint=f"{_NOTHING} Its unchanged and removed lines must be in the file as they are; read it again.",
     )
 

@@ -85,7 +85,7 @@ class SearchTools:
         glob: Annotated[
             str,
             Meta(
-                description="Only files that fit, at any depth, e.g. *.py or src/**/*.ts"
+                description="Only matching files, at any depth, e.g. *.py or src/**/*.ts"
             ),
         ] = "",
         depth: Annotated[
@@ -113,7 +113,7 @@ class SearchTools:
         context: ToolContext,
         pattern: Annotated[str, Meta(min_length=1, description="Regular expression.")],
         path: Annotated[str, Meta(description="File or directory.")] = ".",
-        glob: Annotated[str, Meta(description="Only files that fit, e.g. *.py")] = "",
+        glob: Annotated[str, Meta(description="Only matching files, e.g. *.py")] = "",
         ignore_case: bool = False,
     ) -> ToolResult:
         """Searches the contents of files line by line, without what .gitignore excludes. Shows line numbers by file."""
@@ -295,7 +295,7 @@ def _listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
             if more >= _MAX_COUNTED_ENTRIES:
                 break
     if not names:
-        return f"No files in {path} fit." if fits else f"{path} is empty."
+        return f"No files in {path} match." if fits else f"{path} is empty."
     if more:
         names.append(
             f"[{more:,}{'+' if more >= _MAX_COUNTED_ENTRIES else ''} more; narrow with path, glob or depth]"

@@ -56,8 +56,8 @@ class Pictures:
         kind = media_type(data[:16])
         if not kind:
             raise ToolFailed(
-                f"{path} is no picture that can be shown.",
-                hint="PNG, JPEG, GIF and WebP can.",
+                f"{path} is not a picture that can be shown.",
+                hint="Use PNG, JPEG, GIF or WebP.",
             )
         size = _checked(path, data, max(length, len(data)))
         what = f"{kind.removeprefix('image/')}, {size.width} x {size.height}, {len(data):,} bytes"
@@ -80,7 +80,7 @@ class Pictures:
         except OSError as error:
             reason = os_reason(error)
             raise ToolFailed(
-                f"The picture can't be kept in {self._folder}: {reason}."
+                f"The picture can't be saved in {self._folder}: {reason}."
             ) from error
         return path
 

@@ -210,7 +210,7 @@ def parse_rules(text: str) -> tuple[RuleBook, SettingProblem | None]:
         return RuleBook(), SettingProblem(
             _line_of(text, "version"),
             "version",
-            f"this Hermes does not know version {book.version}",
+            f"this Hermes does not support version {book.version}",
             "update Hermes",
         )
     return book, None

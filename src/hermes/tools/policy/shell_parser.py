@@ -304,7 +304,7 @@ class _Reader:
         elif body.type == "command":
             self._add(body, draft, tuple(following))
         elif following:
-            raise Unreadable("it has words where only a file may stand")
+            raise Unreadable("it has several words where only a file name may be")
         else:
             self.walk(body)
             self._redirect_all(before, draft)

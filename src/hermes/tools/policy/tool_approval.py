@@ -141,7 +141,7 @@ class ToolApproval:
             is_output = call.name == "read_file" and path.parent == outputs
             inside = is_within(path, call.cwd) or is_within(path, call.cwd.resolve())
             if not is_output and not inside:
-                return f"{path} is outside the folder of whoever asks for it"
+                return f"{path} is outside the folder of the person who asked"
         return ""
 
     def _write(self, call: ToolCallRequest) -> PolicyDecision:

@@ -117,7 +117,7 @@ class Processes:
         alive = [entry.id for entry in self._all.values() if not entry.ended.is_set()]
         if len(alive) >= _MAX_PROCESSES:
             raise ToolFailed(
-                f"{_MAX_PROCESSES} processes run already.",
+                f"{_MAX_PROCESSES} processes are already running.",
                 hint=f"Kill one first: {', '.join(alive)}.",
             )
         running = await self._commands.begin(command, folder, context, takes_input=True)
@@ -211,7 +211,7 @@ class Processes:
         """Sends input. A command outside the sandbox would do anything, so the call needs the same reach."""
         if not entry.running.confined and context.reach != "machine":
             raise ToolFailed(
-                f"{entry.id} runs outside the sandbox, and may not be sent input.",
+                f"{entry.id} runs outside the sandbox, so it can't be sent input.",
                 hint="Start it again with its input in the command, so that the user can see what it will do.",
             )
         if entry.ended.is_set():
@@ -236,7 +236,7 @@ class Processes:
                     ) from None
             except OSError as error:
                 raise ToolFailed(
-                    f"{entry.id} takes no input any more: {error.strerror}."
+                    f"{entry.id} no longer accepts input: {error.strerror}."
                 ) from error
         await _until(entry.news.wait(), _FIRST_OUTPUT_S)
 

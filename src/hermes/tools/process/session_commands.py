@@ -122,7 +122,7 @@ class SessionCommands:
             if began:
                 return running
         raise ToolFailed(
-            f"The sandbox could not be made: {words}.", hint="Nothing was run."
+            f"The sandbox could not be set up: {words}.", hint="Nothing was run."
         )
 
     def _prepare(self, context: ToolContext) -> None:

@@ -61,7 +61,7 @@ class Channel:
             while view and not self._is_over:
                 view = view[os.write(self._handle, view) :]
         if self._is_over:
-            raise ToolError("Hermes takes no more calls.")
+            raise ToolError("Hermes accepts no more calls.")
         reply = answer.get()
         if not reply["ok"]:
             raise ToolError(reply["text"])
@@ -73,7 +73,7 @@ class Channel:
             self._waiting.pop(reply["id"]).put(reply)
         self._is_over = True
         for answer in list(self._waiting.values()):
-            answer.put({"ok": False, "text": "Hermes takes no more calls."})
+            answer.put({"ok": False, "text": "Hermes accepts no more calls."})
 
 
 def tools_module(

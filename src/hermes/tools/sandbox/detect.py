@@ -66,7 +66,7 @@ def landlock_or_none(why: str) -> Sandbox:
     calls = calls_of(platform.machine())
     if calls is None:
         return NoSandbox(
-            f"{why} Hermes knows no system calls of the processor {platform.machine()}."
+            f"{why} Hermes does not support the processor {platform.machine()}."
         )
     abi = landlock_abi()
     if abi < 1:

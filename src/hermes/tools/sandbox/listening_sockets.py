@@ -32,7 +32,7 @@ def bound_inodes() -> set[int]:
                 if kind == _DONE:
                     return found
                 if kind == _ERROR or length < _HEADER:
-                    raise OSError("the kernel does not tell of sockets")
+                    raise OSError("the kernel does not list sockets")
                 found.update(_files(data[_HEADER + _MESSAGE : length]))
                 data = data[(length + 3) & ~3 :]
 

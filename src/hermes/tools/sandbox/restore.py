@@ -127,7 +127,7 @@ class Protection:
             None,
         )
         if above is not None and stat.S_ISLNK(above[0]):
-            raise OSError(errno.ELOOP, "it is behind a link of the user's")
+            raise OSError(errno.ELOOP, "it is behind a symbolic link of the user")
         if above is not None:
             return  # it was moved away when the file above it was restored
         with aside.within(

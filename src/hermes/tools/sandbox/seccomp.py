@@ -32,7 +32,7 @@ _OWNER_COMMANDS = (
 _PIDFD_SEND = 424
 _OPENAT2 = 437
 BOUNDS = (6, 10)
-"""RLIMIT_NPROC and RLIMIT_LOCKS: how many processes, and the mark by which they are found. Set once, then for good."""
+"""RLIMIT_NPROC and RLIMIT_LOCKS: how many processes, and the mark by which they are found. Once set, they can't be changed."""
 _SET_ID = 0o6000
 _CREATES = 0x400040  # O_CREAT, O_TMPFILE: only with these an opening call has a mode
 _FILE_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: chattr

@@ -67,7 +67,7 @@ class ShadowKeeper:
             await asyncio.to_thread(shadow.end, turn)
             await asyncio.to_thread(self._tidy)
         except (ShadowFailed, OSError) as error:
-            log.warning("the end of turn %s was not kept for undo: %s", turn, error)
+            log.warning("the end of turn %s was not saved for undo: %s", turn, error)
 
     def _keep(
         self, context: ToolContext, kept: _Kept, paths: tuple[Path, ...]
@@ -94,7 +94,9 @@ class ShadowKeeper:
             )
         except (ShadowFailed, OSError):
             log.warning(
-                "that keeping failed in turn %s was not noted: %s", context.turn, error
+                "turn %s: could not record that saving files failed: %s",
+                context.turn,
+                error,
             )
         return why
 
@@ -118,7 +120,7 @@ class ShadowKeeper:
                 if len(news) > _MAX_NAMED_FILES
                 else ""
             )
-            sentence = f"Not kept, so undo will not bring it back: {', '.join(news[:_MAX_NAMED_FILES])}{more}."
+            sentence = f"Not saved, so undo can't restore it: {', '.join(news[:_MAX_NAMED_FILES])}{more}."
             log.warning("%s", sentence)
             context.show(sentence + "\n")
 

@@ -18,9 +18,9 @@ from hermes.tools.shadow.path_state import unkept
 from hermes.tools.shadow.repository import EXCLUDED, ShadowGit, View
 from hermes.tools.shadow.turn_record import Tree, Unkept
 
-IGNORED = "git ignores it, so it was not kept"
-_MOVED = "it may have been moved here from where nothing is kept"
-_UNKNOWN = "it was there before, but could not be kept"
+IGNORED = "git ignores it, so it was not saved"
+_MOVED = "it may have been moved here from a place that is not saved"
+_UNKNOWN = "it existed before, but could not be saved"
 _MAX_NAMED_PATHS = 5
 _MAX_SEARCHED_PATHS = 4_000
 """Ignored files whose size and time are checked."""
@@ -117,7 +117,7 @@ class Unseen:
         if rest := told[_MAX_NAMED_PATHS:]:
             yield Unkept(
                 os.path.dirname(rest[0].rstrip(b"/")),
-                f"{len(rest):,} more that git ignores are not kept",
+                f"{len(rest):,} more that git ignores are not saved",
             )
 
     def _is_older(self, path: bytes) -> bool:

@@ -88,7 +88,7 @@ class ShadowRepository:
             lock = git_folder.take_lock(self.folder, _LOCK_TIMEOUT_S)
         except git_folder.Busy as error:
             raise ShadowFailed(
-                "another session kept the undo folder busy for too long"
+                "another session used the undo folder for too long"
             ) from error
         try:
             git_folder.make(
@@ -187,7 +187,7 @@ class ShadowGit:
             head = out[place:end].split()
             if head[-1] == b"missing":
                 raise ShadowFailed(
-                    f"a kept file ({name[:8]}) is gone from the undo folder"
+                    f"a saved file ({name[:8]}) is gone from the undo folder"
                 )
             size = int(head[2])
             found[name] = out[end + 1 : end + 1 + size]

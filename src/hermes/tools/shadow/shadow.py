@@ -246,7 +246,8 @@ class Shadow:
             found = self._changes(git, record, helps)
             text = unified(git, found.changes, self._root)
         notes = [
-            f"not kept: {self._name(note.path)} ({note.why})\n" for note in found.unkept
+            f"not saved: {self._name(note.path)} ({note.why})\n"
+            for note in found.unkept
         ]
         return text + "".join(notes)
 

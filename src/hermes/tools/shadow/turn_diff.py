@@ -33,7 +33,7 @@ def unified(git: ShadowGit, changes: Sequence[PathChange], workspace: bytes) -> 
     )
     text += "".join(_permissions(changes, start))
     text += "".join(
-        f"not shown: {_name(change.path, start)} is or was not kept\n"
+        f"not shown: {_name(change.path, start)} is or was not saved\n"
         for change in unseen
     )
     return _capped(text)

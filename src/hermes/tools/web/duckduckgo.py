@@ -39,7 +39,7 @@ class DuckDuckGo:
         is_challenge = any(mark in page for mark in _ROBOT)
         if answer.status in (202, 403, 418, 429) or is_challenge:
             raise ToolFailed(
-                "It asks whether we are a robot.",
+                "It shows a CAPTCHA.",
                 hint="The user can set a search service with a key: hermes config set BRAVE_API_KEY.",
             )
         require_ok(answer)

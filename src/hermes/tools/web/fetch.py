@@ -80,14 +80,14 @@ class PageReader:
             path = self._keep(marked.encode(errors="replace"), ".md")
         except OSError as error:
             return text[:end], [
-                f"{len(text) - end:,} more characters could not be kept: {error.strerror}"
+                f"{len(text) - end:,} more characters could not be saved: {error.strerror}"
             ]
         if digest:
             return digest, [
                 f"this is a digest by another model; the page, {len(text):,} characters, is in {path}"
             ]
         return text[:end], [
-            f"{len(text) - end:,} more characters: all is in {path}; read_file from line {line}"
+            f"{len(text) - end:,} more characters: the whole text is in {path}; read_file from line {line}"
         ]
 
     def _picture(self, answer: WebResponse, media: Media) -> ToolResult:
@@ -100,7 +100,7 @@ class PageReader:
                 source=source,
             )
         path = self._keep(answer.body, PICTURES[media.type])
-        text = f"A picture ({media.type}, {size}), kept in {path}."
+        text = f"A picture ({media.type}, {size}), saved in {path}."
         return ToolResult(
             text=text,
             images=(Image(source=str(path), media_type=media.type),),
@@ -114,7 +114,7 @@ class PageReader:
         what = f"This is {media.type} ({len(answer.body):,} bytes), which can't be shown as text."
         if answer.cut:
             return ToolResult(
-                text=f"{what} It is larger than the limit and was not kept.",
+                text=f"{what} It is larger than the limit and was not saved.",
                 ok=False,
                 source=source,
             )
@@ -122,7 +122,7 @@ class PageReader:
         path = self._keep(answer.body, suffix)
         hint = " A program such as pdftotext can read it." if suffix == ".pdf" else ""
         return ToolResult(
-            text=f"{what} It is kept in {path}.{hint}",
+            text=f"{what} It is saved in {path}.{hint}",
             ok=answer.status < 400,
             source=source,
         )

@@ -23,7 +23,7 @@ _REASONS = {
     401: "It rejected the API key.",
     402: "The account has no credit left.",
     403: "It refuses this request.",
-    429: "It has been asked too often.",
+    429: "It got too many requests.",
 }
 
 
@@ -249,7 +249,7 @@ def require_ok(response: WebResponse) -> WebResponse:
 
 
 def _not_results() -> ToolFailed:
-    return ToolFailed("It answered something other than results.")
+    return ToolFailed("Its answer holds no results.")
 
 
 def _without_markup(markup: str) -> str:

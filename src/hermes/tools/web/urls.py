@@ -53,7 +53,7 @@ def read_url(text: str) -> WebAddress:
     if "\\" in text or any(unicodedata.category(sign)[0] in "CZ" for sign in text):
         raise _refused(
             text,
-            "it holds a blank, a backslash or an invisible character",
+            "it contains a space, a backslash or an invisible character",
             "Encode it with %.",
         )
     shape = re.fullmatch(_SHAPE, text)
@@ -61,7 +61,7 @@ def read_url(text: str) -> WebAddress:
         raise _refused(text, "only http:// and https:// addresses can be fetched")
     scheme, authority, target = shape[1].lower(), shape[2], shape[3]
     if "@" in authority:
-        raise _refused(text, "it holds a user name or password")
+        raise _refused(text, "it contains a user name or password")
     if "%" in authority:
         raise _refused(text, "its host is encoded with %")
     host, port = _split_port(text, authority, scheme)

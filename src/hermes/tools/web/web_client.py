@@ -90,7 +90,7 @@ class WebClient:
         except TimeoutError as error:
             raise ToolFailed(
                 f"{request.url} took longer than {total:g} s.",
-                hint="Nothing of it was kept.",
+                hint="Nothing was saved.",
             ) from error
 
     async def _follow(self, request: WebRequest) -> WebResponse:
@@ -241,5 +241,5 @@ async def _decoded(
 def _broken(place: WebAddress, error: Exception) -> ToolFailed:
     why = str(error) or type(error).__name__
     return ToolFailed(
-        f"{place} gave no proper answer: {why}.", hint="Nothing was kept."
+        f"{place} gave an invalid answer: {why}.", hint="Nothing was kept."
     )

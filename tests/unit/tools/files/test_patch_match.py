@@ -66,10 +66,10 @@ def test_hunks_come_in_order() -> None:
 
 
 def test_a_hunk_that_fits_twice_is_refused() -> None:
-    assert "Hunk 1 of f fits several places (lines 1, 3)" in refused(
+    assert "Hunk 1 of f matches several places (lines 1, 3)" in refused(
         "x\n1\nx\n2\n", "@@\n-x\n+y"
     )
-    assert "Hunk 2 of f fits several places" in refused(
+    assert "Hunk 2 of f matches several places" in refused(
         "x\ny\nx\nx\n", "@@\n x\n-y\n+z", "@@\n-x\n+q"
     )
     assert "several places" in refused(

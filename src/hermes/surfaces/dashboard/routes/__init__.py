@@ -1,1 +1,1 @@
-"""The dashboard's routes, by subject. Each module gives a list of endpoints."""
+"""The dashboard's routes, by subject. Each module provides a list of endpoints."""

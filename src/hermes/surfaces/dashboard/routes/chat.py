@@ -1,4 +1,4 @@
-"""Taking part: saying something, stopping, answering, going back. The session owns the turn; these only write to it."""
+"""Routes of a chat: send messages, stop turns, answer requests, undo. The session owns the turn; these only write to it."""
 
 import asyncio
 import base64
@@ -56,19 +56,19 @@ class MessageAccepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: Annotated[
         str | None,
         Meta(
-            description="Another model from this turn on; empty for that of the settings."
+            description="Another model from this turn on; empty for the model in the settings."
         ),
     ] = None
     approvals: Annotated[
         ApprovalMode | None,
         Meta(
-            description="What is not asked about from this turn on; anything but 'ask' needs the scope 'approve'."
+            description="The approval mode from this turn on; anything but 'ask' needs the scope 'approve'."
         ),
     ] = None
 
 
 class Taken(StartedSession, frozen=True):
-    """A message on disk; `remarks` says what it names and was not taken along."""
+    """A message that is on disk; `remarks` lists files it names that were not attached."""
 
     remarks: tuple[str, ...] = ()
 
@@ -83,7 +83,9 @@ class ApprovalAnswerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     ] = ""
     reason: Annotated[
         str,
-        Meta(max_length=10_000, description="Why it is denied; the model reads it."),
+        Meta(
+            max_length=10_000, description="Why the call is denied; the model reads it."
+        ),
     ] = ""
 
 
@@ -91,7 +93,7 @@ class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     approvals: Annotated[
         ApprovalMode,
         Meta(
-            description="What runs without asking; anything but 'ask' needs the scope 'approve'."
+            description="The approval mode; anything but 'ask' needs the scope 'approve'."
         ),
     ]
 
@@ -101,7 +103,7 @@ class MessageBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """Whether the answer came in time; another may have been first."""
+    """Whether the answer counted; another one may have come first."""
 
     counted: bool
 
@@ -123,7 +125,7 @@ class BackQuery(msgspec.Struct, frozen=True):
 
 
 class Deletes(msgspec.Struct, frozen=True):
-    """Files that going back would delete, because the turns made them."""
+    """Files that an undo would delete, because the turns created them."""
 
     deletes: tuple[str, ...]
 
@@ -141,7 +143,7 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 class Filling(msgspec.Struct, frozen=True):
-    """What fills the model's window; `next` is what making room would do."""
+    """What fills the model's context window; `next` is what compaction would do."""
 
     parts: tuple[ContextPart, ...]
     used: int
@@ -165,22 +167,22 @@ class OpenQuestions(msgspec.Struct, frozen=True):
 
 
 def _read_picture(source: str) -> tuple[bytes, str]:
-    """A picture and its kind, by what is in it."""
+    """A picture, and its kind by its content."""
     path = Path(source)
     try:
         if path.stat().st_size > MAX_BODY_BYTES:
             raise Refusal(404, "The picture is too large to be shown.")
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        raise Refusal(404, "The picture is no longer there.") from error
+        raise Refusal(404, "The picture no longer exists.") from error
     kind = media_type(content[:16])
     if kind not in _PICTURES:
-        raise Refusal(404, "That is no picture.")
+        raise Refusal(404, "That is not a picture.")
     return content, kind
 
 
 def _require(call: EndpointCall, scope: Scope, why: str) -> None:
-    """Refuses a part of a request that needs more than its route does."""
+    """Refuses a part of a request that needs a scope beyond the route's own."""
     if not covers(call.caller.scopes, scope):
         raise Refusal(
             403, f"This needs the scope {scope!r}: {why}.", "Nothing was changed."
@@ -272,11 +274,11 @@ class ChatRoutes:
         ]
 
     async def say(self, call: EndpointCall) -> Taken:
-        """Accepts a message, with the files that it names. When this is answered, the words are on disk."""
+        """Accepts a message and attaches the files it names. When the response comes, the message is on disk."""
         said: MessageAccepted = call.body
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         if not said.text.strip() and not said.images:
-            raise UsageError("There is nothing to say.", hint="Nothing was sent.")
+            raise UsageError("The message is empty.", hint="Nothing was sent.")
         if said.approvals not in (None, "ask"):
             _require(call, "approve", "it lets Hermes do more without asking")
         images = await asyncio.to_thread(self._keep, said.images)
@@ -297,7 +299,7 @@ class ChatRoutes:
         return Taken(info.id, epoch, seq, attached.left)
 
     def _attach(self, text: str, cwd: str) -> Attached:
-        """The words with the files of the session's folder that they name."""
+        """The message with the files of the session's folder that it names."""
         if not cwd:
             return Attached(text)
         return attach(
@@ -308,7 +310,7 @@ class ChatRoutes:
         )
 
     async def set_mode(self, call: EndpointCall) -> Acknowledged:
-        """Changes what is asked about in a session at once, also while a turn runs or a request waits."""
+        """Changes the approval mode of a session at once, even while a turn runs or a request waits."""
         mode: Mode = call.body
         session = await self._session(call)
         if mode.approvals != "ask":
@@ -317,24 +319,24 @@ class ChatRoutes:
         return Acknowledged()
 
     async def interrupt(self, call: EndpointCall) -> Acknowledged:
-        """Stops the running turn, wherever it runs."""
+        """Stops the running turn, in whichever process it runs."""
         session = await self._session(call)
         await self._board.agent.service.interrupt(session, by=_BY)
         return Acknowledged()
 
     async def resume(self, call: EndpointCall) -> Acknowledged:
-        """Settles what a crash left, and answers what still waits."""
+        """Closes a turn that a crash interrupted, and answers waiting messages."""
         session = await self._session(call)
         await self._board.agent.service.resume(session)
         return Acknowledged()
 
     async def compress(self, call: EndpointCall) -> Any:
-        """Makes room in the conversation now."""
+        """Compresses the conversation now."""
         session = await self._session(call)
         return await self._board.agent.compress(session)
 
     def context(self, call: EndpointCall) -> Filling:
-        """What fills the model's window, by kind."""
+        """What fills the model's context window, by kind."""
         session = find(self._board, call.path["id"]).id
         now = self._board.agent.context(session)
         ahead = outlook_of(self._board.app, session)
@@ -343,34 +345,34 @@ class ChatRoutes:
         )
 
     def branch(self, call: EndpointCall) -> Identified:
-        """Begins a new session with what was said so far."""
+        """Starts a new session with the conversation so far."""
         info, body = find(self._board, call.path["id"]), call.body
         return Identified(
             self._rewind.branch(info.id, at=body.at, back=body.back, surface=_BY)
         )
 
     def undo(self, call: EndpointCall) -> UndoReport:
-        """Takes the last turns back, with their files."""
+        """Undoes the last turns and their file changes."""
         info, body = find(self._board, call.path["id"]), call.body
         return self._rewind.undo(
             info.id, turns=body.turns, force=body.force, files=body.files
         )
 
     def undo_deletes(self, call: EndpointCall) -> Deletes:
-        """What taking the last turns back would delete. Nothing is changed."""
+        """The files that undoing the last turns would delete. Changes nothing."""
         info, query = find(self._board, call.path["id"]), call.query
         return Deletes(
             self._rewind.deletes(info.id, turns=query.turns, force=query.force)
         )
 
     def redo(self, call: EndpointCall) -> UndoReport:
-        """Takes the last undo back."""
+        """Redoes the last undo."""
         return self._rewind.redo(
             find(self._board, call.path["id"]).id, force=call.body.force
         )
 
     async def retry(self, call: EndpointCall) -> UndoReport:
-        """Takes the last turn back and has the same words answered again."""
+        """Undoes the last turn and submits the same message again."""
         session = await self._session(call)
         report = await asyncio.to_thread(
             self._rewind.retry, session, force=call.body.force
@@ -387,7 +389,7 @@ class ChatRoutes:
         )
 
     def picture(self, call: EndpointCall) -> Response:
-        """A picture of a message. Only what the log names can be had, and only if it really is a picture."""
+        """A picture of a message. Serves only files that the log names and that really are pictures."""
         info = find(self._board, call.path["id"])
         rows = self._board.app.store.log.events(
             info.id, after=call.path["seq"] - 1, limit=1
@@ -402,12 +404,12 @@ class ChatRoutes:
         )
 
     async def waiting(self) -> OpenQuestions:
-        """Everything that waits for a person, in any session that runs, and for which session it works."""
+        """All open requests and questions of running sessions, with the session that each works for."""
         found = await self._board.all_waiting()
         return OpenQuestions(await asyncio.to_thread(self._named, found))
 
     def _named(self, waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """With titles, and the session that a child works for."""
+        """Adds titles, and the session that a child works for."""
         named: list[dict[str, Any]] = []
         for one in waiting:
             with contextlib.suppress(SessionNotFound):  # deleted at this very moment
@@ -417,11 +419,11 @@ class ChatRoutes:
         return named
 
     async def answer(self, call: EndpointCall) -> Counted:
-        """Answers a request for approval. The first answer counts; one for good changes the policy."""
+        """Answers a request for approval. The first answer counts; `always` changes the policy."""
         if call.body.answer == "always" and not covers(call.caller.scopes, "admin"):
             raise Refusal(
                 403,
-                "This needs the scope 'admin': it would be remembered for good.",
+                "This needs the scope 'admin': it would be remembered permanently.",
                 "Answer once.",
             )
         session = await self._session(call)
@@ -450,7 +452,7 @@ class ChatRoutes:
         return (await asyncio.to_thread(find, self._board, call.path["id"])).id
 
     def _keep(self, pictures: list[ImageBody]) -> tuple[Image, ...]:
-        """Pictures as files, named by what is in them."""
+        """Saves pictures as files, named by a hash of their content."""
         folder = self._board.app.home.root / "pictures"
         kept: list[Image] = []
         for picture in pictures:
@@ -464,7 +466,7 @@ class ChatRoutes:
                 ) from error
             if ending is None or not data:
                 raise UsageError(
-                    "That is no picture.",
+                    "That is not a picture.",
                     hint="PNG, JPEG, GIF and WebP can be shown to a model.",
                 )
             self._board.app.home.ensure(folder)

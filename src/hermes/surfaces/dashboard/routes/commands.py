@@ -1,4 +1,4 @@
-"""Every command of the table that has a scope, as a route: what reads is a GET, what changes something a POST."""
+"""Every command with a scope, as a route: GET for commands that only read, POST for the others."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 
 
 class HttpSurface:
-    """What a command tells beside its result: warnings go into its JSON, progress nowhere."""
+    """Output of a command beside its result: warnings go into the JSON, progress is dropped."""
 
     name = "dashboard"
 
@@ -26,7 +26,7 @@ class HttpSurface:
         self.warnings: list[str] = []
 
     def tell(self, *blocks: Block) -> None:
-        """A request has one answer."""
+        """Does nothing: a request has only one response."""
 
     def warn(self, message: str, hint: str = "") -> None:
         self.warnings.append(f"{message} {hint}".strip())
@@ -85,7 +85,7 @@ def run_command(app: App, command: Command, **arguments: Any) -> Any:
 
 
 def _answer_type(command: Command) -> Any:
-    """The type of the answer, for the description; None where the JSON differs from the struct."""
+    """The type of the response, for the OpenAPI description; None if the JSON differs from the struct."""
     kind = command.result_type
     is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
     return kind if is_struct and not hasattr(kind, "document") else None

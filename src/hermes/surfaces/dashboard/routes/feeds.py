@@ -133,7 +133,7 @@ class FeedRoutes:
         return _EventStream(feed.batches())
 
     async def everything(self, socket: WebSocket, query: PatternQuery) -> None:
-        """Whatever is published here under topics of a pattern, live."""
+        """All events published here whose topic matches a pattern, live."""
         await socket.accept(offered_subprotocol(socket))
 
         async def show() -> None:
@@ -156,7 +156,7 @@ class FeedRoutes:
                 yield batch
 
     async def publish(self, socket: WebSocket, query: ChannelQuery) -> None:
-        """Takes events of other processes: relayed ones, a terminal's, or arrays of them."""
+        """Accepts events from other processes: relayed ones, those of a terminal, or arrays of them."""
         identity: Identity = socket.scope[CALLER]
         await socket.accept(offered_subprotocol(socket))
         if identity.held.channel not in {"", query.channel}:
@@ -172,7 +172,7 @@ class FeedRoutes:
                     await send_text(socket, msgspec.json.encode(ack))
 
     async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:
-        """Every frame that is published on a channel, as it was sent."""
+        """Every frame published on a channel, unchanged."""
         await socket.accept(offered_subprotocol(socket))
 
         async def show() -> None:
@@ -189,7 +189,7 @@ class FeedRoutes:
 
 
 async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[FeedItem]]:
-    """What comes into an inbox, in batches, with a word where something is missing."""
+    """The events of an inbox in batches, with a `gap` where some are missing."""
     loop = asyncio.get_running_loop()
     sent = 0.0
     while True:

@@ -1,4 +1,4 @@
-"""What Hermes has learned: memory, skills, proposals, and how they changed. Deciding about them, and the way back."""
+"""Routes of memory, skills and proposals: show and change them, decide on proposals, revert changes."""
 
 from typing import Annotated, Any, Literal
 
@@ -166,7 +166,7 @@ class LearningRoutes:
         ]
 
     def memory(self) -> MemoryView:
-        """What Hermes remembers, how full it is, and which notes are kept out of the prompt."""
+        """What Hermes remembers, how full it is, and which notes are left out of the prompt."""
         memory = self._learning().memory
         limits = {
             "memory": self._settings.memory_limit,
@@ -222,11 +222,11 @@ class LearningRoutes:
         return SkillText(parse(text).body.strip() if file == MAIN else text)
 
     def switch(self, call: EndpointCall) -> SkillList:
-        """Offers a skill or not; keeps Hermes from changing it or not."""
+        """Enables or disables a skill; pins or unpins it."""
         body: SkillSwitch = call.body
         if body.enabled is None and body.pinned is None:
             raise UsageError(
-                "What is to change? Give enabled or pinned.",
+                "Nothing to change. Give enabled or pinned.",
                 hint="Nothing was changed.",
             )
         learning = self._learning()
@@ -235,12 +235,12 @@ class LearningRoutes:
         return self.skills()
 
     def proposals(self, call: EndpointCall) -> ProposalList:
-        """Changes that wait for the user's word, each with its difference; or all that are known."""
+        """The pending proposals, each with its diff; or all of them, decided ones included."""
         found = run_command(self._board.app, list_proposals, all_=call.query.all)
         return ProposalList(msgspec.to_builtins(found.proposals))
 
     def decide(self, call: EndpointCall) -> ProposalList:
-        """Makes a proposed change, or puts it aside for good."""
+        """Applies a proposed change, or rejects it."""
         learning, name = self._learning(), call.path["id"]
         decided = (
             learning.approve(name)
@@ -258,7 +258,7 @@ class LearningRoutes:
         return HistoryView(history.log(query.under, limit=query.limit), diff, "")
 
     def revert(self, call: EndpointCall) -> RevertReport:
-        """Takes one change back; later ones stay. With `whole`, everything goes back to how it was after it."""
+        """Reverts one change; later ones stay. With `whole`, restores the state right after that change."""
         body: Revert = call.body
         return self._learning().revert(body.change, body.under, whole=body.whole)
 

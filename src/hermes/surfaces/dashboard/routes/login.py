@@ -101,7 +101,7 @@ class EntryRoutes:
             raise Refusal(503, "This link works once, so it can't be prefetched.")
         if self._access.links.redeem(code) is None:
             return self._wrong(
-                "link", f"<p>This link was used already or has expired.</p>{_HOW}"
+                "link", f"<p>This link has already been used or has expired.</p>{_HOW}"
             )
         return self._welcome()
 
@@ -123,7 +123,7 @@ class EntryRoutes:
         return self._welcome()
 
     async def who(self, call: EndpointCall) -> Who:
-        """What the caller may do, and until when."""
+        """The caller's scopes, and when they expire."""
         identity: Identity = call.caller
         return Who(identity.scopes, identity.by, identity.held.expires)
 
@@ -139,7 +139,7 @@ class EntryRoutes:
         return Link(first_visit(self._board), self._access.links.lifetime_s)
 
     async def leave(self, call: EndpointCall) -> Response:
-        """Voids the caller's credential."""
+        """Revokes the caller's credential."""
         self._access.keys.revoke(call.caller.held)
         answer = Response(
             msgspec.json.encode(Acknowledged()), media_type="application/json"

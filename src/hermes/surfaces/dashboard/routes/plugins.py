@@ -1,4 +1,4 @@
-"""Plugins: which there are, enabling and disabling them, and the files of their pages."""
+"""Routes of plugins: list, enable and disable them, and serve the files of their pages."""
 
 import asyncio
 import mimetypes
@@ -58,7 +58,7 @@ class PluginList(msgspec.Struct, frozen=True):
 
 
 class PluginFile(msgspec.Struct, frozen=True):
-    """A file of a plugin. `text` is null for what is no text, and for what is too long to be shown here."""
+    """A file of a plugin. `text` is null for a file that is not text or too long to show."""
 
     path: str
     size: int
@@ -66,7 +66,7 @@ class PluginFile(msgspec.Struct, frozen=True):
 
 
 class PluginContent(msgspec.Struct, frozen=True):
-    """Everything that would run. The hash is that of exactly these files."""
+    """Everything that would run. The hash covers exactly these files."""
 
     plugin: PluginRow
     folder: str
@@ -74,7 +74,7 @@ class PluginContent(msgspec.Struct, frozen=True):
 
 
 class Enable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`hash` is that of what the user was shown."""
+    """`hash` is that of the files the user was shown."""
 
     enabled: bool
     hash: str = ""
@@ -112,13 +112,13 @@ class PluginRoutes:
         ]
 
     async def overview(self) -> PluginList:
-        """All plugins that were found, and how they are."""
+        """All plugins, and their state."""
         return PluginList(
             [self._row(plugin) for plugin in await self._plugins.refresh()]
         )
 
     def content(self, call: EndpointCall) -> PluginContent:
-        """A plugin with its files, to be read before it is enabled. Reading runs nothing of it."""
+        """A plugin with its files, to be reviewed before it is enabled. Runs none of its code."""
         plugin = self._plugins.catalogue.find(call.path["name"])
         files = (
             [_shown(plugin.folder, path) for path in files_of(plugin.folder)]
@@ -149,7 +149,7 @@ class PluginRoutes:
         return await self.overview()
 
     def file(self, call: EndpointCall) -> Response:
-        """A file of a running plugin's page, as long as it is the one that was agreed to."""
+        """A file of a running plugin's page, if it is still the one the user approved."""
         name = PurePosixPath(call.path["file"])
         content = (
             self._plugins.file(call.path["name"], str(name))

@@ -1,4 +1,4 @@
-"""What Hermes may do: the rules, the sandbox, what would be asked, and forgetting a remembered answer."""
+"""Routes of the policy: show the rules and the sandbox, check a command, forget a remembered answer."""
 
 import contextlib
 from typing import Annotated, Any
@@ -64,11 +64,11 @@ class PolicyRoutes:
         ]
 
     def policy(self) -> PolicyView:
-        """The rules, what is remembered, and the sandbox."""
+        """The rules, the remembered answers, and the sandbox."""
         return PolicyView(**run_command(self._app, show_policy).document())
 
     def check(self, call: EndpointCall) -> CommandVerdict:
-        """What would be done with a command, if the model wanted to run it."""
+        """Whether a command would run, need approval or be refused if the model asked for it."""
         body: CheckBody = call.body
         cwd = str(typed_path(body.cwd or str(self._board.folder)))
         return run_command(
@@ -81,7 +81,7 @@ class PolicyRoutes:
         )
 
     def forget(self, call: EndpointCall) -> Acknowledged:
-        """Forgets a remembered answer; one that is forgotten already is no failure."""
+        """Forgets a remembered answer; one that is already forgotten is not an error."""
         with contextlib.suppress(NotFound):
             run_command(self._app, forget_answers, which=call.body.shape)
         return Acknowledged()

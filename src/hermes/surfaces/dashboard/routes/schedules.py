@@ -1,4 +1,4 @@
-"""Jobs that run at certain times: looking at them, trying a schedule out, making, changing, running, removing."""
+"""Routes of scheduled jobs: list, preview, create, edit, run and remove them."""
 
 import asyncio
 from itertools import islice
@@ -29,11 +29,11 @@ from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
 
-_COMING = 5  # instants that are told in advance
+_COMING = 5  # planned runs that are listed in advance
 
 
 class JobInstant(msgspec.Struct, frozen=True):
-    """An instant that a job was planned for, and what became of it."""
+    """A planned run of a job, and its outcome."""
 
     due: float
     state: State
@@ -49,7 +49,7 @@ class JobInstant(msgspec.Struct, frozen=True):
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A job. What can be changed has the form in which it is typed."""
+    """A job. Editable fields have the form in which a person types them."""
 
     id: str
     name: str
@@ -77,7 +77,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobList(msgspec.Struct, frozen=True):
-    """`watched`: a process runs what is due. `zone` and `folder`: of jobs that name none."""
+    """`watched`: whether a process runs due jobs. `zone` and `folder`: the defaults of jobs that name none."""
 
     jobs: list[JobRow]
     watched: bool
@@ -90,7 +90,7 @@ class JobQuery(msgspec.Struct, frozen=True):
 
 
 class JobView(msgspec.Struct, frozen=True):
-    """A job with its next instants, and those that are over or run now, the newest first."""
+    """A job with its next runs, and its past and current ones, newest first."""
 
     job: JobRow
     next: list[float]
@@ -99,14 +99,14 @@ class JobView(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A schedule that is tried out."""
+    """A schedule to preview."""
 
     schedule: str
     zone: str = ""
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """When it would run; or why it can't be understood, and what could be."""
+    """When the schedule would run; or why it can't be parsed, and how much of it could."""
 
     zone: str
     next: list[float]
@@ -147,14 +147,14 @@ class ScheduleRoutes:
         ]
 
     def jobs(self) -> JobList:
-        """Every job, the one that runs next first, and whether a process runs what is due."""
+        """Every job, the one that runs next first, and whether a process runs due jobs."""
         rows = [_row(one) for one in self._listed()]
         return JobList(
             rows, self._lookout.is_watched(), self._book.zone, str(self._board.folder)
         )
 
     def job(self, call: EndpointCall) -> JobView:
-        """One job with its next instants, and what became of those before."""
+        """One job with its next runs, and the outcomes of past ones."""
         found = self._find(call.path["id"])
         coming = [] if found.state != "active" else self._coming(found.job)
         past = self._book.store.history(found.job.id, limit=call.query.limit)
@@ -163,7 +163,7 @@ class ScheduleRoutes:
         )
 
     def preview(self, call: EndpointCall) -> Meaning:
-        """What a schedule would mean. One that can't be understood is no failure: the answer says how far it was."""
+        """Previews a schedule. One that can't be parsed is not an error: the response says how much was understood."""
         now, zone = self._app.clock.now(), call.body.zone or self._book.zone
         try:
             rule, zone = understand(call.body.schedule, now, zone)
@@ -172,25 +172,25 @@ class ScheduleRoutes:
             return Meaning(zone, [], error.message, error.hint)
 
     def add(self, call: EndpointCall) -> JobRow:
-        """Makes a job."""
+        """Creates a job."""
         wanted = {"schedule": "", "prompt": "", "cwd": str(self._board.folder)}
         return self._change(add_job, **wanted | _fields(call))
 
     def edit(self, call: EndpointCall) -> JobRow:
-        """Changes a job. What is not given stays as it is."""
+        """Changes a job. Omitted fields stay unchanged."""
         return self._change(edit_job, job=self._id(call), **_fields(call))
 
     def remove(self, call: EndpointCall) -> Acknowledged:
-        """Removes a job. What runs goes on, and the sessions of its runs stay."""
+        """Removes a job. A current run continues, and the sessions of its runs stay."""
         run_command(self._app, remove_job, job=self._id(call))
         return Acknowledged()
 
     def pause(self, call: EndpointCall) -> JobRow:
-        """Lets a job rest."""
+        """Pauses a job."""
         return self._change(pause_job, job=self._id(call))
 
     def resume(self, call: EndpointCall) -> JobRow:
-        """Lets a job run again, from its next instant on."""
+        """Resumes a job from its next planned run on."""
         return self._change(resume_job, job=self._id(call))
 
     def _change(self, command: Command, **arguments: Any) -> JobRow:
@@ -198,7 +198,7 @@ class ScheduleRoutes:
         return self._row_of(run_command(self._app, command, **arguments).job)
 
     async def run(self, call: EndpointCall) -> JobRow:
-        """Runs a job now, in this process, also one that is paused."""
+        """Runs a job now, in this process, even if it is paused."""
         job, instant = await asyncio.to_thread(
             lambda: self._book.by_hand(self._id(call))
         )
@@ -206,12 +206,12 @@ class ScheduleRoutes:
             raise Refusal(
                 409,
                 f"{job.name} is running.",
-                "Wait for it; its history says when it has ended.",
+                "Wait until it ends; its history shows when.",
             )
         return await asyncio.to_thread(self._row_of, job)
 
     def _listed(self) -> list[ListedJob]:
-        """The jobs. A run whose process is gone ends here, also when nothing else looks after the schedules."""
+        """The jobs. Ends runs whose process is gone, in case no scheduler is running."""
         if not self._app.has_log:
             return []
         self._book.store.settle()
@@ -224,11 +224,11 @@ class ScheduleRoutes:
         return found
 
     def _id(self, call: EndpointCall) -> str:
-        """The job that the address names; a beginning of an id or a name won't do."""
+        """The job named in the URL, by its whole id."""
         return self._find(call.path["id"]).job.id
 
     def _row_of(self, job: Job) -> JobRow:
-        """A job as it is after a change."""
+        """The job after a change."""
         return _row(self._find(job.id))
 
     def _coming(self, job: Job) -> list[float]:
@@ -238,7 +238,7 @@ class ScheduleRoutes:
             )
         except (
             ScheduleError
-        ):  # its zone is gone; whatever runs it says so and lets it rest
+        ):  # its time zone is gone; the scheduler reports that and pauses it
             return []
 
 

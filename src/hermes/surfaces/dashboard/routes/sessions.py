@@ -41,7 +41,7 @@ class NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StartedSession(msgspec.Struct, frozen=True):
-    """A session, and the cursor of the newest of its rows that the request made."""
+    """A session, and the cursor of the last row that the request wrote."""
 
     id: str
     epoch: int
@@ -51,7 +51,7 @@ class StartedSession(msgspec.Struct, frozen=True):
 class Detail(msgspec.Struct, frozen=True):
     session: SessionInfo
     running: Annotated[
-        str, Meta(description="The process that runs it; empty for none.")
+        str, Meta(description="The process that runs it; empty if none does.")
     ]
     waiting: list[dict[str, Any]]
     model: Annotated[
@@ -60,9 +60,7 @@ class Detail(msgspec.Struct, frozen=True):
     window: Annotated[
         int, Meta(description="Tokens that fit into it; 0 when that is not known.")
     ] = 0
-    approvals: Annotated[ApprovalMode, Meta(description="What is not asked about.")] = (
-        "ask"
-    )
+    approvals: Annotated[ApprovalMode, Meta(description="The approval mode.")] = "ask"
 
 
 class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -189,7 +187,7 @@ class SessionRoutes:
         return SessionList(found[: query.limit], more=len(found) > query.limit)
 
     async def begin(self, call: EndpointCall) -> StartedSession:
-        """Begins a session; with a text, also its first turn."""
+        """Starts a session; with a text, also its first turn."""
         body: NewSession = call.body
         row = await asyncio.to_thread(self._begin, body.cwd)
         if body.model:
@@ -202,11 +200,13 @@ class SessionRoutes:
     def _begin(self, cwd: str) -> Row:
         folder = typed_path(cwd or str(self._board.folder))
         if not folder.is_dir():
-            raise UsageError(f"There is no folder {folder}.", hint="Nothing was begun.")
+            raise UsageError(
+                f"There is no folder {folder}.", hint="Nothing was started."
+            )
         return self._app.begin(SessionCreated(surface="dashboard", cwd=str(folder)))
 
     async def show(self, call: EndpointCall) -> Detail:
-        """A session, who runs it, and what waits for a person."""
+        """A session, the process that runs it, and its open questions."""
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         holder = await asyncio.to_thread(self._app.store.leases.holder, info.id)
         waiting = await self._board.waiting(info.id)
@@ -231,7 +231,7 @@ class SessionRoutes:
         return model.label, 0 if facts is UNKNOWN else facts.window
 
     def rename(self, call: EndpointCall) -> SessionInfo:
-        """Gives it a title; an empty one removes it."""
+        """Sets the title of a session; an empty one removes it."""
         info = find(self._board, call.path["id"])
         self._app.record(
             info.id, SessionTitled(title=call.body.title.strip(), by="user")
@@ -239,7 +239,7 @@ class SessionRoutes:
         return find(self._board, info.id)
 
     def delete(self, call: EndpointCall) -> Rows:
-        """Removes a session and everything of it. Not while somebody runs it."""
+        """Deletes a session with all its data, unless a process is running it."""
         info = find(self._board, call.path["id"])
         rows = self._app.delete(info.id)
         self._board.tell_loop(self._board.feed.read_log, info.id)
@@ -256,7 +256,7 @@ class SessionRoutes:
         )
 
     def messages(self, call: EndpointCall) -> Messages:
-        """What was said, whatever was compacted or undone since."""
+        """All messages, including compacted and undone ones."""
         info = find(self._board, call.path["id"])
         found: list[Message] = self._app.store.log.messages(
             info.id, after=call.query.after
@@ -292,7 +292,7 @@ class SessionRoutes:
         )
 
     def files(self, call: EndpointCall) -> FileNames:
-        """Names in the session's folder that begin or go on so, for completion."""
+        """Files in the session's folder whose names begin with or contain a text, for completion."""
         info, query = find(self._board, call.path["id"]), call.query
         return FileNames(
             self._board.names(Path(info.cwd), query.prefix, query.limit)
@@ -301,7 +301,7 @@ class SessionRoutes:
         )
 
     def search(self, call: EndpointCall) -> Hits:
-        """Messages that hold the words, newest first."""
+        """Messages that contain the words, newest first."""
         query: SearchQuery = call.query
         if not query.q.strip() or not self._app.has_log:
             return Hits([])

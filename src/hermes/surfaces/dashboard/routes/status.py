@@ -1,4 +1,4 @@
-"""How things stand: status, usage, settings, tools, MCP servers, doctor."""
+"""Routes of the dashboard's state: status, usage, settings, tools, MCP servers, doctor."""
 
 import asyncio
 import inspect
@@ -58,7 +58,7 @@ class UsageAnswer(msgspec.Struct, frozen=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One setting with its value in force, where that comes from, and what it may be."""
+    """One setting: its current value, where that comes from, and the values it may have."""
 
     key: str
     kind: str
@@ -149,7 +149,7 @@ class StateRoutes:
         ]
 
     async def status(self) -> DashboardStatus:
-        """How this dashboard is doing."""
+        """The status of this dashboard."""
         board, ingest = self._board, self._board.ingest
         model, problem = await asyncio.to_thread(self._model)
         stats = default_bus().stats()
@@ -181,11 +181,11 @@ class StateRoutes:
         )
 
     def models(self) -> Models:
-        """The model that answers, and others to pick from."""
+        """The current model, and others to choose from."""
         return Models(self._model()[0], self._board.agent.choices())
 
     def usage(self, call: EndpointCall) -> UsageAnswer:
-        """Tokens and money, by day and model."""
+        """Tokens and cost, by day and model."""
         if not self._app.has_log:
             return UsageAnswer([])
         query: UsagePeriod = call.query
@@ -229,26 +229,26 @@ class StateRoutes:
         return SettingApplied()
 
     def restore(self, call: EndpointCall) -> SettingApplied:
-        """Removes a setting from config.yaml, so that its default holds."""
+        """Removes a setting from config.yaml, so that its default applies."""
         unset_value(self._app.home.config, call.path["key"])
         return SettingApplied()
 
     def tools(self) -> ToolListing:
-        """What the model can do here."""
+        """The tools that the model can use here."""
         return run_command(self._app, list_tools, surface="dashboard")
 
     def mcp(self) -> McpServerList:
-        """The MCP servers, as far as is known without connecting."""
+        """The MCP servers and their last known state, without connecting."""
         return McpServerList(**run_command(self._app, list_servers).document())
 
     async def doctor(self) -> Any:
-        """What is in order on this machine, what is not, and what to do."""
+        """The results of `hermes doctor`."""
         async with self._examining:
             with CommandContext(HttpSurface(), app=self._app) as context:
                 return (await check_installation.run(context, {})).document()
 
     def _model(self) -> tuple[str, str]:
-        """The model that answers, or why there is none."""
+        """The current model, or why there is none."""
         try:
             found = self._board.agent.describe()
             if found.provider == EMBEDDED:
@@ -266,7 +266,7 @@ def _choices(annotation: object) -> list[str]:
 
 
 def _masked(value: object) -> Any:
-    """Without what has the shape of a key, wherever somebody put one."""
+    """Masks anything that looks like a key."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):

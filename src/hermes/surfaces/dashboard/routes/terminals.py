@@ -1,4 +1,4 @@
-"""Terminals: listing, opening, ending, and `/api/pty`, where one is used."""
+"""Routes of terminals: list, open and end them; `/api/pty` is the connection to one."""
 
 import asyncio
 import logging
@@ -105,7 +105,7 @@ class TerminalRoutes:
         ]
 
     async def overview(self) -> TerminalList:
-        """The open terminals, and whether there can be any."""
+        """The open terminals, and whether terminals are available."""
         reason = self._terminals.unavailable()
         return TerminalList(not reason, reason, self._terminals.overview())
 
@@ -120,7 +120,7 @@ class TerminalRoutes:
         return Acknowledged()
 
     async def use(self, socket: WebSocket, query: PtyQuery) -> None:
-        """A terminal: bytes both ways, and JSON for everything else."""
+        """Connects to a terminal: bytes in both directions, JSON for everything else."""
         await socket.accept(offered_subprotocol(socket))
         try:
             one = (
@@ -184,7 +184,7 @@ async def _show(socket: WebSocket, one: OpenTerminal, viewer: Viewer) -> None:
 
 
 async def _follow(socket: WebSocket, one: OpenTerminal, resized: asyncio.Event) -> None:
-    """Says when somebody else has changed the size: what comes then is written for that one."""
+    """Reports when another viewer changes the size: later output is written for that size."""
     while True:
         await resized.wait()
         resized.clear()
@@ -212,7 +212,7 @@ def _obey(text: str, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) 
         order = _read_order(text)
     except msgspec.DecodeError:
         log.debug(
-            "a terminal was told something that is no order: %.100s", text
+            "a terminal got a message that is not a command: %.100s", text
         )  # perhaps by a newer page
         return
     match order.op:

@@ -227,7 +227,7 @@ class WebhookAdapter(ChatAdapter):
             return 202, {
                 "accepted": True,
                 "chat": message.chat,
-                "note": "still working; the reply took too long to wait for",
+                "note": "still working; the reply was not ready in time",
             }
         finally:
             del self._waiting[name]
@@ -240,8 +240,6 @@ class WebhookAdapter(ChatAdapter):
             case "taken":
                 return 202, {"accepted": True, "chat": chat}
             case "repeated":
-                return 409, {
-                    "error": "this request came before and was not handled again"
-                }
+                return 409, {"error": "duplicate request: it was not handled again"}
             case "refused":
                 return 403, {"error": "this person is not allowed; see gateway.allow"}

@@ -47,7 +47,7 @@ class ApiAccess(AccessControl):
         if not text:
             raise Refusal(
                 401,
-                "There is no API key.",
+                "The request has no API key.",
                 "Send it as: Authorization: Bearer ...",
                 code="missing_api_key",
             )
@@ -75,7 +75,7 @@ class OpenAIErrors(ErrorFormat):
     @override
     def invalid(self, error: InvalidRequest) -> Refusal:
         if error.is_json:
-            reason = f"The request can't be used: {error}."
+            reason = f"The request is not valid: {error}."
             return Refusal(400, reason, code="invalid_value")
         return Refusal(400, f"The body is not JSON: {error}.", code="invalid_json")
 

@@ -67,7 +67,7 @@ def add_key(
     *,
     scope: Annotated[tuple[str, ...], f"what it may do: {', '.join(SCOPES)}"] = (),
     days: Annotated[
-        float, Arg("how long it is valid; without limit by default", metavar="NUMBER")
+        float, Arg("how long it is valid (default: no limit)", metavar="NUMBER")
     ] = 0.0,
 ) -> TextResult:
     """Make a key and show it, once."""
@@ -133,7 +133,7 @@ async def _until_stopped(app: App, secrets: Secrets) -> None:
         from hermes.surfaces.gateway.api_server.server import ApiServer
     except ImportError as error:
         raise HermesError(
-            f"The API server needs a part that is not installed ({error.name}).",
+            f"The API server needs a package that is not installed ({error.name}).",
             hint=install_hint("web"),
         ) from error
 

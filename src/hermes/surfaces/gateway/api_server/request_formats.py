@@ -121,7 +121,7 @@ class ChatBody(msgspec.Struct):
         if self.n not in (None, 1):
             raise Refusal(
                 400,
-                "Hermes gives one answer per request.",
+                "Hermes returns one answer per request.",
                 code="unsupported_value",
                 param="n",
             )
@@ -284,7 +284,7 @@ def _picture(url: str, home: Home) -> Image:
     ):
         raise Refusal(
             400,
-            "A picture must be an https address, or data:image/png;base64,...",
+            "A picture must be an https URL, or data:image/png;base64,...",
             param="image_url",
         )
     try:

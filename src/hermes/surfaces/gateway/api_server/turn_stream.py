@@ -19,7 +19,7 @@ from hermes.schema.messages import AssistantMessage, Image, Usage
 
 _KEEP_ALIVE_S = 10.0
 """Without text for so long, the client is told that the turn still runs."""
-_RESTARTED = "\n\n[The answer was cut off and starts again.]\n\n"
+_RESTARTED = "\n\n[The answer was cut off. It starts again below.]\n\n"
 _MAX_ARGUMENT_CHARACTERS = 120
 
 

@@ -37,7 +37,7 @@ class Feed {
     return events;
   }
 
-  /** Ends the feed for good. */
+  /** Ends the feed permanently. */
   close() {
     this.#socket.close();
     this.#setState("closed");

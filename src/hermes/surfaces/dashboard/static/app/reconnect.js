@@ -14,7 +14,7 @@ const REFUSED_STATUSES = new Set([401, 403, 404]);
  * @property {() => Promise<[string, Query]> | [string, Query]} target path and parameters for the next attempt
  * @property {(data: string | ArrayBuffer, socket: WebSocket) => void} onMessage gets each message of the current socket
  * @property {() => void} onWaiting the connection was lost; another attempt follows
- * @property {() => void} onGone the server refused the connection for good
+ * @property {() => void} onGone the server refused the connection permanently
  */
 
 export class ReconnectingSocket {

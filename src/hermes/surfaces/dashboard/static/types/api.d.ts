@@ -9,7 +9,7 @@ export interface ApprovalAnswerBody {
   answer: "always" | "deny" | "once" | "session";
   /** Hash of the request as the user saw it; required for all but `deny`. */
   shown?: string;
-  /** Why it is denied; the model reads it. */
+  /** Why the call is denied; the model reads it. */
   reason?: string;
 }
 
@@ -17,13 +17,13 @@ export interface ApprovalAnswerBody {
 export interface ApprovalAnswered {
   /** Id of the tool call. */
   call_id: string;
-  /** What may happen. */
+  /** The decision. */
   answer: "always" | "deny" | "once" | "session";
   /** Surface that answered; `nobody` when there was none to ask, `expired` when none did, `policy`. */
   by: string;
   /** Hash of the request as the user saw it; required for any answer but `deny`. */
   shown: string;
-  /** Why the user said no; the model reads it together with the denial. */
+  /** Why the user denied it; the model reads it together with the denial. */
   reason: string;
 }
 
@@ -37,19 +37,19 @@ export interface ApprovalRequested {
   arguments: string;
   /** Exactly what will happen, for a person. */
   summary: string;
-  /** Why it is asked. */
+  /** Why approval is needed. */
   reason: string;
-  /** How far it will reach when allowed. */
+  /** How far it reaches if allowed. */
   reach: "machine" | "network" | "workspace";
   /** Exactly what the answer `always` covers. */
   shape: string;
   /** What the answer `session` covers, in words; if empty, the same as `shape`. */
   scope: string;
-  /** Hash of what was judged; another hash at the start stops the call. */
+  /** Hash of what the policy judged; if it is different when the call starts, the call stops. */
   binding: string;
   /** Unix seconds after which it counts as denied; 0 for never. */
   expires: number;
-  /** Whether an answer may cover more than this one call. */
+  /** Whether an answer may apply to more than this one call. */
   memorable: boolean;
 }
 
@@ -57,33 +57,33 @@ export interface ApprovalRequested {
 export interface AssistantMessage {
   /** The reply. */
   text: string;
-  /** Thinking the provider showed. */
+  /** Reasoning text from the provider. */
   reasoning: string;
   /** Calls in the order the model asked for them. */
   tool_calls: (ToolCall)[];
   /** Why the reply ended. */
   finish: "interrupted" | "length" | "refused" | "stop" | "tool_calls";
-  /** Who answered. */
+  /** Provider that answered. */
   provider: string;
-  /** Which model answered. */
+  /** Model that answered. */
   model: string;
-  /** Tokens and money of this call. */
+  /** Tokens and cost of this call. */
   usage: Usage | null;
-  /** JSON that the provider wants back byte for byte: signatures, encrypted thinking. */
+  /** JSON that must be sent back to the provider byte for byte: signatures, encrypted thinking. */
   opaque: string;
 }
 
 /** An auxiliary model was called, for example for a title; not part of the conversation. */
 export interface AuxiliaryCalled {
-  /** What for; `codex`: a call inside codex that said nothing itself. */
+  /** What the call was for; `codex` is a call inside codex without a message of its own. */
   task: "codex" | "review" | "search" | "summary" | "title" | "vision";
-  /** Who was asked. */
+  /** Provider that was called. */
   provider: string;
-  /** Which model was asked. */
+  /** Model that was called. */
   model: string;
-  /** Tokens and money of the call. */
+  /** Tokens and cost of the call. */
   usage: Usage | null;
-  /** What went wrong, if something did. */
+  /** What went wrong, if anything. */
   failure: string;
 }
 
@@ -137,11 +137,11 @@ export interface CodexReport {
 export interface CodexThread {
   /** Codex's id of the thread. */
   thread: string;
-  /** Session it was made for; a branch does not go on with it. */
+  /** Session it was created for; a branch does not continue it. */
   owner: string;
-  /** Hash of the conversation that the thread knows. */
+  /** Hash of the conversation that the thread contains. */
   known: string;
-  /** Turn that codex runs on top of that; empty once it has ended. */
+  /** Turn that codex is running after that; empty once it has ended. */
   turn: string;
 }
 
@@ -152,7 +152,7 @@ export interface ComingRuns {
   next: (number)[];
 }
 
-/** What would be done with a command. */
+/** Whether a command would run. */
 export interface CommandVerdict {
   verdict: string;
   reason: string;
@@ -192,7 +192,7 @@ export interface ContextPart {
   count: number;
 }
 
-/** Whether the answer came in time; another may have been first. */
+/** Whether the answer counted; another one may have come first. */
 export interface Counted {
   counted: boolean;
 }
@@ -234,9 +234,9 @@ export interface CronEditBody {
 }
 
 export interface CronHistoryQuery {
-  /** one job; all otherwise */
+  /** one job (default: all) */
   job: string;
-  /** how many (20) */
+  /** how many (default: 20) */
   limit: number;
 }
 
@@ -250,7 +250,7 @@ export interface CronNextQuery {
   what: string;
   /** such as Europe/Berlin */
   zone: string;
-  /** how many times (5) */
+  /** how many times (default: 5) */
   count: number;
 }
 
@@ -293,21 +293,21 @@ export interface DashboardStatus {
   running: (string)[];
 }
 
-/** Files that going back would delete, because the turns made them. */
+/** Files that an undo would delete, because the turns created them. */
 export interface Deletes {
   deletes: (string)[];
 }
 
 export interface Detail {
   session: SessionInfo;
-  /** The process that runs it; empty for none. */
+  /** The process that runs it; empty if none does. */
   running: string;
   waiting: (Record<string, unknown>)[];
   /** The model that would answer now; empty for none. */
   model: string;
   /** Tokens that fit into it; 0 when that is not known. */
   window: number;
-  /** What is not asked about. */
+  /** The approval mode. */
   approvals: "ask" | "auto-edit" | "full";
 }
 
@@ -322,7 +322,7 @@ export interface DiffQuery {
 export interface DoctorBody {
 }
 
-/** `hash` is that of what the user was shown. */
+/** `hash` is that of the files the user was shown. */
 export interface Enable {
   enabled: boolean;
   hash?: string;
@@ -343,7 +343,7 @@ export interface EventQuery {
 }
 
 export interface EventsStatsQuery {
-  /** topics, with * and ** (default: all) */
+  /** topic patterns with * and ** (default: all) */
   pattern: string;
 }
 
@@ -365,7 +365,7 @@ export interface FileQuery {
   limit: number;
 }
 
-/** What fills the model's window; `next` is what making room would do. */
+/** What fills the model's context window; `next` is what compaction would do. */
 export interface Filling {
   parts: (ContextPart)[];
   used: number;
@@ -397,7 +397,7 @@ export interface Gap {
 
 /** A turn ended. */
 export interface GatewayAgentEnd {
-  /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
+  /** Where the session runs: cli, dashboard, telegram, cron, delegate... */
   platform: string;
   /** Who it is with, where that is known. */
   user: string;
@@ -411,7 +411,7 @@ export interface GatewayAgentEnd {
 
 /** A turn started. */
 export interface GatewayAgentStart {
-  /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
+  /** Where the session runs: cli, dashboard, telegram, cron, delegate... */
   platform: string;
   /** Who it is with, where that is known. */
   user: string;
@@ -421,11 +421,11 @@ export interface GatewayAgentStart {
 
 /** The model replied; its tool calls run next. */
 export interface GatewayAgentStep {
-  /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
+  /** Where the session runs: cli, dashboard, telegram, cron, delegate... */
   platform: string;
   /** Who it is with, where that is known. */
   user: string;
-  /** How many replies the turn has had, with this one. */
+  /** How many replies the turn has had, including this one. */
   iteration: number;
   /** The tools it calls. */
   tool_names: (string)[];
@@ -433,7 +433,7 @@ export interface GatewayAgentStep {
 
 /** Somebody used a command in a chat; its name is the last part of the topic. */
 export interface GatewayCommand {
-  /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
+  /** Where the session runs: cli, dashboard, telegram, cron, delegate... */
   platform: string;
   /** Who it is with, where that is known. */
   user: string;
@@ -441,7 +441,7 @@ export interface GatewayCommand {
 
 /** A process is done with a session; it can be resumed. */
 export interface GatewaySessionEnd {
-  /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
+  /** Where the session runs: cli, dashboard, telegram, cron, delegate... */
   platform: string;
   /** Who it is with, where that is known. */
   user: string;
@@ -449,7 +449,7 @@ export interface GatewaySessionEnd {
 
 /** A chat continues in a new session. */
 export interface GatewaySessionReset {
-  /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
+  /** Where the session runs: cli, dashboard, telegram, cron, delegate... */
   platform: string;
   /** Who it is with, where that is known. */
   user: string;
@@ -459,17 +459,17 @@ export interface GatewaySessionReset {
 
 /** A process started to work in a session, new or existing. */
 export interface GatewaySessionStart {
-  /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
+  /** Where the session runs: cli, dashboard, telegram, cron, delegate... */
   platform: string;
   /** Who it is with, where that is known. */
   user: string;
-  /** It is a session of before. */
+  /** Whether the session already existed. */
   resumed: boolean;
 }
 
 /** The gateway is ready: it has cleaned up after the last run, and accepts messages. */
 export interface GatewayStartup {
-  /** Where the session lives: cli, dashboard, telegram, cron, delegate... */
+  /** Where the session runs: cli, dashboard, telegram, cron, delegate... */
   platform: string;
   /** Who it is with, where that is known. */
   user: string;
@@ -545,7 +545,7 @@ export interface JobForm {
   times?: number | null;
 }
 
-/** An instant that a job was planned for, and what became of it. */
+/** A planned run of a job, and its outcome. */
 export interface JobInstant {
   due: number;
   state: "done" | "failed" | "missed" | "planned" | "running" | "skipped";
@@ -560,7 +560,7 @@ export interface JobInstant {
   delivery: string;
 }
 
-/** `watched`: a process runs what is due. `zone` and `folder`: of jobs that name none. */
+/** `watched`: whether a process runs due jobs. `zone` and `folder`: the defaults of jobs that name none. */
 export interface JobList {
   jobs: (JobRow)[];
   watched: boolean;
@@ -572,7 +572,7 @@ export interface JobQuery {
   limit: number;
 }
 
-/** A job. What can be changed has the form in which it is typed. */
+/** A job. Editable fields have the form in which a person types them. */
 export interface JobRow {
   id: string;
   name: string;
@@ -600,7 +600,7 @@ export interface JobRow {
   created: number;
 }
 
-/** A job with its next instants, and those that are over or run now, the newest first. */
+/** A job with its next runs, and its past and current ones, newest first. */
 export interface JobView {
   job: JobRow;
   next: (number)[];
@@ -614,9 +614,9 @@ export interface LearningChanged {
   kind: "memory" | "skill";
   /** The change in a few words. */
   title: string;
-  /** Its name in the history; empty without git. */
+  /** Its hash in the history; empty without git. */
   change: string;
-  /** The proposal that it was, if it was one. */
+  /** The proposal it came from, if any. */
   proposal: string;
 }
 
@@ -630,7 +630,7 @@ export interface LearningProposed {
   title: string;
   /** Why the user is asked. */
   why: string;
-  /** What it would do. */
+  /** What the change would do. */
   diff: string;
 }
 
@@ -638,13 +638,13 @@ export interface LearningProposed {
 export interface LearningReviewed {
   /** One line for the user; empty when nothing was learned. */
   summary: string;
-  /** Proposals that wait for the user. */
+  /** Proposals waiting for the user. */
   proposals: (string)[];
-  /** Changes that were made, by their names in the history. */
+  /** Changes that were made, by their hashes in the history. */
   changes: (string)[];
   /** `seq` of the last row it looked at. */
   upto: number;
-  /** What went wrong, if something did; nothing was changed then. */
+  /** What went wrong, if anything; in that case nothing was changed. */
   failure: string;
 }
 
@@ -680,7 +680,7 @@ export interface McpServerList {
   servers: (Record<string, unknown>)[];
 }
 
-/** When it would run; or why it can't be understood, and what could be. */
+/** When the schedule would run; or why it can't be parsed, and how much of it could. */
 export interface Meaning {
   zone: string;
   next: (number)[];
@@ -708,12 +708,12 @@ export interface MemoryFile {
 export interface MemoryHistoryQuery {
   /** a change: show what it did */
   change: string;
-  /** how many changes (20) */
+  /** how many changes (default: 20) */
   limit: number;
 }
 
 export interface MemoryRevertBody {
-  /** its id in `history` */
+  /** its id, as `history` shows it */
   change: string;
   /** restore memories as they were after it instead */
   to?: boolean;
@@ -731,9 +731,9 @@ export interface MessageAccepted {
   text: string;
   delivery?: "interrupt" | "queue" | "steer";
   images?: (ImageBody)[];
-  /** Another model from this turn on; empty for that of the settings. */
+  /** Another model from this turn on; empty for the model in the settings. */
   model?: string | null;
-  /** What is not asked about from this turn on; anything but 'ask' needs the scope 'approve'. */
+  /** The approval mode from this turn on; anything but 'ask' needs the scope 'approve'. */
   approvals?: "ask" | "auto-edit" | "full" | null;
 }
 
@@ -762,7 +762,7 @@ export interface Messages {
 }
 
 export interface Mode {
-  /** What runs without asking; anything but 'ask' needs the scope 'approve'. */
+  /** The approval mode; anything but 'ask' needs the scope 'approve'. */
   approvals: "ask" | "auto-edit" | "full";
 }
 
@@ -782,7 +782,7 @@ export interface ModelListQuery {
 export interface ModelPreparing {
   /** Steps done. */
   done: number;
-  /** Steps in all. */
+  /** Number of steps. */
   total: number;
 }
 
@@ -792,13 +792,13 @@ export interface ModelRetried {
   reason: string;
   /** What the provider said. */
   detail: string;
-  /** Number of the coming attempt. */
+  /** Number of the next attempt. */
   attempt: number;
-  /** Seconds until then. */
+  /** Seconds until the next attempt. */
   delay: number;
-  /** Who is asked next. */
+  /** Provider of the next attempt. */
   provider: string;
-  /** Which model is asked next. */
+  /** Model of the next attempt. */
   model: string;
 }
 
@@ -850,7 +850,7 @@ export interface PatternQuery {
 export interface PictureDescribed {
   /** The picture: a file or an address. */
   source: string;
-  /** What is in it, or why that is not known. */
+  /** What it shows, or why that is not known. */
   text: string;
 }
 
@@ -872,14 +872,14 @@ export interface PictureWithheld {
   detail: string;
 }
 
-/** Everything that would run. The hash is that of exactly these files. */
+/** Everything that would run. The hash covers exactly these files. */
 export interface PluginContent {
   plugin: PluginRow;
   folder: string;
   files: (PluginFile)[];
 }
 
-/** A file of a plugin. `text` is null for what is no text, and for what is too long to be shown here. */
+/** A file of a plugin. `text` is null for a file that is not text or too long to show. */
 export interface PluginFile {
   path: string;
   size: number;
@@ -912,13 +912,13 @@ export interface PluginsListQuery {
 }
 
 export interface PolicyCheckBody {
-  /** the command, as one word in quotes */
+  /** the command, in quotes */
   command_text: string;
-  /** the mode of approvals */
+  /** the approval mode */
   mode?: "ask" | "auto-edit" | "full";
-  /** the workspace; this folder otherwise */
+  /** the workspace (default: this folder) */
   cwd?: string;
-  /** how far it asks to reach */
+  /** the reach that the call asks for */
   reach?: "machine" | "network" | "workspace";
   /** as if there were no sandbox */
   no_sandbox?: boolean;
@@ -1005,7 +1005,7 @@ export interface RecursionStopped {
 export interface ReplyRejected {
   /** What was wrong with it. */
   reason: "bad_arguments" | "empty" | "looping" | "truncated" | "truncated_call" | "unknown_tool";
-  /** In words. */
+  /** The same as a sentence. */
   detail: string;
 }
 
@@ -1092,17 +1092,17 @@ export interface SessionCompacted {
   head: number;
   /** How many messages at the end stay. */
   tail: number;
-  /** Which message between them stays as well, the user's last words; 0 when none does. */
+  /** The user's last message between them, which also stays; 0 if none does. */
   kept: number;
   /** About how many tokens the conversation had. */
   before: number;
-  /** About how many it has now. */
+  /** About how many tokens it has now. */
   after: number;
-  /** Who wrote the summary. */
+  /** Provider that wrote the summary. */
   provider: string;
-  /** Which model wrote it. */
+  /** Model that wrote it. */
   model: string;
-  /** Tokens and money of that call. */
+  /** Tokens and cost of that call. */
   usage: Usage | null;
 }
 
@@ -1112,7 +1112,7 @@ export interface SessionCreated {
   kind: "branch" | "child" | "root";
   /** Session it was branched from or works for. */
   parent: string;
-  /** Last row taken from the parent. */
+  /** Last row copied from the parent. */
   parent_seq: number;
   /** First session of the lineage; empty for a root. */
   root: string;
@@ -1202,13 +1202,13 @@ export interface SessionTrimmed {
 
 /** Turns were undone: the model no longer sees them. Their rows stay in the log. */
 export interface SessionUndone {
-  /** `seq` of the row that began the first turn taken back. */
+  /** `seq` of the row that began the first undone turn. */
   since: number;
-  /** Those turns, the newest first. */
+  /** The undone turns, newest first. */
   turns: (string)[];
-  /** Under which name the files were kept as they were before; empty for none. */
+  /** Name of the snapshot of the files before the undo; empty if there is none. */
   kept: string;
-  /** How many files were brought back. */
+  /** How many files were restored. */
   restored: number;
 }
 
@@ -1230,7 +1230,7 @@ export interface SessionsDeleteBody {
 export interface SessionsDiffQuery {
   /** which session */
   session: string;
-  /** which turn's id (default: the last) */
+  /** the id of a turn (default: the last) */
   turn: string;
 }
 
@@ -1284,7 +1284,7 @@ export interface SessionsUndoBody {
   keep_files?: boolean;
 }
 
-/** One setting with its value in force, where that comes from, and what it may be. */
+/** One setting: its current value, where that comes from, and the values it may have. */
 export interface Setting {
   key: string;
   kind: string;
@@ -1378,7 +1378,7 @@ export interface SkillsApproveBody {
 }
 
 export interface SkillsCheckBody {
-  /** one skill, or a folder; all otherwise */
+  /** one skill, or a folder (default: all) */
   name?: string;
 }
 
@@ -1393,7 +1393,7 @@ export interface SkillsEnableBody {
 export interface SkillsHistoryQuery {
   /** a change: show what it did */
   change: string;
-  /** how many changes (20) */
+  /** how many changes (default: 20) */
   limit: number;
 }
 
@@ -1407,7 +1407,7 @@ export interface SkillsPinBody {
 }
 
 export interface SkillsProposalsQuery {
-  /** one of them, with its difference */
+  /** one of them, with its diff */
   proposal: string;
   /** include decided ones */
   all: boolean;
@@ -1427,7 +1427,7 @@ export interface SkillsRetireBody {
 }
 
 export interface SkillsRevertBody {
-  /** its id in `history` */
+  /** its id, as `history` shows it */
   change: string;
   /** restore skills as they were after it instead */
   to?: boolean;
@@ -1446,7 +1446,7 @@ export interface SkillsUnpinBody {
   name: string;
 }
 
-/** A session, and the cursor of the newest of its rows that the request made. */
+/** A session, and the cursor of the last row that the request wrote. */
 export interface StartedSession {
   id: string;
   epoch: number;
@@ -1459,7 +1459,7 @@ export interface Steered {
   inputs: (number)[];
 }
 
-/** A message on disk; `remarks` says what it names and was not taken along. */
+/** A message that is on disk; `remarks` lists files it names that were not attached. */
 export interface Taken {
   id: string;
   epoch: number;
@@ -1531,7 +1531,7 @@ export interface ToolGenerating {
   name: string;
 }
 
-/** The tools by set, and names of the settings that fit none. */
+/** The tools by toolset, and names in the settings that match no tool. */
 export interface ToolListing {
   tools: (ListedTool)[];
   unknown: (string)[];
@@ -1567,7 +1567,7 @@ export interface ToolsQuery {
   surface: "api" | "cli" | "cron" | "dashboard" | "gateway" | "tui";
 }
 
-/** A schedule that is tried out. */
+/** A schedule to preview. */
 export interface Trial {
   schedule: string;
   zone?: string;
@@ -1575,7 +1575,7 @@ export interface Trial {
 
 /** The terminal shows an error. */
 export interface TuiError {
-  /** In words. */
+  /** The same as a sentence. */
   message: string;
 }
 
@@ -1658,7 +1658,7 @@ export interface TurnDiff {
 export interface TurnEnded {
   /** How it ended. */
   reason: "budget" | "crashed" | "done" | "failed" | "interrupted" | "refused";
-  /** What a person should know about that. */
+  /** Details for the user. */
   detail: string;
   /** Sum over the turn's model calls. */
   usage: Usage | null;
@@ -1729,9 +1729,9 @@ export interface UserMessage {
   images: (Image)[];
   /** Wait for the running turn to end, or go into it. */
   delivery: "queue" | "steer";
-  /** `hermes` for a nudge that Hermes itself gave the model. */
+  /** `hermes` for a message that Hermes itself sent to the model. */
   origin: "hermes" | "user";
-  /** Where it came from, when from a chat app: platform, chat and id of the message. */
+  /** Where a message from a chat app came from: platform, chat and message id. */
   via: string;
 }
 

@@ -49,7 +49,7 @@ _MAX_ROWS = 5
 """Rows of buttons in a message, and buttons in a row."""
 _CLOSE_CODE_BAD_TOKEN = 4004
 _DEFAULT_RETRY_AFTER_S = 5
-_BAD_TOKEN = "Discord does not know this bot's token."  # noqa: S105
+_BAD_TOKEN = "Discord rejected the bot's token."  # noqa: S105
 _TOKEN_HINT = "Discord's developer portal, Bot, Reset Token; then: hermes config set DISCORD_BOT_TOKEN"  # noqa: S105
 _INTENT_HINT = (
     "In Discord's developer portal, under Bot, switch on Message Content Intent."
@@ -205,7 +205,9 @@ def _adapter_errors() -> Iterator[None]:
             raise Unauthorized(_BAD_TOKEN, hint=_TOKEN_HINT) from None
         raise Unreachable(f"Discord closed the connection ({error.code})") from None
     except ValueError as error:
-        raise DeliveryRefused(f"no chat or message of Discord ({error})") from None
+        raise DeliveryRefused(
+            f"Discord has no such chat or message ({error})"
+        ) from None
     except (
         aiohttp.ClientError,
         discord.GatewayNotFound,
@@ -213,7 +215,7 @@ def _adapter_errors() -> Iterator[None]:
         RuntimeError,  # what the library raises for a client that was closed
     ) as error:
         raise Unreachable(
-            f"Discord did not answer properly ({type(error).__name__})"
+            f"the request to Discord failed ({type(error).__name__})"
         ) from None
 
 

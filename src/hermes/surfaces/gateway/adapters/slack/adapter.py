@@ -159,13 +159,13 @@ class SlackAdapter(ChatAdapter):
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if not self._is_on_slack(attachment.ref):
-            raise DeliveryRefused("It lies outside of Slack.")
+            raise DeliveryRefused("It is stored outside Slack.")
         headers = {"Authorization": f"Bearer {self._token}"}
         data = await download(self._http, attachment.ref, most, headers)
         is_page = data[:15].lower().startswith(b"<!doctype html")
         if is_page and attachment.media_type != "text/html":
             raise DeliveryRefused(
-                "Slack does not provide it: the app lacks the scope files:read."
+                "Slack refused the download: the app lacks the scope files:read."
             )
         return data
 
@@ -191,7 +191,7 @@ def _adapter_errors(*, connecting: bool = False) -> Iterator[None]:
         RuntimeError,  # what the library raises for a session that was closed
     ) as error:
         raise Unreachable(
-            f"Slack did not answer properly ({type(error).__name__})"
+            f"the request to Slack failed ({type(error).__name__})"
         ) from None
 
 
@@ -209,7 +209,7 @@ def _failure(error: SlackApiError, *, connecting: bool) -> Exception:
             return Unauthorized(f"Slack refused: {why}.")
         return DeliveryRefused(why)
     if connecting and code in _TOKEN_ERRORS:
-        return Unauthorized("Slack does not know this app's tokens.", hint=_TOKEN_HINT)
+        return Unauthorized("Slack rejected the app's tokens.", hint=_TOKEN_HINT)
     if connecting or _is_temporary(code, status):
         return Unreachable(f"Slack failed: {code or status}")
     return DeliveryRefused(code)

@@ -112,11 +112,11 @@ class BotApi:
                 answer = msgspec.json.decode(await reply.read_all(_MAX_RESPONSE_BYTES))
         except TransportFailure as failure:
             raise Unreachable(
-                f"Telegram did not answer properly ({failure.phase})"
+                f"the request to Telegram failed ({failure.phase})"
             ) from None
         except msgspec.MsgspecError as error:
             raise Unreachable(
-                f"Telegram did not answer properly ({type(error).__name__})"
+                f"the request to Telegram failed ({type(error).__name__})"
             ) from None
         if not isinstance(answer, dict):
             raise _failure({}, method)
@@ -138,9 +138,9 @@ def _failure(answer: dict[str, Any], method: str) -> Exception:
         return TooFast(float(parameters.get("retry_after") or _DEFAULT_RETRY_AFTER_S))
     if code in {401, 404} and method == "getMe":
         hint = "Ask @BotFather for it, then: hermes config set TELEGRAM_BOT_TOKEN"
-        return Unauthorized("Telegram does not know this bot's token.", hint=hint)
+        return Unauthorized("Telegram rejected the bot's token.", hint=hint)
     if code == 409:
-        return Unreachable(f"another program receives this bot's messages ({why})")
+        return Unreachable(f"another program is receiving this bot's messages ({why})")
     if code == 401 or code >= 500 or not code:
         return Unreachable(f"Telegram failed: {why}")
     return DeliveryRefused(why)

@@ -52,7 +52,7 @@ const TOLD = {
   ],
   "session.titled": (e) => [
     "note",
-    e.title ? `Named “${e.title}”` : "The name was removed",
+    e.title ? `Titled “${e.title}”` : "The title was removed",
     `by ${e.by}`,
   ],
   "session.prompted": (e) => ["note", "System prompt set", `${e.tools?.length ?? 0} tools`],
@@ -78,7 +78,7 @@ const TOLD = {
     `Undid ${plural(e.turns?.length || 1, "turn")}`,
     `${plural(e.restored ?? 0, "file")} restored`,
   ],
-  "session.redone": () => ["note", "Redid what was undone", ""],
+  "session.redone": () => ["note", "Redid the undone turns", ""],
   "agent.message.user": (e) => [
     "user",
     e.origin === "hermes"

@@ -1,0 +1,159 @@
+"""How a local model uses tools: by itself (`native`), in lines of text (`lines`), or not at all (`chat`).
+
+A short test of the model decides, once: the answer is kept beside the model files, by the file or the server and model.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from hermes.core.ports import Model
+from hermes.errors import ModelError
+from hermes.primitives.files import replace_file
+from hermes.providers.embedded.gguf_header import GgufFacts
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    UserMessage,
+)
+from hermes.schema.model import ModelRequest, ReplyFinished
+from hermes.schema.tool_spec import ToolSpec
+
+AdapterKind: TypeAlias = Literal["native", "lines", "chat"]
+
+MIN_NATIVE_PARAMETERS = 2_800_000_000  # what is sold as 3B
+_FILE_NAME = "adapters.json"
+_MAX_MEMORY_ENTRIES = 200
+_MAX_TOKENS = 160
+_SYSTEM = (
+    "You are an assistant with tools that work in the current folder.",
+    "Use them when needed, then answer shortly.",
+)
+_READ = ToolSpec(
+    name="read_file",
+    description="Read a text file.",
+    parameters={
+        "type": "object",
+        "properties": {"path": {"type": "string", "description": "the file"}},
+        "required": ["path"],
+    },
+)
+_LIST = ToolSpec(
+    name="list_files",
+    description="List the files of a folder.",
+    parameters={
+        "type": "object",
+        "properties": {"path": {"type": "string", "description": "the folder"}},
+    },
+)
+_TOOLS = (_READ, _LIST)
+_REQUEST = UserMessage(text="What does the file notes.md say?")
+_NOTE = "Call Ana about the blue bicycle."
+
+
+class AdapterRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found out about a model, and why it was not the kind before it."""
+
+    adapter: AdapterKind
+    reason: str = ""
+
+
+class AdapterMemory:
+    """The records of this machine, by file or by server and model. A damaged file counts as an empty one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _FILE_NAME
+
+    def get(self, key: str) -> AdapterRecord | None:
+        """Returns the record of a model."""
+        return self._read().get(key)
+
+    def put(self, key: str, record: AdapterRecord) -> None:
+        """Keeps a record. A folder that can't be written costs only another test."""
+        records = {**self._read(), key: record}
+        newest = dict(list(records.items())[-_MAX_MEMORY_ENTRIES:])
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, msgspec.json.encode(newest), alone=False)
+        except OSError:
+            return
+
+    def _read(self) -> Mapping[str, AdapterRecord]:
+        try:
+            data = self._path.read_bytes()
+            return msgspec.json.decode(data, type=dict[str, AdapterRecord])
+        except (OSError, msgspec.DecodeError):
+            return {}
+
+
+def possible_adapters(facts: GgufFacts) -> tuple[AdapterKind, ...]:
+    """Returns the kinds to test, the best first. The last one needs no test."""
+    is_large = facts.parameters >= MIN_NATIVE_PARAMETERS
+    if is_large and facts.has_tools:
+        return ("native", "lines", "chat")
+    return ("lines", "chat")
+
+
+async def choose_adapter(
+    kinds: tuple[AdapterKind, ...], build: Callable[[AdapterKind], Model]
+) -> AdapterRecord:
+    """Tests one kind after the other, and returns the first that works.
+
+    Raises ModelError if the model can't be run at all: that says nothing about the kind.
+    """
+    problems: list[str] = []
+    for kind in kinds[:-1]:
+        problem = await find_problem(build(kind))
+        if not problem:
+            return AdapterRecord(adapter=kind, reason="; ".join(problems))
+        problems.append(f"{kind}: {problem}")
+    return AdapterRecord(adapter=kinds[-1], reason="; ".join(problems))
+
+
+async def find_problem(model: Model) -> str:
+    """Asks the model to read a file, then to use what it said, then something that needs no tool.
+
+    Returns what went wrong; nothing if the model can use tools this way.
+    """
+    first = await _ask(model, _REQUEST)
+    if [call.name for call in first.tool_calls] != [_READ.name]:
+        return "it did not call the tool that reads a file"
+    call = first.tool_calls[0]
+    if not _names_notes(call):
+        return "it called the tool with wrong arguments"
+    result = ToolFinished(call_id=call.id, name=call.name, text=_NOTE)
+    second = await _ask(model, _REQUEST, first, result)
+    if second.tool_calls or not re.search(
+        "ana|bicycle|bike", second.text, re.IGNORECASE
+    ):
+        return "it did not use what the tool returned"
+    third = await _ask(model, UserMessage(text="What is 2 + 2?"))
+    if third.tool_calls or not re.search(r"\b4\b|four", third.text, re.IGNORECASE):
+        return "it called a tool where none was needed"
+    return ""
+
+
+def _names_notes(call: ToolCall) -> bool:
+    try:
+        arguments = msgspec.json.decode(call.arguments, type=dict[str, object])
+    except msgspec.DecodeError:
+        return False
+    return str(arguments.get("path", "")).removeprefix("./") == "notes.md"
+
+
+async def _ask(model: Model, *messages: Message) -> AssistantMessage:
+    request = ModelRequest(
+        system=_SYSTEM,
+        messages=messages,
+        tools=_TOOLS,
+        max_output_tokens=_MAX_TOKENS,
+    )
+    async for event in model.stream(request):
+        if isinstance(event, ReplyFinished):
+            return event.message
+    raise ModelError("the reply did not end", reason="malformed")
