@@ -28,10 +28,8 @@ class ListedTool(msgspec.Struct, frozen=True):
 
     name: str
     toolset: str
-    effect: str
     does: str
     summary: str
-    description: str
     offered: bool
 
 
@@ -77,17 +75,23 @@ def list_tools(
     if chat is not None:
         offered = chat.agent.tools(chat.session)
         return ToolListing(tools=listed(offered, None))
+    tools, choice = tools_of(context, surface)
+    unknown = tuple(choice.unknown(tools))
+    return ToolListing(tools=listed(tools, choice), unknown=unknown)
+
+
+def tools_of(
+    context: CommandContext, surface: str
+) -> tuple[Mapping[str, Tool], ToolChoice]:
+    """Every tool, and which of them a surface offers."""
     from hermes.app.session_tools import needs_of, offers_schedules
     from hermes.tools import all_tools
 
     app = context.app
     needs = needs_of(app, context.secrets, surface=surface, extra=_agent_tools(context, app))  # fmt: skip
-    tools = all_tools(needs)
     hidden = () if offers_schedules(app, surface) else ("schedule",)
     disabled = (*needs.choice.disabled, *hidden)
-    choice = msgspec.structs.replace(needs.choice, disabled=disabled)
-    unknown = tuple(needs.choice.unknown(tools))
-    return ToolListing(tools=listed(tools, choice), unknown=unknown)
+    return all_tools(needs), msgspec.structs.replace(needs.choice, disabled=disabled)
 
 
 def listed(
@@ -98,10 +102,8 @@ def listed(
         ListedTool(
             name=name,
             toolset=toolset_of(name),
-            effect=one.effect,
             does=EFFECTS[one.effect],
             summary=_first_sentence(one.spec.description),
-            description=one.spec.description,
             offered=choice is None or choice.wants(name),
         )
         for name, one in tools.items()

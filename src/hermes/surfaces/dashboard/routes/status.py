@@ -15,7 +15,7 @@ from hermes.app.agent import ModelChoice
 from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
 from hermes.commands.mcp import list_servers
-from hermes.commands.tools import ToolListing, list_tools
+from hermes.commands.tools import tools_of
 from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.providers.local_model import PROVIDER as EMBEDDED
@@ -30,6 +30,7 @@ from hermes.store.sessions import UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.commands import HttpSurface, run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.tools.toolsets import toolset_of
 
 
 class DashboardStatus(msgspec.Struct, frozen=True):
@@ -94,6 +95,18 @@ class SettingApplied(msgspec.Struct, frozen=True):
     applies: str = "restart"
 
 
+class ToolRow(msgspec.Struct, frozen=True):
+    name: str
+    toolset: str
+    effect: str
+    summary: str
+    offered: bool
+
+
+class ToolList(msgspec.Struct, frozen=True):
+    tools: list[ToolRow]
+
+
 class McpServerList(msgspec.Struct, frozen=True):
     servers: list[dict[str, Any]]
 
@@ -143,7 +156,7 @@ class StateRoutes:
                 self.restore,
                 answer=SettingApplied,
             ),
-            Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolListing),
+            Endpoint("GET", "/api/tools", "observe", self.tools, answer=ToolList),
             Endpoint("GET", "/api/mcp", "observe", self.mcp, answer=McpServerList),
             Endpoint("GET", "/api/doctor", "observe", self.doctor, answer=None),
         ]
@@ -233,9 +246,21 @@ class StateRoutes:
         unset_value(self._app.home.config, call.path["key"])
         return SettingApplied()
 
-    def tools(self) -> ToolListing:
+    def tools(self) -> ToolList:
         """The tools that the model can use here."""
-        return run_command(self._app, list_tools, surface="dashboard")
+        with CommandContext(HttpSurface(), app=self._app) as context:
+            tools, choice = tools_of(context, "dashboard")
+        rows = [
+            ToolRow(
+                name,
+                toolset_of(name),
+                tool.effect,
+                tool.spec.description,
+                choice.wants(name),
+            )
+            for name, tool in tools.items()
+        ]
+        return ToolList(rows)
 
     def mcp(self) -> McpServerList:
         """The MCP servers and their last known state, without connecting."""

@@ -662,10 +662,8 @@ export interface ListQuery {
 export interface ListedTool {
   name: string;
   toolset: string;
-  effect: string;
   does: string;
   summary: string;
-  description: string;
   offered: boolean;
 }
 
@@ -1531,6 +1529,10 @@ export interface ToolGenerating {
   name: string;
 }
 
+export interface ToolList {
+  tools: (ToolRow)[];
+}
+
 /** The tools by toolset, and names in the settings that match no tool. */
 export interface ToolListing {
   tools: (ListedTool)[];
@@ -1543,6 +1545,14 @@ export interface ToolProgress {
   call_id: string;
   /** New output. */
   text: string;
+}
+
+export interface ToolRow {
+  name: string;
+  toolset: string;
+  effect: string;
+  summary: string;
+  offered: boolean;
 }
 
 /** A tool as a model sees it. `parameters` is a JSON Schema object. */
@@ -1791,7 +1801,7 @@ export interface Answers {
   "GET /api/settings": SettingList;
   "PUT /api/settings/{key}": SettingApplied;
   "DELETE /api/settings/{key}": SettingApplied;
-  "GET /api/tools": ToolListing;
+  "GET /api/tools": ToolList;
   "GET /api/mcp": McpServerList;
   "GET /api/doctor": unknown;
   "GET /api/policy": PolicyView;

@@ -80,7 +80,7 @@ export function Tools() {
   const [words, setWords] = useState("");
   /** @param {ToolInfo} one */
   const isWanted = (one) =>
-    `${one.name} ${one.toolset} ${one.description}`.toLowerCase().includes(words.toLowerCase());
+    `${one.name} ${one.toolset} ${one.summary}`.toLowerCase().includes(words.toLowerCase());
   return html`
     <div class="stack">
       <input
@@ -118,7 +118,7 @@ function Tool({ one }) {
         <span class="spring" />
         ${one.offered ? html`<${Tag} kind="good">offered<//>` : html`<${Tag}>not offered<//>`}
       </div>
-      <p class="muted small">${one.description}</p>
+      <p class="muted small">${one.summary}</p>
     </li>
   `;
 }
