@@ -249,7 +249,8 @@ def add_job(
     **options: Unpack[JobOptions],
 ) -> JobChange:
     """Add a job."""
-    form = JobForm(schedule=schedule, prompt=prompt, **options)
+    fields: dict[str, Any] = {"schedule": schedule, "prompt": prompt, **options}
+    form = JobForm(**fields)
     jobs = Jobs(context)
     is_first = not jobs.app.has_log or not jobs.store.any()
     with _schedule_errors():
@@ -326,7 +327,8 @@ def edit_job(
     **options: Unpack[JobOptions],
 ) -> JobChange:
     """Change a job."""
-    form = JobForm(schedule=schedule, prompt=prompt, **options)
+    fields: dict[str, Any] = {"schedule": schedule, "prompt": prompt, **options}
+    form = JobForm(**fields)
     jobs = Jobs(context)
     with _schedule_errors():
         wanted = given(form)

@@ -211,8 +211,8 @@ def topic_help(topic: Topic) -> list[tuple[str, str]]:
 def _help_pages(parser: "argparse.ArgumentParser") -> "Iterator[tuple[str, str]]":
     yield parser.prog, parser.format_help()
     for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list subcommands
-        if action.nargs == "A...":  # argparse.PARSER
-            for child in dict.fromkeys((action.choices or {}).values()):
+        if isinstance(action.choices, dict):  # the subcommands, by name
+            for child in dict.fromkeys(action.choices.values()):
                 yield from _help_pages(child)
 
 
