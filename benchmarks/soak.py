@@ -21,7 +21,7 @@ import msgspec
 from tests.fakes.telegram_server import TOKEN, TelegramServer
 
 from benchmarks.gateway import memory_mb
-from hermes.store.connection import glance
+from hermes.store.sqlite.connection import glance
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse

@@ -32,11 +32,12 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
 from hermes.store.log_row import COLUMNS, Row, draft
-from hermes.store.schema import EVENTS
-from hermes.store.search import index_step
 from hermes.store.session_log import new_epoch, write_row
+from hermes.store.sqlite.connection import connect
+from hermes.store.sqlite.database import insert_row
+from hermes.store.sqlite.message_search import index_step
+from hermes.store.sqlite.schema import EVENTS
 
 SEED = 20260401
 _INSERT = "INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -298,6 +299,7 @@ def fill(
             now += 1
             entry = draft(event)
             write_row(
+                insert_row,
                 connection,
                 Row(0, session, seq, new_epoch(now), now, *entry[:2], "", entry.data),
                 event,

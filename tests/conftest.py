@@ -7,6 +7,7 @@ What was tried again is listed at the end of the run; each is a bug to find. Uni
 import contextlib
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,16 @@ settings.load_profile("house")
 
 _CHROMIUM = pytest.StashKey[Path | NotFetched]()
 _TRIED_TWICE = Path(__file__).parent / "e2e"
+
+
+def pytest_configure() -> None:
+    """Programs started in the background ignore Ctrl-C and a closed terminal, and so would everything they start."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            is_interrupt = number == signal.SIGINT
+            signal.signal(
+                number, signal.default_int_handler if is_interrupt else signal.SIG_DFL
+            )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,73 +1,23 @@
-"""What the local model can do: slices of public sets and our own, each with the number of cases and the score.
+"""The local model: everyday requests and slices of public sets. Each module beside this one has a `main`.
 
-Nothing is gated: the figures are for reading. `python -m benchmarks local [SET ...] [--cases N] [--model NAME]`
+`make bench BENCH=local` runs all of them; `ARGS="everyday --set unseen"` or `ARGS="public --cases 50"` runs one.
 """
 
-import argparse
-import asyncio
+import importlib
 from collections.abc import Sequence
 
-from benchmarks.local.case_set import CaseSet, evenly_spaced, run_set
-from benchmarks.local.public_data import DataMissing
-from hermes.errors import HermesError
-
-DEFAULT_CASES = 20
-
-
-def case_sets() -> dict[str, CaseSet]:
-    """Returns every set by its name. Their data is loaded when they are run."""
-    from benchmarks.local import bfcl, human_eval
-
-    sets = (*bfcl.SETS, *human_eval.SETS)
-    return {one.name: one for one in sets}
+PARTS: tuple[str, ...] = ("everyday", "public")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs the sets and prints a line for each. Returns 1 only if a set could not be run."""
-    sets = case_sets()
-    options = _options(argv, sets)
-    try:
-        failed = asyncio.run(_run(options, sets))
-    except HermesError as error:
-        print(f"local: {error.message} {error.hint}")
-        return 0 if error.hint else 1
-    return int(failed)
+    """Runs one part by its name, or all of them. The exit code is that of the worst."""
+    if argv and argv[0] in PARTS:
+        return _run(argv[0], argv[1:])
+    if argv:
+        print(f"Options belong to one part; name it first: {', '.join(PARTS)}")
+        return 2
+    return max(_run(name, ()) for name in PARTS)
 
 
-def _options(argv: Sequence[str], sets: dict[str, CaseSet]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="benchmarks local", description=__doc__)
-    parser.add_argument("sets", nargs="*", metavar="SET", help=", ".join(sets))
-    parser.add_argument(
-        "--cases", type=int, default=DEFAULT_CASES, help="cases per set; 0 for all"
-    )
-    parser.add_argument(
-        "--model", default="", help="a local model's name or a GGUF file"
-    )
-    parser.add_argument("--verbose", action="store_true", help="list what failed")
-    options = parser.parse_args(argv)
-    if unknown := set(options.sets) - set(sets):
-        parser.error(f"no set {', '.join(unknown)}; there are: {', '.join(sets)}")
-    return options
-
-
-async def _run(options: argparse.Namespace, sets: dict[str, CaseSet]) -> bool:
-    from hermes.providers.local_model import LocalModel, require_weights
-
-    model = LocalModel(options.model)
-    require_weights(model.name)
-    print(f"local model: {model.name}")
-    failed = False
-    try:
-        for name in options.sets or sets:
-            try:
-                cases = sets[name].load()
-            except DataMissing as error:
-                print(f"{name}: {error}")
-                failed = True
-                continue
-            chosen = evenly_spaced(cases, options.cases)
-            score = await run_set(name, chosen, model, verbose=options.verbose)
-            print(f"{score} (of {len(cases)} in the set)", flush=True)
-    finally:
-        await model.close()
-    return failed
+def _run(name: str, options: Sequence[str]) -> int:
+    return int(importlib.import_module(f"benchmarks.local.{name}").main(options) or 0)

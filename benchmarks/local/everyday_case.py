@@ -81,7 +81,8 @@ def no_new_files(files: Mapping[str, str] | None = None) -> Check:
         found = {
             str(path.relative_to(outcome.folder))
             for path in outcome.folder.rglob("*")
-            if path.is_file() and not path.relative_to(outcome.folder).parts[0].startswith(".")
+            if path.is_file()
+            and not path.relative_to(outcome.folder).parts[0].startswith(".")
         }
         if extra := found - known.keys():
             return f"it made {sorted(extra)}"

@@ -723,7 +723,7 @@ async def test_pictures_come_along(tmp_path: Path) -> None:
             "  host: 0.0.0.0\n  behind_proxy: true\n",
             "the host name that it is reached by",
         ),
-        ("  tls_cert: x.pem\n", "belong together"),
+        ("  tls_cert: x.pem\n", "set together"),
     ],
 )
 async def test_it_does_not_listen_where_that_is_not_safe(

@@ -10,6 +10,8 @@ import pytest
 from hermes.app import build
 from hermes.schema.events import TurnEnded
 from hermes.settings import Home, Settings
+from hermes.surfaces.tui.markdown.render import Markdown
+from hermes.surfaces.tui.styled_text import plain
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import (
@@ -80,6 +82,44 @@ async def test_markdown_is_drawn_once_and_stays_in_the_scrollback(
         shown = await terminal.until(lambda shown: "28 tokens" in shown)
         assert SHOWN in shown
         assert shown.count("› show it") == 1
+
+
+LONG_TEXT = "\n\n".join(
+    [
+        *(" ".join(f"word{number}{each}" for each in range(40)) for number in range(3)),
+        "| name | value |\n|---|---|\n"
+        + "\n".join(f"| row {number} | {number * 11} |" for number in range(14)),
+        "```python\n"
+        + "\n".join(f"value{number} = '{number}'" for number in range(14))
+        + "\n```",
+        "- one\n- two\n\nThe end.",
+    ]
+)
+
+
+async def test_a_reply_is_drawn_in_place_while_a_person_types(tmp_path: Path) -> None:
+    reply = ScriptedResponse(text=LONG_TEXT, chunk=6, delay=0.004)
+    async with (
+        ModelServer(reply) as server,
+        InstalledHermes(tmp_path, server.url).terminal(size=(60, 16)) as terminal,
+    ):
+        await terminal.sees(READY)
+        terminal.type("show it" + ENTER)
+        for number, word in enumerate(("word010", "word120", "row 3", "value7")):
+            await terminal.until(lambda shown, word=word: word in shown)
+            terminal.type(f"typed{number} ")
+        shown = await terminal.until(lambda shown: "tokens\n" in shown)
+    whole = Markdown(colours=True, ascii_only=False)
+    rows = [*whole.feed(LONG_TEXT, 59), *whole.end(59)]
+    expected = [plain(row).rstrip() for row in rows]
+    lines = shown.split("\n")
+    start = lines.index(expected[0])
+    assert lines[start : start + len(expected)] == expected, shown
+    assert shown.count("typed0 typed1 typed2 typed3") == 1
+    draws = terminal.raw.count(b"\x1b[K")
+    frames = terminal.raw.count(b"\x1b[?25l")  # each hides the cursor first
+    assert draws > 60
+    assert frames < draws / 2
 
 
 async def test_colours_are_there_and_can_be_turned_off(tmp_path: Path) -> None:

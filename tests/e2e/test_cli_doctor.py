@@ -24,7 +24,13 @@ class Finding(TypedDict):
 
 
 def doctor(
-    home: Path, *arguments: str, program: tuple[str, ...] = (HERMES,), **extra: str
+    home: Path, *arguments: str, **extra: str
+) -> subprocess.CompletedProcess[str]:
+    return doctor_of([str(HERMES)], home, *arguments, **extra)
+
+
+def doctor_of(
+    program: list[str], home: Path, *arguments: str, **extra: str
 ) -> subprocess.CompletedProcess[str]:
     kept = {
         name: value
@@ -325,12 +331,10 @@ def test_a_relative_python_path_is_warned_of_where_python_uses_it(
 ) -> None:
     for value, warnings in ((".", 1), (f"{tmp_path}:", 1), (str(tmp_path), 0)):
         for program, expected in (
-            ((sys.executable, "-m", "hermes"), warnings),
-            ((HERMES,), 0),
+            ([sys.executable, "-m", "hermes"], warnings),
+            ([str(HERMES)], 0),
         ):
-            done = doctor(
-                tmp_path / "home", "--json", program=program, PYTHONPATH=value
-            )
+            done = doctor_of(program, tmp_path / "home", "--json", PYTHONPATH=value)
             found = json.loads(done.stdout)["findings"]
             told = [one for one in found if "PYTHONPATH" in one["message"]]
             assert [one["status"] for one in told] == ["warn"] * expected

@@ -117,7 +117,7 @@ async def test_it_is_served_handed_out_and_ended(tmp_path: Path) -> None:
             {"HERMES_DASHBOARD_PASSWORD": "x", "HERMES_DASHBOARD_BEHIND_PROXY": "true"},
             "the host name that it is reached by",
         ),
-        ({"HERMES_DASHBOARD_TLS_CERT": "x.pem"}, "belong together"),
+        ({"HERMES_DASHBOARD_TLS_CERT": "x.pem"}, "set together"),
     ],
 )
 async def test_it_does_not_listen_to_others_unguarded(

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hermes.testing.installed import InstalledHermes
-from hermes.testing.model_server import ModelServer
+from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 KEY = "sk-test-secret-1234567890abcdef"
@@ -53,7 +53,7 @@ async def test_a_name_that_the_service_does_not_list_is_refused(tmp_path: Path) 
         assert not (hermes.home / "config.yaml").exists()
         assert (await hermes.run("model", "pick", "fake-2", "--force")).code == 0
         done = await hermes.run("model", "pick", "fake-1")
-        assert "fake-1 answers" in done.out
+        assert "Now using" in done.out
         assert "comes from OPENAI_BASE_URL" in done.err
 
 
@@ -75,29 +75,62 @@ async def test_a_service_of_ones_own_is_added_and_asked(tmp_path: Path) -> None:
         assert msgspec.json.decode(server.posts[1].body)["model"] == "lab-1"
 
 
-async def test_a_service_that_does_not_answer_is_not_made_the_default(
+async def test_a_service_that_does_not_answer_is_not_added_unless_forced(
     tmp_path: Path,
 ) -> None:
     async with ModelServer("still me") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        done = await hermes.run(
-            "model",
-            "add",
-            "dead",
-            "--base-url",
-            "http://127.0.0.1:9/v1",
-            "--model",
-            "x",
-        )
+        dead = ("model", "add", "dead", "--base-url", "http://127.0.0.1:9/v1")
+        done = await hermes.run(*dead, "--model", "x")
         assert (done.code, "Trying dead ... failed." in done.out) == (1, True)
-        assert (
-            "Added dead, but it does not answer. You are still using your current model."
-            in done.err
-        )
-        assert "hermes model pick dead:x --force" in done.err
+        assert "dead was not added" in done.err
+        assert "--force" in done.err
+        assert not (hermes.home / "config.yaml").exists()
+        assert (await hermes.run("-z", "hi")).out == "still me\n"
+        forced = await hermes.run(*dead, "--force")
+        assert (forced.code, "Added dead." in forced.out) == (0, True)
         picked = await hermes.run("model", "pick", "dead:x")
         assert (picked.code, "The model was not changed." in picked.err) == (1, True)
-        assert (await hermes.run("-z", "hi")).out == "still me\n"
+
+
+async def test_the_only_model_of_a_service_needs_no_name(tmp_path: Path) -> None:
+    async with ModelServer("ok", models=("lab-1",)) as server:
+        hermes = InstalledHermes(tmp_path)
+        done = await hermes.run("model", "add", "lab", "--base-url", server.url)
+        assert done.code == 0
+        assert "Now using lab-1." in done.out
+
+
+async def test_a_service_whose_key_is_not_set_is_not_added(tmp_path: Path) -> None:
+    async with ModelServer() as server:
+        hermes = InstalledHermes(tmp_path)
+        lab = ("model", "add", "lab", "--base-url", server.url, "--model", "lab-1")
+        done = await hermes.run(*lab, "--key-env", "LAB_API_KEY")
+        assert done.code == 1
+        assert "hermes config set LAB_API_KEY" in done.err
+        assert not (hermes.home / "config.yaml").exists()
+
+
+async def test_a_rejected_key_is_named_by_its_own_variable(tmp_path: Path) -> None:
+    rejected = ScriptedResponse(fault=ServerFault(status=401, message="no such key"))
+    async with ModelServer(rejected) as server:
+        hermes = InstalledHermes(tmp_path)
+        lab = ("model", "add", "lab", "--base-url", server.url, "--model", "lab-1")
+        done = await hermes.run(*lab, "--key-env", "LAB_API_KEY", LAB_API_KEY=KEY)
+        assert done.code == 1
+        assert "lab rejected the API key (401)" in done.err
+        assert "hermes config set LAB_API_KEY" in done.err
+        assert "OPENAI_API_KEY" not in done.err
+
+
+async def test_a_provider_that_does_not_exist_is_not_saved(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    done = await hermes.run("config", "set", "model.provider", "antropic")
+    assert done.code == 1
+    assert "Did you mean anthropic?" in done.err
+    assert not (hermes.home / "config.yaml").exists()
+    for name in ("anthropic", "claude", "auto", "embedded"):
+        assert (await hermes.run("config", "set", "model.provider", name)).code == 0
 
 
 @pytest.mark.parametrize(
@@ -155,6 +188,34 @@ async def test_the_tasks_are_run_and_counted(tmp_path: Path) -> None:
             1,
             0,
         )  # to choose no tool is right now and then
+
+
+async def test_a_model_that_fails_ends_the_test_with_1(tmp_path: Path) -> None:
+    failing = ScriptedResponse(fault=ServerFault(status=400, message="broken"))
+    async with ModelServer(failing, repeat=True) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        done = await hermes.run("model", "test", "fake-1", "--kind", "choose")
+        assert done.code == 1
+        assert "Stopped" in done.err
+
+
+async def test_a_model_that_fails_now_and_then_ends_the_test_with_1(
+    tmp_path: Path,
+) -> None:
+    replies = [
+        ScriptedResponse(text="I don't know."),
+        ScriptedResponse(fault=ServerFault(status=400, message="broken")),
+    ]
+
+    def respond(_: Recorded) -> ScriptedResponse:
+        replies.reverse()
+        return replies[0]
+
+    async with ModelServer(respond=respond) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        done = await hermes.run("model", "test", "fake-1", "--kind", "choose", "--json")
+        assert json.loads(done.out)["passed"] > 0
+        assert done.code == 1
 
 
 async def test_setup_tries_the_connection_and_writes_it_down(tmp_path: Path) -> None:

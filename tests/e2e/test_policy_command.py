@@ -27,9 +27,9 @@ def hermes(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     ("command", "code", "word"),
     [
         ("ls -la", 0, "allowed"),
-        ("rm -rf src", 3, "asked about"),
+        ("rm -rf src", 3, "needs approval"),
         ("rm -rf /", 4, "never allowed"),
-        ("echo 'x", 3, "asked"),
+        ("echo 'x", 3, "needs approval"),
     ],
 )
 def test_check_says_what_would_happen(

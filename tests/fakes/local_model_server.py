@@ -84,13 +84,13 @@ class LocalModelServer:
             "id": self.model,
             "type": "llm",
             "max_context_length": 131_072,
-            "capabilities": ["tool_use"] if self.has_tools else [],
+            "capabilities": ["tool_use"] * self.has_tools,
             **(loaded if self.is_loaded else {"state": "not-loaded"}),
         }
 
     def _props(self) -> dict[str, object]:
         template = "{% if tools %}{{ tools }}{% endif %}" if self.has_tools else "{{ messages }}"  # fmt: skip
-        settings = {"n_ctx": self.context_tokens, "params": {}}
+        settings = {"n_ctx": self.context_tokens}
         return {"default_generation_settings": settings, "chat_template": template}
 
 
@@ -151,9 +151,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
+        last: dict[str, object] = {"content": None}
         for choice in (
             {"index": 0, "delta": delta},
-            {"index": 0, "delta": {}, "finish_reason": finish},
+            {"index": 0, "delta": last, "finish_reason": finish},
         ):
             data = msgspec.json.encode({"id": "c1", "choices": [choice]})
             self.wfile.write(b"data: " + data + b"\n\n")

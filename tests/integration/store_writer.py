@@ -14,7 +14,7 @@ from hermes.errors import StoreError
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
+from hermes.store.sqlite.connection import connect
 
 
 def say(line: str) -> None:

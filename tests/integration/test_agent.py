@@ -308,7 +308,7 @@ def test_a_cap_in_dollars_goes_by_the_dearest_of_the_chain_and_by_what_caching_c
 def test_a_process_that_serves_many_sessions_forgets_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.app.app._MAX_SESSIONS", 4)
+    monkeypatch.setattr("hermes.app.app._MAX_CACHED_LINEAGES", 4)
     monkeypatch.setattr("hermes.app.log_writer._MAX_RECENT_SESSIONS", 4)
     bus = Bus()
     bus.subscribe("session.**", lambda _: None)  # what nobody listens to is not made

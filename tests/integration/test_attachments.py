@@ -45,7 +45,7 @@ def test_what_may_be_secret_long_or_binary_is_only_named(tmp_path: Path) -> None
         "@.env @long.txt @data.bin @nothing me@example.org", near(tmp_path)
     )
     assert attached.text == "@.env @long.txt @data.bin @nothing me@example.org"
-    assert [line.split()[0] for line in attached.left] == [
+    assert [line.split()[4] for line in attached.left] == [
         ".env",
         "long.txt",
         "data.bin",
@@ -101,7 +101,7 @@ def test_from_far_only_the_sessions_folder_counts(tmp_path: Path) -> None:
     )
     attached = attach(text, far(work))
     assert attached.text == f'{text}\n\n<attached path="in.txt">\ninside\n</attached>'
-    assert [line.split()[3] for line in attached.left] == [
+    assert [line.split()[4] for line in attached.left] == [
         "out.txt",
         "../plan.txt",
         f"{tmp_path}/plan.txt",

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import apsw
 import pytest
 from tests.fakes.session_events import watch
+from tests.fakes.store_engines import sqlite_database
 
 from hermes.app import App, build
 from hermes.app.approvals import PendingQuestions
@@ -620,17 +621,17 @@ async def test_whoever_looks_ends_a_turn_whose_process_is_gone_and_keeps_what_it
             PartialText(desk.app.home, session),
         )
         void.add("what was said before the retry", "old 0")
-        void.leave()
+        void.close()
         shown.add("Half of ", "old 1")
         shown.add("an answ", "old 1")
-        shown.leave()
-        assert await desk.service.settle(session)
+        shown.close()
+        assert await desk.service.end_dead_turn(session)
         *_, partial, ended = desk.events(session)
         assert partial == AssistantMessage(text="Half of an answ", finish="interrupted")
         assert isinstance(ended, TurnEnded)
         assert ended.reason == "crashed"
         assert not list(desk.app.home.root.glob("run/partial/*"))
-        assert not await desk.service.settle(session)
+        assert not await desk.service.end_dead_turn(session)
         assert not desk.service.works_on(session)
 
 
@@ -644,8 +645,8 @@ async def test_a_part_of_a_reply_that_is_in_the_log_already_is_not_kept_twice(
         )
         late = PartialText(desk.app.home, session)
         late.add("Who", "old 0")
-        late.leave()
-        assert await desk.service.settle(session)
+        late.close()
+        assert await desk.service.end_dead_turn(session)
         assert [message.text for message in desk.app.store.log.messages(session)] == [
             "Whole."
         ]
@@ -656,7 +657,7 @@ async def test_a_turn_that_runs_elsewhere_is_left_alone(tmp_path: Path) -> None:
         session = desk.begin()
         lease = desk.app.store.leases.acquire(session)
         desk.app.record(session, TurnStarted(), turn="old", lease=lease)
-        assert not await desk.service.settle(session)
+        assert not await desk.service.end_dead_turn(session)
         await desk.service.interrupt(session, by="test")
         assert isinstance(desk.events(session)[-1], InterruptRequested)
         desk.app.store.leases.release(lease)
@@ -670,7 +671,7 @@ async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(
     async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
         session = _crash_while_asking(desk)
         with desk.questions.attached("test"):
-            assert await desk.service.settle(session)
+            assert await desk.service.end_dead_turn(session)
             (request,) = await desk.service.pending(session)
             assert request.call_id == "b"
             assert isinstance(request, ApprovalRequested)
@@ -740,7 +741,7 @@ async def test_what_was_noted_and_could_not_be_written_stops_the_turn(
             lease
         )  # from here on nothing can be written with it
         journal.note(ToolFinished(call_id="c", name="wait", text="read"))
-        await journal.settled()
+        await journal.all_written()
         with pytest.raises(LeaseLost):
             await journal.record(SessionTitled(title="after"))
 
@@ -951,7 +952,7 @@ async def test_what_could_not_be_saved_reaches_whoever_waits(tmp_path: Path) -> 
         await desk.service.submit(session, "hi")
         with pytest.raises(StoreFull, match="not saved"):
             await desk.service.idle(session)
-        assert await desk.service.settle(session)
+        assert await desk.service.end_dead_turn(session)
         assert [message.text for message in desk.app.store.log.messages(session)] == [
             "hi",
             "so far",
@@ -964,7 +965,7 @@ async def test_a_log_that_can_not_be_read_just_now_leaves_the_session_free(
     async with desktop(tmp_path, ScriptedModel("hello")) as desk:
         session = desk.begin()
         await desk.service.submit(session, "hi")
-        reader = desk.app.store._db._reader
+        reader = sqlite_database(desk.app.store)._reader
         reader.set_authorizer(_no_event_data)
         with pytest.raises(StoreError):
             await desk.service.idle(session)
@@ -984,14 +985,14 @@ async def test_a_runner_that_is_cancelled_while_it_takes_the_session_leaves_it_f
     async with desktop(tmp_path, ScriptedModel("unused")) as desk:
         session = desk.begin()
         store = desk.app.store
-        store._db.share()  # so that the thread writes
+        store.share()  # so that the thread writes
         at_commit, go = threading.Event(), threading.Event()
 
         def wait() -> bool:
             at_commit.set()
             return not go.wait(20)
 
-        store._db._writer.set_commit_hook(wait)
+        sqlite_database(store)._writer.set_commit_hook(wait)
         running = asyncio.ensure_future(Runner(desk.deps, session).run())
         assert await asyncio.to_thread(at_commit.wait, 20)
         running.cancel()
@@ -1027,7 +1028,7 @@ async def test_whoever_settles_a_turn_learns_that_it_failed(tmp_path: Path) -> N
         session = _left_open(desk)
         desk.failure = RuntimeError("a fault of the program")
         with pytest.raises(RuntimeError, match="a fault of the program"):
-            await desk.service.settle(session)
+            await desk.service.end_dead_turn(session)
         assert desk.app.store.log.has_open_turn(session)
 
 
@@ -1057,6 +1058,51 @@ async def test_a_turn_that_can_not_be_ended_keeps_nobody_from_the_others_and_is_
         assert not desk.app.store.log.has_open_turn(good)
 
 
+@pytest.mark.parametrize("by", ["looking", "stopping"])
+async def test_a_message_queued_before_a_crash_is_answered(
+    tmp_path: Path, by: str
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("answered late")) as desk:
+        session = desk.begin()
+        desk.app.record(
+            session,
+            UserMessage(text="go"),
+            SessionPrompted(system=("x",)),
+            TurnStarted(inputs=(2,)),
+            UserMessage(text="and then this"),
+            turn="old",
+        )
+        if by == "looking":
+            looking = DeadTurns(lambda: [session], lambda: desk.service).run()
+            begun = _on(desk.bus, "agent.turn.started")
+            watching = asyncio.ensure_future(looking)
+            await asyncio.wait_for(begun, 20)
+            watching.cancel()
+            await desk.service.idle(session)
+        else:
+            await desk.service.interrupt(session, by="test")
+            await desk.service.idle(session)
+        texts = [one.text for one in desk.app.store.log.messages(session)]
+        assert texts == ["go", "and then this", "answered late"]
+
+
+async def test_a_queued_message_waits_behind_a_question_of_a_dead_turn(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused"), "ask") as desk:
+        session = _crash_while_asking(desk)
+        desk.app.record(session, UserMessage(text="and then this"))
+        with desk.questions.attached("test"):
+            assert await desk.service.end_dead_turn(session)
+            await desk.service.answer_queued(session)
+            await asyncio.wait_for(desk.service.idle(session), 20)
+            assert await desk.service.pending(session)
+            started = [
+                one for one in desk.events(session) if isinstance(one, TurnStarted)
+            ]
+            assert len(started) == 1
+
+
 async def test_a_stop_reaches_the_process_that_takes_the_session_first(
     tmp_path: Path,
 ) -> None:
@@ -1073,7 +1119,7 @@ async def test_a_stop_reaches_the_process_that_takes_the_session_first(
                 taken.append(other.acquire(session))
             return apsw.SQLITE_OK
 
-        store._db._reader.set_authorizer(take_meanwhile)
+        sqlite_database(store)._reader.set_authorizer(take_meanwhile)
         await desk.service.interrupt(session, by="test")
         assert taken
         assert isinstance(desk.events(session)[-1], InterruptRequested)
@@ -1084,7 +1130,7 @@ async def test_settling_a_turn_does_not_wait_for_the_next_one(tmp_path: Path) ->
     async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
         session = _left_open(desk)
         desk.hold = asyncio.Event()
-        settling = asyncio.ensure_future(desk.service.settle(session))
+        settling = asyncio.ensure_future(desk.service.end_dead_turn(session))
         await asyncio.wait_for(desk.closing.wait(), 20)
         await desk.service.submit(session, "new words")
         desk.hold.set()

@@ -19,8 +19,8 @@ from hermes.errors import StoreDamaged, StoreError
 from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
-from hermes.store.schema import MIGRATIONS
+from hermes.store.sqlite.connection import connect
+from hermes.store.sqlite.schema import MIGRATIONS
 
 PAGE = 4096
 WRITER = Path(__file__).with_name("store_writer.py")

@@ -237,7 +237,7 @@ def test_where_many_write_the_thread_commits_what_waits_together(
         later = [
             store.log.submit("s", UserMessage(text=str(number))) for number in range(3)
         ]
-        store._db._writer.set_commit_hook(lambda: bool(commits.append("one")))
+        store._database._writer.set_commit_hook(lambda: bool(commits.append("one")))
         go_on.set()
         assert held.result(WAIT) == "hermes-store"
         assert [future.result(WAIT)[0].seq for future in later] == [2, 3, 4]

@@ -21,7 +21,7 @@ from hermes.store import Store, open_store
 from hermes.store.json_snapshots import write_snapshot
 from hermes.store.log_row import COLUMNS, Row, draft, earlier_checksum
 from hermes.store.projection import project
-from hermes.store.schema import APPLICATION_ID, MIGRATIONS
+from hermes.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
 
 WRITER = Path(__file__).with_name("store_writer.py")
 NEXT = (

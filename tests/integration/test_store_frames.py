@@ -10,8 +10,8 @@ from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.schema.messages import UserMessage
 from hermes.schema.tool_spec import ToolSpec
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
 from hermes.store.log_row import draft
+from hermes.store.sqlite.connection import connect
 
 TOOLS = tuple(
     ToolSpec(name=f"tool{n}", description="does a thing " * 20, parameters={})

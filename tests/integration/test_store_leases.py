@@ -10,13 +10,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.fakes.store_engines import OpenStore
 
 from hermes.errors import LeaseLost, SessionBusy, StoreBusy, StoreError
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
 from hermes.store.leases import LEASE_TTL_S, RETRY_THREAD, Leases, this_process
+from hermes.store.sqlite.connection import connect
+from hermes.store.sqlite.opener import SqliteStore
 
 WRITER = Path(__file__).with_name("store_writer.py")
 
@@ -43,28 +45,36 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
+def store(tmp_path: Path, clock: FakeClock) -> Iterator[SqliteStore]:
     with open_store(tmp_path / "state.db", clock=clock, busy_timeout=1) as opened:
         opened.log.create("s", SessionCreated())
         yield opened
 
 
-def test_a_session_has_one_holder(store: Store) -> None:
-    lease = store.leases.acquire("s")
-    with pytest.raises(SessionBusy, match="is being run by"):
-        store.leases.acquire("s")
-    assert store.leases.holder("s") == lease
-    store.leases.release(lease)
-    assert store.leases.holder("s") is None
-    assert store.leases.acquire("s").token > lease.token
+@pytest.fixture
+def any_store(open_database: OpenStore) -> Iterator[Store]:
+    """On each database. Tests that set the clock have `store`: elsewhere, the server's clock counts."""
+    with open_database() as opened:
+        opened.log.create("s", SessionCreated())
+        yield opened
 
 
-def test_a_session_is_taken_and_given_back_without_waiting(store: Store) -> None:
-    lease = store.leases.take("s").result()
+def test_a_session_has_one_holder(any_store: Store) -> None:
+    lease = any_store.leases.acquire("s")
     with pytest.raises(SessionBusy, match="is being run by"):
-        store.leases.take("s").result()
-    store.leases.give_back(lease).result()
-    assert store.leases.take("s").result().token > lease.token
+        any_store.leases.acquire("s")
+    assert any_store.leases.holder("s") == lease
+    any_store.leases.release(lease)
+    assert any_store.leases.holder("s") is None
+    assert any_store.leases.acquire("s").token > lease.token
+
+
+def test_a_session_is_taken_and_given_back_without_waiting(any_store: Store) -> None:
+    lease = any_store.leases.take("s").result()
+    with pytest.raises(SessionBusy, match="is being run by"):
+        any_store.leases.take("s").result()
+    any_store.leases.give_back(lease).result()
+    assert any_store.leases.take("s").result().token > lease.token
 
 
 def test_a_lease_of_another_machine_ends_when_it_is_not_renewed(
@@ -152,11 +162,11 @@ def test_a_lease_whose_return_could_not_be_written_is_free_again_in_its_process(
 
 @pytest.mark.parametrize("waiting", [True, False])
 def test_a_return_that_fails_when_it_is_committed_is_made_up_for(
-    store: Store, clock: FakeClock, waiting: bool
+    store: SqliteStore, clock: FakeClock, waiting: bool
 ) -> None:
     lease = store.leases.acquire("s")
     commits = iter([True])  # the first is refused, as on a full disk
-    store._db._writer.set_commit_hook(lambda: next(commits, False))
+    store._database._writer.set_commit_hook(lambda: next(commits, False))
     release = (
         store.leases.release
         if waiting
@@ -193,22 +203,22 @@ def test_an_old_holder_writes_nothing(
     assert store.leases.holder("s") == new
 
 
-def test_a_lease_that_was_given_back_is_no_lease(store: Store) -> None:
-    lease = store.leases.acquire("s")
-    store.leases.release(lease)
+def test_a_lease_that_was_given_back_is_no_lease(any_store: Store) -> None:
+    lease = any_store.leases.acquire("s")
+    any_store.leases.release(lease)
     with pytest.raises(LeaseLost, match="nobody"):
-        store.log.append("s", UserMessage(text="too late"), lease=lease)
+        any_store.log.append("s", UserMessage(text="too late"), lease=lease)
 
 
-def test_a_session_that_runs_is_not_deleted(store: Store, clock: FakeClock) -> None:
-    lease = store.leases.acquire("s", ttl=30)
+def test_a_session_that_runs_is_not_deleted(any_store: Store) -> None:
+    lease = any_store.leases.acquire("s", ttl=30)
     with pytest.raises(SessionBusy, match="is being run by"):
-        store.sessions.delete("s")
-    assert store.sessions.find("s").head == 1
-    store.leases.release(lease)
-    assert store.sessions.delete("s") == 1
+        any_store.sessions.delete("s")
+    assert any_store.sessions.find("s").head == 1
+    any_store.leases.release(lease)
+    assert any_store.sessions.delete("s") == 1
     with pytest.raises(LeaseLost):
-        store.log.append("s", UserMessage(text="gone"), lease=lease)
+        any_store.log.append("s", UserMessage(text="gone"), lease=lease)
 
 
 def test_a_dead_process_holds_nothing_even_before_its_parent_has_looked(

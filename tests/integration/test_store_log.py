@@ -1,8 +1,10 @@
 """The log and its projections, against a model in plain Python."""
 
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,9 +12,22 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+from tests.fakes.store_engines import OpenStore, StoreEngine
 
-from hermes.errors import AnsweredAlready, SessionNotFound, StoreError
+from hermes.errors import (
+    AnsweredAlready,
+    SessionNotFound,
+    StoreDamaged,
+    StoreError,
+)
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -28,8 +43,9 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage, UserMessage
 from hermes.store import Store, open_store
 from hermes.store.answers import require_open
-from hermes.store.connection import connect
-from hermes.store.log_row import checksum
+from hermes.store.log_row import Row, checksum
+from hermes.store.sqlite.connection import connect
+from hermes.store.sqlite.opener import SqliteStore
 from hermes.testing import FakeClock
 
 TEXT = st.text(max_size=30)
@@ -93,10 +109,14 @@ class LogMachine(RuleBasedStateMachine):
 
     sessions: Bundle[str] = Bundle("sessions")
 
+    engine: StoreEngine
+
     def __init__(self) -> None:
         super().__init__()
-        self.folder = TemporaryDirectory()
-        self.store = open_store(Path(self.folder.name) / "state.db", clock=Ticking())
+        self.open = ExitStack()
+        folder = Path(self.open.enter_context(TemporaryDirectory()))
+        open_database = self.open.enter_context(self.engine.database(folder))
+        self.store = self.open.enter_context(open_database(Ticking()))
         self.model: dict[str, Model] = {}
         self.made = 0
 
@@ -216,18 +236,30 @@ class LogMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:  # pyrefly: ignore[missing-override-decorator]
         problems = self.store.check().problems
-        self.store.close()
-        self.folder.cleanup()
+        self.open.close()
         assert problems == []
 
 
-TestLog = LogMachine.TestCase
-TestLog.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+def test_the_log_agrees_with_a_model(engine: StoreEngine) -> None:
+    is_local = engine.name == "SQLite"
+
+    class Machine(LogMachine):
+        pass
+
+    Machine.engine = engine
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=25 if is_local else 4,
+            stateful_step_count=25 if is_local else 15,
+            deadline=None,
+        ),
+    )
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "state.db", clock=Ticking()) as opened:
+def store(open_database: OpenStore) -> Iterator[Store]:
+    with open_database(Ticking()) as opened:
         yield opened
 
 
@@ -293,10 +325,10 @@ def test_names_are_found_by_id_beginning_title_and_age(store: Store) -> None:
 
 
 def test_the_last_session_is_the_one_used_last_also_when_the_clock_was_set_back(
-    tmp_path: Path,
+    open_database: OpenStore,
 ) -> None:
     clock = FakeClock(1_700_000_000.0)
-    with open_store(tmp_path / "other.db", clock=clock) as store:
+    with open_database(clock) as store:
         store.log.create("before", SessionCreated())
         clock.advance(-3_600)
         store.log.create("after", SessionCreated())
@@ -326,8 +358,13 @@ def test_the_end_of_a_turn_whose_process_is_gone_makes_its_session_no_more_recen
 
 
 def test_an_answer_to_no_question_is_refused_without_a_look_at_every_row(
-    store: Store,
+    tmp_path: Path,
 ) -> None:
+    with open_store(tmp_path / "state.db", clock=Ticking()) as store:
+        _answer_without_a_look(store)
+
+
+def _answer_without_a_look(store: SqliteStore) -> None:
     store.log.create("s", SessionCreated())
     for turn in range(2):
         asked = QuestionAsked(call_id=f"c{turn}", text="which?")
@@ -340,25 +377,20 @@ def test_an_answer_to_no_question_is_refused_without_a_look_at_every_row(
         )
         store.log.append("s", *results, turn=str(turn))
     steps: list[None] = []
-    store._db._writer.set_progress_handler(lambda: bool(steps.append(None)), 100)
+    store._database._writer.set_progress_handler(lambda: bool(steps.append(None)), 100)
     with pytest.raises(AnsweredAlready):
         store.log.append("s", QuestionAnswered(call_id="unknown", text="this"))
     store.log.append("s", QuestionAnswered(call_id="c1", text="this"))
-    store._db._writer.set_progress_handler(None)
+    store._database._writer.set_progress_handler(None)
     assert len(steps) < 50
 
 
-def test_a_message_that_only_a_newer_hermes_knows_is_named(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_message_that_only_a_newer_hermes_knows_is_named(store: Store) -> None:
     store.log.create("s", SessionCreated())
     (row,) = store.log.append("s", UserMessage(text="x"))
     crc = checksum(row._replace(type="agent.message.future"))
-    connection = connect(tmp_path / "state.db", busy_timeout=5)
-    connection.execute(
-        "UPDATE events SET type = 'agent.message.future', crc = ? WHERE seq = 2", (crc,)
-    )
-    connection.close()
+    change = "UPDATE events SET type = 'agent.message.future', crc = ? WHERE seq = 2"
+    store._db.write(lambda connection: connection.execute(change, (crc,)).fetchall())
     with pytest.raises(StoreError, match="newer Hermes"):
         store.log.messages("s")
 
@@ -413,3 +445,36 @@ def test_only_rows_that_name_the_call_are_decoded_for_an_answer(
                 connection, "s", ApprovalAnswered(call_id="unknown", answer="deny")
             )
     assert len(rows) == 1
+
+
+def test_a_changed_row_is_noticed_when_it_is_read(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    store.log.append("s", UserMessage(text="as it was"))
+    change = "UPDATE events SET data = ? WHERE seq = 2"
+    values = ('{"text":"otherwise"}',)
+    store._db.write(lambda connection: connection.execute(change, values).fetchall())
+    with pytest.raises(StoreDamaged, match="does not match its checksum"):
+        store.log.messages("s")
+    assert any("checksum" in problem for problem in store.check().problems)
+
+
+def test_a_reader_of_all_sessions_gets_the_rows_of_others_in_their_order(
+    open_database: OpenStore, store: Store
+) -> None:
+    store.log.remember()
+    start = store.log.newest()
+    store.log.create("mine", SessionCreated())
+    with open_database() as other:
+        other.log.create("theirs", SessionCreated())
+        rows = other.log.append("theirs", *(UserMessage(text=str(n)) for n in range(5)))
+        store.log.append("mine", UserMessage(text="x"))
+        rows += other.log.append("theirs", UserMessage(text="last"))
+    found: list[Row] = []
+    tick, deadline = threading.Event(), time.monotonic() + 30
+    while len(found) < 7 and time.monotonic() < deadline:
+        # a transaction of another test may be under way on the same server
+        start, new = store.log.since(start, limit=3)
+        found += new
+        tick.wait(0.01)
+    assert [row.seq for row in found] == [1, 2, 3, 4, 5, 6, 7]
+    assert found[1:] == list(rows)

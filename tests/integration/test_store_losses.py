@@ -8,7 +8,7 @@ import pytest
 from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.schema.messages import UserMessage
 from hermes.store import open_store
-from hermes.store.recovery import Recovery
+from hermes.store.sqlite.recovery import Recovery
 
 PAGE = 4096
 ROWS = 201

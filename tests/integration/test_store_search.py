@@ -10,16 +10,25 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.fakes.store_engines import OpenStore, StoreEngine
 
 from hermes.errors import StoreError
 from hermes.schema.events import SessionCreated, ToolStarted
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.store import Store, open_store
-from hermes.store.connection import connect
-from hermes.store.salvage import salvage
-from hermes.store.search import index_step
-from hermes.store.tokenizer import ACCENT, match_expression, split
-from hermes.store.unindexed_search import find_unindexed
+from hermes.store.searchable import searchable
+from hermes.store.sqlite.connection import connect
+from hermes.store.sqlite.message_search import MessageSearch, index_step
+from hermes.store.sqlite.opener import SqliteStore
+from hermes.store.sqlite.salvage import salvage
+from hermes.store.sqlite.unindexed_search import find_unindexed
+from hermes.store.tokenizer import (
+    ACCENT,
+    match_expression,
+    matches,
+    query_terms,
+    split,
+)
 
 SPACELESS = st.text(
     st.sampled_from("天气很好今日は良い晴れカタナ한국어날씨สวัสดี"),
@@ -54,14 +63,25 @@ QUERIES = st.one_of(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "state.db") as opened:
+def store(open_database: OpenStore) -> Iterator[Store]:
+    with open_database() as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with open_store(tmp_path_factory.mktemp("search") / "state.db") as opened:
+def shared(
+    engine: StoreEngine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Store]:
+    folder = tmp_path_factory.mktemp("search")
+    with engine.database(folder) as open_database, open_database() as opened:
+        opened.log.create("s", SessionCreated())
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    """A store whose index lags behind its log."""
+    with open_store(tmp_path_factory.mktemp("lagging") / "state.db") as opened:
         opened.log.create("s", SessionCreated())
         yield opened
 
@@ -98,10 +118,10 @@ def test_any_text_is_found_by_any_of_its_words(shared: Store, text: str) -> None
 )
 @example(texts=["Ｈermes ①", "café ﬁn", "K"], query="cafe")
 def test_what_is_not_indexed_yet_is_found_as_the_index_would(
-    shared: Store, texts: list[str], query: str
+    file: SqliteStore, texts: list[str], query: str
 ) -> None:
-    shared.search.catch_up()
-    shared.log.append(
+    file.search.catch_up()
+    file.log.append(
         "s", *(UserMessage(text=text) for text in texts), UserMessage(text="a b aB")
     )
     expressions = tuple(
@@ -109,24 +129,31 @@ def test_what_is_not_indexed_yet_is_found_as_the_index_would(
     )
     if not expressions[0]:
         return
-    head = shared.sessions.find("s").head - len(texts) - 1
-    with shared._db.separate_reader() as connection:
+    head = file.sessions.find("s").head - len(texts) - 1
+    with file._database.separate_reader() as connection:
         unindexed = find_unindexed(connection, query, expressions, "", 10_000)
-    shared.search.catch_up()
-    indexed = [
-        shared.search._matching(expression, "", 10_000) for expression in expressions
-    ]
+    file.search.catch_up()
+    index = MessageSearch(file._database)
+    indexed = [index._matching(expression, "", 10_000) for expression in expressions]
     assert unindexed == [[row for row in rows if row.seq > head] for rows in indexed]
+    new = file.log.events("s", after=head)[::-1]
+    assert unindexed == [
+        [row for row in new if matches(terms, split(searchable(row.data)))]
+        for terms in (query_terms(query, prefix=prefix) for prefix in (False, True))
+    ], "what PostgreSQL finds"
 
 
-def test_a_search_without_the_index_ends_when_its_time_is_up(store: Store) -> None:
-    store.log.create("s", SessionCreated())
-    store.search.catch_up()
-    store.log.append("s", *(UserMessage(text=f"hay {n}") for n in range(2_000)))
-    expressions = (match_expression("hay", prefix=False),)
-    with store._db.separate_reader() as connection:
-        found = find_unindexed(connection, "hay", expressions, "", 10_000, timeout_s=0)
-    assert found == [[]]
+def test_a_search_without_the_index_ends_when_its_time_is_up(
+    tmp_path: Path,
+) -> None:
+    with open_store(tmp_path / "state.db") as store:
+        store.log.create("s", SessionCreated())
+        store.search.catch_up()
+        store.log.append("s", *(UserMessage(text=f"hay {n}") for n in range(2_000)))
+        expressions = (match_expression("hay", prefix=False),)
+        with store._database.separate_reader() as connection:
+            rows = find_unindexed(connection, "hay", expressions, "", 9, timeout_s=0)
+        assert rows == [[]]
 
 
 def test_a_search_does_not_wait_for_a_large_load_to_be_indexed(tmp_path: Path) -> None:
@@ -139,13 +166,15 @@ def test_a_search_does_not_wait_for_a_large_load_to_be_indexed(tmp_path: Path) -
             "s", *(UserMessage(text=f"hay {number}") for number in range(2_000))
         )
         store.log.append("s", UserMessage(text="a needle"), UserMessage(text="needles"))
-        store.search._db.write(index_step)  # as much as there was time for
-        with store._db.separate_reader() as connection:
+        store._database.write(index_step)  # as much as there was time for
+        with store._database.separate_reader() as connection:
             assert connection.execute("SELECT indexed FROM search_progress").get < 1_000
         assert not store.search.catch_up(timeout_s=-1)
         assert [
             row.seq
-            for row in store.search._rows("needle", ("needle", "needle*"), "", 3)
+            for row in MessageSearch(store._database)._rows(
+                "needle", ("needle", "needle*"), "", 3
+            )
         ] == [2003, 2, 2004]
 
 
@@ -258,8 +287,10 @@ def test_a_search_can_be_narrowed_to_a_session_and_forgets_deleted_ones(
     assert store.search.find("needle", session="a") == []
 
 
-def test_what_another_process_wrote_is_found(tmp_path: Path, store: Store) -> None:
-    with open_store(tmp_path / "state.db") as other:
+def test_what_another_process_wrote_is_found(
+    open_database: OpenStore, store: Store
+) -> None:
+    with open_database() as other:
         other.log.create("s", SessionCreated())
         other.log.append(
             "s",
@@ -269,14 +300,16 @@ def test_what_another_process_wrote_is_found(tmp_path: Path, store: Store) -> No
     assert found(store, "needle", session="s") == found(store, "needle")
 
 
-def test_the_index_follows_by_itself_when_nobody_writes(
-    store: Store, tmp_path: Path
-) -> None:
-    store.log.create("s", SessionCreated())
-    store.log.append("s", *(UserMessage(text=f"word {n}") for n in range(1200)))
-    last = store.log.events("s", after=1200)[-1].id
+def test_the_index_follows_by_itself_when_nobody_writes(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
     tick, deadline = threading.Event(), time.monotonic() + 30
-    with closing(connect(tmp_path / "state.db", busy_timeout=5)) as connection:
+    with (
+        open_store(path) as store,
+        closing(connect(path, busy_timeout=5)) as connection,
+    ):
+        store.log.create("s", SessionCreated())
+        store.log.append("s", *(UserMessage(text=f"word {n}") for n in range(1200)))
+        last = store.log.events("s", after=1200)[-1].id
         while connection.execute("SELECT indexed FROM search_progress").get != last:
             assert time.monotonic() < deadline
             tick.wait(0.05)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fakes.store_engines import OpenStore
 
 from hermes.errors import ImportRejected, StoreError
 from hermes.schema.events import SessionCreated, SessionRecovered, SessionTitled
@@ -22,8 +23,8 @@ SAID = {"type": "agent.message.user", "ts": 2.0, "seq": 2, "text": "hello"}
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with open_store(tmp_path / "state.db") as opened:
+def store(open_database: OpenStore) -> Iterator[Store]:
+    with open_database() as opened:
         yield opened
 
 

@@ -11,7 +11,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.images.image_info import Size, pixel_size
 from hermes.schema.tool_spec import ToolResult
-from hermes.tools.files.view_image import MAX_BYTES, Pictures
+from hermes.tools.files.view_image import MAX_PICTURE_BYTES, Pictures
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
@@ -81,7 +81,7 @@ async def test_too_large_missing_and_damaged_pictures_are_refused(
 ) -> None:
     with (tmp_path / "big.png").open("wb") as file:
         file.write(png(4, 3))
-        file.truncate(MAX_BYTES + 70_000_000)
+        file.truncate(MAX_PICTURE_BYTES + 70_000_000)
     with pytest.raises(
         ToolFailed, match="has 120,000,000 bytes; at most 50,000,000"
     ) as failed:

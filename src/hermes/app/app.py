@@ -22,7 +22,7 @@ from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.schema.event_base import Event, payload_of
 from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Home, Secrets, Settings
-from hermes.store import Store, exists, open_store
+from hermes.store import Store, exists, open_configured
 from hermes.store.json_snapshots import write_snapshot
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.app")
 
-_MAX_SESSIONS = 1_024  # whose root and person are kept
+_MAX_CACHED_LINEAGES = 1_024  # whose root and person are kept
 
 
 class EventPublisher(Protocol):
@@ -91,8 +91,8 @@ class App:
         self._bus = bus
         self._opened = _Opened()
         self._lock = threading.Lock()
-        self._roots: RecentDict[str, str] = RecentDict(_MAX_SESSIONS)
-        self._persons: RecentDict[str, str] = RecentDict(_MAX_SESSIONS)
+        self._roots: RecentDict[str, str] = RecentDict(_MAX_CACHED_LINEAGES)
+        self._persons: RecentDict[str, str] = RecentDict(_MAX_CACHED_LINEAGES)
         self._relayed = PublishedRows()  # rows of other homes, which are not in the log
 
     @property
@@ -121,7 +121,7 @@ class App:
     @property
     def has_log(self) -> bool:
         """Whether there is a session log, sound or not. Looking creates nothing."""
-        return exists(self.home.state)
+        return bool(self.settings.store.url) or exists(self.home.state)
 
     @property
     def store(self) -> Store:
@@ -132,11 +132,10 @@ class App:
                 raise StoreError("the session log is closed")
             if opened.store is None:
                 # A home that exists may be read-only, so `ensure` is called only for a new one.
-                home = self.home if self.has_log else self.home.ensure()
-                opened.store = open_store(
-                    home.state,
-                    clock=self.clock,
-                    busy_timeout=self.settings.store.busy_timeout,
+                is_known = self.has_log and self.home.root.exists()
+                home = self.home if is_known else self.home.ensure()
+                opened.store = open_configured(
+                    self.settings.store, home, clock=self.clock
                 )
             return opened.store
 

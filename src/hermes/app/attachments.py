@@ -18,7 +18,7 @@ from hermes.tools.sensitive import Guard, is_within
 
 _MAX_BYTES = 48 * 1024
 _ALL_BYTES = 192 * 1024
-_MAX_NAMES = 200
+_MAX_FOLDER_NAMES = 200
 _NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
 _FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # probably meant as a file
 _BLOCK = re.compile(
@@ -169,11 +169,11 @@ def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
             for entry in path.iterdir()
         )
         more = (
-            [f"... and {len(names) - _MAX_NAMES} more"]
-            if len(names) > _MAX_NAMES
+            [f"... and {len(names) - _MAX_FOLDER_NAMES} more"]
+            if len(names) > _MAX_FOLDER_NAMES
             else []
         )
-        return _block(name, "\n".join(names[:_MAX_NAMES] + more)), ()
+        return _block(name, "\n".join(names[:_MAX_FOLDER_NAMES] + more)), ()
     if path.suffix.lower() in _PICTURES:
         return "", images_of([str(path)])
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"

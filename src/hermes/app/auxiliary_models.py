@@ -41,7 +41,7 @@ _NEEDS: dict[Task, Need] = {
     "vision": Need(images=True),
     "search": Need(window=60_000),
 }
-_MIN_SECRET_CHARS = 8  # shorter ones occur in any text
+_MIN_REDACTED_SECRET_CHARS = 8  # shorter ones occur in any text
 _FAILED_MODEL_PAUSE_S = 600.0  # before a model that failed is asked again
 
 
@@ -137,14 +137,14 @@ class AuxiliaryModels:
         self._made: dict[tuple[str, str, str], Resilient] = {}
         self._resting: dict[tuple[Task, str], float] = {}
 
-    def wanted(self, task: Task) -> str:
+    def setting_of(self, task: Task) -> str:
         """The setting of a task."""
         return str(getattr(self._app.settings.auxiliary, task)).strip() or "off"
 
     def has_own(self, task: Task) -> bool:
         """Whether another model than the main one does a task."""
         try:
-            return self._own(task) is not None
+            return self._own_model(task) is not None
         except HermesError:
             return False
 
@@ -152,12 +152,12 @@ class AuxiliaryModels:
         """The model for a task, with the main model as its substitute. Raises HermesError if no model can do it."""
         spending, main = self._spending, self._main.model()
         try:
-            own = self._own(task)
+            own = self._own_model(task)
         except HermesError as error:
             if task == "vision":
                 raise
             called = AuxiliaryCalled(task=task, failure=error.message)
-            await self._note_failure(task, session, self.wanted(task), called)
+            await self._note_failure(task, session, self.setting_of(task), called)
             own = None
         if (
             own is not None
@@ -213,7 +213,7 @@ class AuxiliaryModels:
         values = {
             value
             for name in names
-            if len(value := self._secrets.get(name) or "") >= _MIN_SECRET_CHARS
+            if len(value := self._secrets.get(name) or "") >= _MIN_REDACTED_SECRET_CHARS
         }
         for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, "********")
@@ -229,9 +229,9 @@ class AuxiliaryModels:
             await model.close()
         self._made.clear()
 
-    def _own(self, task: Task) -> Resilient | None:
+    def _own_model(self, task: Task) -> Resilient | None:
         """The model of a task; None if that is the main model."""
-        wanted, main, need = self.wanted(task), self._main.route(), _NEEDS[task]
+        wanted, main, need = self.setting_of(task), self._main.route(), _NEEDS[task]
         if wanted in ("main", "off"):
             return None
         if wanted == "auto":

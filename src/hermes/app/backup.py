@@ -10,7 +10,8 @@ import stat
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -21,8 +22,7 @@ from hermes.primitives.files import create_private
 from hermes.settings import Home
 from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
 from hermes.store import open_store
-from hermes.store.lock import DatabaseLock
-from hermes.store.redacted_copy import redact_copy
+from hermes.store.state_file import DatabaseLock, redact_copy
 from hermes.tools.sandbox.git_settings import is_harmless
 from hermes.tools.sensitive import is_secret
 
@@ -44,7 +44,7 @@ _SECRET_FILES = (
     "webhooks",
 )
 """Keys, what they sign, and events that wait to be sent with them. They are never in a backup without secrets."""
-_MIN_SECRET_CHARS = 8
+_MIN_LIKELY_SECRET_CHARS = 8
 _LONG_WORD_CHARS = 16  # a longer word is more likely a secret
 _MAX_NAME_CHARS, _MAX_DEPTH = 1_000, 60
 
@@ -69,8 +69,17 @@ class Backup(msgspec.Struct, frozen=True):
     """Where the replaced home is now."""
 
 
-def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
-    """Writes a backup that only this user can read. The file appears only when it is complete. Raises HermesError."""
+def back_up(
+    home: Home,
+    target: Path,
+    *,
+    secrets: bool = True,
+    copy_log: Callable[[Path], None] | None = None,
+) -> Backup:
+    """Writes a backup that only this user can read. The file appears only when it is complete. Raises HermesError.
+
+    `copy_log` writes the session log to a file; without it, `state.db` is copied.
+    """
     if not home.root.is_dir():
         raise HermesError(f"There is nothing to back up: {home.root} does not exist.")
     if target.exists():
@@ -83,7 +92,9 @@ def back_up(home: Home, target: Path, *, secrets: bool = True) -> Backup:
             _private(draft) as file,
             tarfile.open(fileobj=file, mode="w:gz") as archive,
         ):
-            filled = _fill(archive, home, None if secrets else secret_values(home))
+            withheld = None if secrets else secret_values(home)
+            copy = copy_log or partial(_copy_state, home)
+            filled = _fill(archive, home, withheld, copy)
         os.link(
             draft, target
         )  # unlike a rename, never replaces a file that came meanwhile
@@ -141,7 +152,7 @@ def secret_values(home: Home) -> frozenset[str]:
         )
     with contextlib.suppress(FileNotFoundError):
         found |= config_secrets(home.config.read_text(errors="replace"))
-    return frozenset(value for value in found if len(value) >= _MIN_SECRET_CHARS)
+    return frozenset(value for value in found if len(value) >= _MIN_LIKELY_SECRET_CHARS)
 
 
 def _may_be_secret(name: str, value: str) -> bool:
@@ -150,16 +161,23 @@ def _may_be_secret(name: str, value: str) -> bool:
     return not is_address_variable(name) and (is_secret_name(name) or not is_word)
 
 
+def _copy_state(home: Home, target: Path) -> None:
+    with open_store(home.state) as store:
+        store.copy(target)
+
+
 def _fill(
-    archive: tarfile.TarFile, home: Home, withheld: frozenset[str] | None
+    archive: tarfile.TarFile,
+    home: Home,
+    withheld: frozenset[str] | None,
+    copy_log: Callable[[Path], None],
 ) -> Backup:
     """Fills the archive, leaving out files for which `withheld` is true."""
     masked = 0
     spellings = [spelling for value in withheld or () for spelling in _spellings(value)]
     with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=home.root) as folder:
         copy = Path(folder, _DATABASE)
-        with open_store(home.state) as store:
-            store.copy(copy)
+        copy_log(copy)
         if spellings:
             masked = redact_copy(copy, spellings)
         archive.add(copy, _DATABASE)

@@ -1,5 +1,5 @@
 """Ends turns whose process is gone, in sessions that somebody watches. The text shown so far is kept, running calls get
-an unknown outcome, and open requests can still be answered."""
+an unknown outcome, open requests can still be answered, and messages that were queued are answered."""
 
 import asyncio
 import logging
@@ -11,8 +11,8 @@ from hermes.errors import HermesError
 
 log = logging.getLogger("hermes.app")
 
-_POLL_INTERVAL_S = 1.0
-_RETRY_S = 60.0  # after a turn could not be ended
+_DEAD_TURN_POLL_INTERVAL_S = 1.0
+_DEAD_TURN_RETRY_S = 60.0  # after a turn could not be ended
 
 
 class DeadTurns:
@@ -31,14 +31,19 @@ class DeadTurns:
         """Runs until it is cancelled."""
         while True:
             for session in list(self._sessions()):
-                if time.monotonic() - self._failed.get(session, -_RETRY_S) >= _RETRY_S:
-                    await self._settle(session)
-            await asyncio.sleep(_POLL_INTERVAL_S)
+                if (
+                    time.monotonic() - self._failed.get(session, -_DEAD_TURN_RETRY_S)
+                    >= _DEAD_TURN_RETRY_S
+                ):
+                    await self._end_turn(session)
+            await asyncio.sleep(_DEAD_TURN_POLL_INTERVAL_S)
 
-    async def _settle(self, session: str) -> None:
+    async def _end_turn(self, session: str) -> None:
         self._failed.pop(session, None)
         try:
-            await self._service().settle(session)
+            service = self._service()
+            if await service.end_dead_turn(session):
+                await service.answer_queued(session)
         except HermesError as error:
             log.warning(
                 "could not end the turn of session %s, whose process is gone: %s",

@@ -20,7 +20,7 @@ from hermes.schema.tool_spec import ToolResult
 from hermes.store.sessions import SessionInfo
 from hermes.tools.tool import tool
 
-MAX_DEPTH = 2  # children of children
+MAX_DELEGATION_DEPTH = 2  # children of children
 _MAX_RUNNING_CHILDREN = 8
 _MAX_ANSWER_CHARS = 30_000
 _TASK = (
@@ -57,7 +57,7 @@ class Delegation:
             async with self._starting:  # one at a time, so that the count is right
                 child = await self._start(context, task)
         else:
-            child = self._own(context.session, child)
+            child = self._find_child(context.session, child)
         if action == "stop":
             await self._service().interrupt(child, by="delegate")
             await self._service().idle(child)
@@ -186,7 +186,7 @@ class Delegation:
     def _children(self, session: str) -> list[SessionInfo]:
         return self._app.store.sessions.children(session)
 
-    def _own(self, session: str, child: str) -> str:
+    def _find_child(self, session: str, child: str) -> str:
         """The id of the child that is meant. Raises ToolFailed unless it is a child of this session."""
         own = [info.id for info in self._children(session)]
         if child in own:
@@ -206,7 +206,7 @@ class Delegation:
 def depth(app: App, session: str) -> int:
     """How many parents a session has."""
     steps = 0
-    while steps <= MAX_DEPTH:
+    while steps <= MAX_DELEGATION_DEPTH:
         try:
             info = app.store.sessions.origin(session)
         except SessionNotFound:

@@ -12,7 +12,7 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels, MainModel
 from hermes.app.compaction import summarise
-from hermes.app.delegate_tool import MAX_DEPTH, Delegation, depth
+from hermes.app.delegate_tool import MAX_DELEGATION_DEPTH, Delegation, depth
 from hermes.app.image_description import ImageDescriber
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
@@ -185,7 +185,7 @@ class EngineParts:
         if self.engine_of(session).describe(session).local:
             return ()
         learned = self.learner.tools(self.app.person(session))
-        if depth(self.app, session) >= MAX_DEPTH:
+        if depth(self.app, session) >= MAX_DELEGATION_DEPTH:
             return learned
         return (self._delegation.delegate, *learned)
 
@@ -370,9 +370,9 @@ class Engine:
         policy = CurrentPolicy(lambda: parts.engine_of(session).policy_for(session))
         tools, keeper = parts.tools.of(session), parts.keeper
         if self.name(session) == "codex":
-            from hermes.codex.tool_lending import Lending
+            from hermes.codex.tool_lending import LendingContext
 
-            lending = Lending(tools, policy, approvals, keeper)
+            lending = LendingContext(tools, policy, approvals, keeper)
             return self._answering.codex.runtime(
                 session, approvals, judge=policy, keeper=keeper, lending=lending
             )
@@ -390,17 +390,19 @@ class Engine:
         self, session: str, tools: Mapping[str, Tool]
     ) -> AbstractAsyncContextManager[Runtime] | None:
         """Codex as the reviewer, for users with a codex login and no key: the local model is too small for reviews."""
-        wanted = self.auxiliary.wanted("review")
+        wanted = self.auxiliary.setting_of("review")
         if self.name(session) != "codex" or wanted not in ("main", "auto"):
             return None
         if not self._answering.route.embedded:
             return None
-        from hermes.codex.runtime import Company
-        from hermes.codex.tool_lending import Lending
+        from hermes.codex.runtime import CodexTurnServices
+        from hermes.codex.tool_lending import LendingContext
 
         policy, nobody = ReviewPolicy(), NobodyToAsk()
-        lending = Lending(tools, policy, nobody)
-        return self._answering.codex.aside(Company(nobody, policy, lending))
+        lending = LendingContext(tools, policy, nobody)
+        return self._answering.codex.run_outside_sessions(
+            CodexTurnServices(nobody, policy, lending)
+        )
 
     async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
         """The system prompt and the tools of a new session."""

@@ -213,4 +213,4 @@ class Exporters:
         if self.bridge is None:
             self.start_bridge()
         else:
-            self.bridge.hurry()
+            self.bridge.reconnect_now()

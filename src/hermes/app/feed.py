@@ -23,7 +23,7 @@ from hermes.store.log_row import Row
 
 BATCH_INTERVAL_S = 0.01
 PAGE_ROWS = 200
-_MAX_SESSIONS = 1024  # whose live reply is kept
+_MAX_LIVE_REPLIES = 1024  # whose live reply is kept
 DURABLE = frozenset(topic for topic, kind in CATALOGUE.items() if kind.durable)
 """Topics of events that are rows of the log."""
 _QUESTION_TOPICS = ("agent.approval.", "agent.question.")
@@ -58,7 +58,7 @@ class Feed:
         self._bus = bus
         self._sessions: dict[str, set[Inbox]] = {}
         self._groups: dict[str, _Group] = {}
-        self._live: RecentDict[str, LiveReply] = RecentDict(_MAX_SESSIONS)
+        self._live: RecentDict[str, LiveReply] = RecentDict(_MAX_LIVE_REPLIES)
         self._asking: dict[str, set[str]] = {}
         self._encoded: tuple[object, bytes] = (None, b"")
         self._is_relaying = False
@@ -103,7 +103,7 @@ class Feed:
         return list(self._sessions)
 
     @property
-    def asking(self) -> list[str]:
+    def sessions_with_questions(self) -> list[str]:
         """The sessions that have asked a question."""
         return list(self._asking)
 
@@ -241,11 +241,11 @@ class Feed:
             return
         if get_ident() == self._thread:
             if self._is_trusted or event.get("type") in DURABLE:
-                self._take(session, event, self._is_relaying)
+                self._deliver(session, event, self._is_relaying)
         else:
-            self._loop.call_soon_threadsafe(self._take, session, event, False)
+            self._loop.call_soon_threadsafe(self._deliver, session, event, False)
 
-    def _take(self, session: str, event: Envelope, relayed: bool) -> None:
+    def _deliver(self, session: str, event: Envelope, relayed: bool) -> None:
         topic = event.get("type", "")
         epoch, seq = cursor_of(event) if event.get("seq") else (0, 0)
         trusted = bool(seq) and not relayed

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.hooks")
 
-_MAX_SESSIONS = 4_096
+_MAX_TRACKED_SESSIONS = 4_096
 _PREFIX = "gateway."
 
 
@@ -45,7 +45,7 @@ class HookEvents:
         self._runner = _runner(app)
         pairs: list[tuple[str, Callable[[Mapping[str, Any]], None]]] = [
             ("session.created", self._created),
-            ("agent.message.user", self._heard),
+            ("agent.message.user", self._on_user_message),
             ("agent.turn.started", self._started),
             ("agent.message.assistant", self._replied),
             ("agent.turn.ended", self._ended),
@@ -68,7 +68,7 @@ class HookEvents:
     def close(self) -> None:
         """Publishes the end of each session, and waits a while for the hooks."""
         for session in list(self._sessions):
-            self._tell("session.end", session)
+            self._publish("session.end", session)
         for handle in self._handles:
             self._app.bus.unsubscribe(handle)
         if self._runner is not None:
@@ -82,15 +82,15 @@ class HookEvents:
             else event.get("person", "")
         )
         self._remember(session, _Session(event.get("surface", ""), person))
-        self._tell("session.start", session, resumed=False)
+        self._publish("session.start", session, resumed=False)
 
-    def _heard(self, event: Mapping[str, Any]) -> None:
+    def _on_user_message(self, event: Mapping[str, Any]) -> None:
         self._known(event["session_id"]).message = event["text"]
 
     def _started(self, event: Mapping[str, Any]) -> None:
         known = self._known(event["session_id"])
         known.response, known.iteration = "", 0
-        self._tell(
+        self._publish(
             "agent.start", event["session_id"], event["turn_id"], message=known.message
         )
 
@@ -100,7 +100,7 @@ class HookEvents:
         known.response = event.get("text") or known.response
         names = [call["name"] for call in event.get("tool_calls", ())]
         session, turn = event["session_id"], event["turn_id"]
-        self._tell(
+        self._publish(
             "agent.step", session, turn, iteration=known.iteration, tool_names=names
         )
 
@@ -108,7 +108,7 @@ class HookEvents:
         known = self._known(event["session_id"])
         said = {"message": known.message, "response": known.response}
         known.message = known.response = ""
-        self._tell(
+        self._publish(
             "agent.end",
             event["session_id"],
             event["turn_id"],
@@ -119,7 +119,7 @@ class HookEvents:
     def _job_over(self, event: Mapping[str, Any]) -> None:
         """A job's session ends with its run, while a gateway runs for long."""
         if event.get("session") in self._sessions:
-            self._tell("session.end", event["session"])
+            self._publish("session.end", event["session"])
 
     def _fire(self, event: Mapping[str, Any]) -> None:
         topic = event["type"]
@@ -134,7 +134,7 @@ class HookEvents:
         )
         self._runner.fire(kind, _plain(event))
 
-    def _tell(self, kind: str, session: str, turn: str = "", **more: Any) -> None:
+    def _publish(self, kind: str, session: str, turn: str = "", **more: Any) -> None:
         known = self._known(session)
         about = {"platform": known.platform, "user": known.user, "session_id": session}
         topic = _PREFIX + kind
@@ -155,13 +155,13 @@ class HookEvents:
         except SessionNotFound:
             known = _Session("", "")
         self._remember(session, known)
-        self._tell("session.start", session, resumed=resumed)
+        self._publish("session.start", session, resumed=resumed)
         return known
 
     def _remember(self, session: str, known: _Session) -> None:
         self._sessions[session] = known
-        if len(self._sessions) > _MAX_SESSIONS:  # the oldest counts as ended
-            self._tell("session.end", next(iter(self._sessions)))
+        if len(self._sessions) > _MAX_TRACKED_SESSIONS:  # the oldest counts as ended
+            self._publish("session.end", next(iter(self._sessions)))
 
 
 def _runner(app: "App") -> "HookRunner | None":

@@ -16,8 +16,8 @@ _INSTRUCTIONS = (
     "you. Answer with the description alone, in the language of the request that came with it."
 )
 _MAX_DESCRIPTION_CHARS = 6_000
-_MAX_OUTPUT_TOKENS = 3_000
-_MAX_MESSAGE_CHARS = 500  # of the message with the image
+_MAX_DESCRIPTION_TOKENS = 3_000
+_MAX_CAPTION_CHARS = 500  # of the message with the image
 _MAX_IMAGES = 6
 
 
@@ -34,7 +34,7 @@ class ImageDescriber:
         """Whether the main model gets no images at all."""
         return bool(self._blind)
 
-    async def look(
+    async def describe_hidden(
         self, session: str, messages: Sequence[Message], said: Collection[str]
     ) -> list[Event]:
         """Describes each image that the model does not get, once, and tells the user about new ones."""
@@ -63,7 +63,7 @@ class ImageDescriber:
     async def _described(
         self, session: str, new: Mapping[str, tuple[Image, Message]]
     ) -> list[PictureDescribed]:
-        if self._auxiliary.wanted("vision") == "off" or not (
+        if self._auxiliary.setting_of("vision") == "off" or not (
             self._blind or self._auxiliary.has_own("vision")
         ):
             return []
@@ -86,11 +86,11 @@ class ImageDescriber:
     async def _describe(
         self, session: str, image: Image, message: Message
     ) -> PictureDescribed:
-        words = f"It came with these words: {message.text[:_MAX_MESSAGE_CHARS]}"
+        words = f"It came with these words: {message.text[:_MAX_CAPTION_CHARS]}"
         request = ModelRequest(
             system=(_INSTRUCTIONS,),
             messages=(UserMessage(text=words, images=(image,)),),
-            max_output_tokens=_MAX_OUTPUT_TOKENS,
+            max_output_tokens=_MAX_DESCRIPTION_TOKENS,
         )
         try:
             reply = await self._auxiliary.ask("vision", session, request)

@@ -1,22 +1,17 @@
-"""Follows the session log and publishes the rows that other processes write, in the order of the log.
-
-Most polls only look at the times of the database's files.
-"""
+"""Follows the session log and publishes the rows that other processes write, in the order of the log."""
 
 import asyncio
 import contextlib
-import time
-from pathlib import Path
 
 from hermes.app.app import App
 from hermes.app.feed import Feed
 from hermes.errors import StoreError
+from hermes.store.ports import RowWatch
 
-POLL_INTERVAL_S = 0.15
+LOG_POLL_INTERVAL_S = 0.15
 _UNWATCHED_POLL_INTERVAL_S = 5.0
 _READING = "reading what other processes write"
-_FRESH_S = 1.0  # for which a file counts as just changed: its clock has large steps
-_PAGE_ROWS = 1000
+_FOLLOWED_PAGE_ROWS = 1000
 
 
 class LogFollower:
@@ -28,30 +23,36 @@ class LogFollower:
     def __init__(self, app: App, feed: Feed | None = None) -> None:
         self._app = app
         self._feed = feed
-        self._files = DatabaseFiles(app.home.state)
         self._last = 0
 
     async def run(self) -> None:
         """Runs from the newest row on, until it is cancelled."""
+        watch = self._app.store.watch()
+        try:
+            await self._follow(watch)
+        finally:
+            watch.close()
+
+    async def _follow(self, watch: RowWatch) -> None:
         log, errors = self._app.store.log, self._app.errors
         log.remember()
         self._last = await asyncio.to_thread(log.newest)
         while True:
-            was_watched = await self._pause()
+            was_watched = await self._pause(watch)
             try:
-                if self._files.changed() or not was_watched:
+                if watch.changed() or not was_watched:
                     await self._read(publish=was_watched)
             except (StoreError, OSError) as error:
-                self._files.forget()
+                watch.forget()
                 await asyncio.sleep(errors.note(_READING, error))
             else:
                 errors.succeeded(_READING)
 
-    async def _pause(self) -> bool:
+    async def _pause(self, watch: RowWatch) -> bool:
         """Waits for the next poll. Returns whether the feed had a reader before."""
         feed = self._feed
         if feed is None or feed.watched.is_set():
-            await asyncio.sleep(POLL_INTERVAL_S)
+            await watch.wait(LOG_POLL_INTERVAL_S)
             return True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_UNWATCHED_POLL_INTERVAL_S):
@@ -62,10 +63,12 @@ class LogFollower:
         """Reads the rows that are new, and publishes them if there was a reader."""
         while True:
             before = self._last
-            self._last, rows = self._app.store.log.since(before, limit=_PAGE_ROWS)
+            self._last, rows = self._app.store.log.since(
+                before, limit=_FOLLOWED_PAGE_ROWS
+            )
             if publish:
                 self._app.writer.publish(*rows, foreign=True)
-            if self._last < before + _PAGE_ROWS:
+            if self._last < before + _FOLLOWED_PAGE_ROWS:
                 break
             await asyncio.sleep(0)
         feed = self._feed
@@ -76,36 +79,3 @@ class LogFollower:
             stale = await asyncio.to_thread(self._app.store.sessions.missing, watched)
         for session in stale:
             feed.read_log(session)
-
-
-class DatabaseFiles:
-    """The database's files, as they were at the last look."""
-
-    def __init__(self, state: Path) -> None:
-        self._state = state
-        self._stamp: tuple[int, ...] = ()
-
-    def changed(self) -> bool:
-        """Whether somebody may have written since the last call."""
-        stamp, newest = _stamp(self._state)
-        changed = stamp != self._stamp or time.time() - newest < _FRESH_S
-        self._stamp = stamp
-        return changed
-
-    def forget(self) -> None:
-        """Makes the next look find a change: what changed was not read."""
-        self._stamp = ()
-
-
-def _stamp(state: Path) -> tuple[tuple[int, ...], float]:
-    """Times and sizes of the database's files, and the newest of the times."""
-    stamp: list[int] = []
-    newest = 0.0
-    for path in (state, state.with_name(state.name + "-wal")):
-        try:
-            info = path.stat()
-        except FileNotFoundError:  # there is no write-ahead log while nobody writes
-            continue
-        stamp += [info.st_mtime_ns, info.st_size]
-        newest = max(newest, info.st_mtime)
-    return tuple(stamp), newest

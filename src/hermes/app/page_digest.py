@@ -13,7 +13,7 @@ _INSTRUCTIONS = (
 )
 _MAX_PAGE_CHARS = 120_000
 _MAX_DIGEST_CHARS = 16_000
-_MAX_OUTPUT_TOKENS = 6_000
+_MAX_DIGEST_TOKENS = 6_000
 
 
 async def digest(auxiliary: AuxiliaryModels, session: str, page: str) -> str:
@@ -21,7 +21,7 @@ async def digest(auxiliary: AuxiliaryModels, session: str, page: str) -> str:
     request = ModelRequest(
         system=(_INSTRUCTIONS,),
         messages=(UserMessage(text=page[:_MAX_PAGE_CHARS]),),
-        max_output_tokens=_MAX_OUTPUT_TOKENS,
+        max_output_tokens=_MAX_DIGEST_TOKENS,
     )
     try:
         reply = await auxiliary.ask("search", session, request)

@@ -52,7 +52,7 @@ class PartialText:
             self._file = -1
             self._path.unlink(missing_ok=True)
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Closes the file but keeps it, for the process that will end the turn."""
         if self._later is not None:
             self._later.cancel()
@@ -61,7 +61,7 @@ class PartialText:
             os.close(self._file)
             self._file = -1
 
-    def take(self, mark: str) -> str:
+    def recover(self, mark: str) -> str:
         """The text that a vanished process wrote of the reply identified by `mark`."""
         try:
             head, _, text = self._path.read_text(

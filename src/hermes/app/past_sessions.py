@@ -55,7 +55,7 @@ class StoreRecall:
         while len(later) < after and (
             rows := self._store.log.events(name, after=place, limit=_ROWS)
         ):
-            later += [_said(row) for row in rows if row.role]
+            later += [_found_message(row) for row in rows if row.role]
             place = rows[-1].seq
         return [*reversed(earlier), *later[:after]]
 
@@ -66,12 +66,14 @@ class StoreRecall:
             first = max(0, last - _ROWS)
             rows = self._store.log.events(session, after=first, limit=last - first)
             yield from (
-                _said(row) for row in reversed(rows) if row.role and row.seq <= last
+                _found_message(row)
+                for row in reversed(rows)
+                if row.role and row.seq <= last
             )
             last = first
 
 
-def _said(row: Row) -> FoundMessage:
+def _found_message(row: Row) -> FoundMessage:
     message = msgspec.json.decode(row.data, type=_Text)
     calls = [f"[{call.name} {call.arguments}]" for call in message.tool_calls]
     return FoundMessage(

@@ -3,11 +3,13 @@ read, so that they can't make Hermes send another file to the model."""
 
 import errno
 import os
+import shlex
 import stat
 from pathlib import Path
 
 from hermes.core.prompt import MAX_PROJECT_CHARS, PROJECT_FILES, ProjectFile
 from hermes.text.hidden_text import without_hidden
+from hermes.tools.sandbox.written_notes import is_written
 from hermes.tools.sensitive import Guard
 
 _MAX_BYTES = 4 * MAX_PROJECT_CHARS  # a character of UTF-8 has at most four
@@ -18,9 +20,23 @@ def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
     names = [name for name in PROJECT_FILES if os.path.lexists(cwd / name)]
     if not names:
         return ()
-    guard = Guard(Path(os.path.realpath(hermes_home)), Path.home())
-    found = (_read(cwd, name, guard) for name in names)
+    home = Path(os.path.realpath(hermes_home))
+    guard = Guard(home, Path.home())
+    found = (
+        _unaccepted(cwd, name)
+        if is_written(home, cwd / name)
+        else _read(cwd, name, guard)
+        for name in names
+    )
     return tuple(file for file in found if file is not None)
+
+
+def _unaccepted(cwd: Path, name: str) -> ProjectFile:
+    refusal = (
+        "an agent's command wrote it, and the user has not accepted it"
+        f" (hermes policy accept {shlex.quote(str(cwd / name))})"
+    )
+    return ProjectFile(name, refusal=refusal)
 
 
 def _read(cwd: Path, name: str, guard: Guard) -> ProjectFile | None:

@@ -105,14 +105,14 @@ class SessionJournal:
                 _WRITE_DELAY_S, self._write_noted
             )
 
-    async def settled(self) -> None:
+    async def all_written(self) -> None:
         """Waits until everything that was recorded or noted is written, or has failed."""
         self._write_noted()
         await self._writing.join()
 
     async def flush(self) -> None:
         """As `settled`; raises the error of a write that nobody waited for."""
-        await self.settled()
+        await self.all_written()
         if failure := self._failure:
             self._failure = None
             raise failure
@@ -152,7 +152,7 @@ class SessionJournal:
         if self._partial is None:
             return
         if self.history.open_turn:
-            self._partial.leave()
+            self._partial.close()
         else:
             self._partial.clear()
 
@@ -160,7 +160,7 @@ class SessionJournal:
         """The text of the reply that a process had shown before it vanished in the open turn."""
         if self._partial is None:
             return ""
-        return self._partial.take(self._reply_id(self.history.open_turn))
+        return self._partial.recover(self._reply_id(self.history.open_turn))
 
     def drop_partial(self) -> None:
         """Deletes that text, once the log has it."""

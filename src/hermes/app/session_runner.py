@@ -39,7 +39,7 @@ from hermes.store.log_row import Row
 
 log = logging.getLogger("hermes.app")
 
-_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
+_LOG_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
 _STOPPED = "Stopped while running; what it had done by then remains."
 
 
@@ -138,7 +138,7 @@ class Runner:
         helpers.start(self._renew(lease))
         helpers.start(self._poll(journal))
         try:
-            carried = await self._settle(journal)
+            carried = await self._close_crashed_turn(journal)
             self.settled.set()
             while (carried or await self._has_messages(journal)) and not self.stopping:
                 await self._run_turn(journal, carried)
@@ -151,7 +151,7 @@ class Runner:
     async def _has_messages(self, journal: SessionJournal) -> bool:
         """Whether a message waits, also one that was written past the journal while the log was being read."""
         if not journal.history.waiting:
-            await journal.settled()
+            await journal.all_written()
             for row in journal.foreign():
                 self._react(row)
         return bool(journal.history.waiting)
@@ -176,7 +176,7 @@ class Runner:
         """Follows the process that has the session until it has answered everything (None) or is gone."""
         follower = self._open_journal(Lease(self.session, "", 0, 0.0))
         while follower.history.waiting:
-            await asyncio.sleep(_POLL_INTERVAL_S)
+            await asyncio.sleep(_LOG_POLL_INTERVAL_S)
             self._app.writer.publish(*follower.foreign(), foreign=True)
             if lease := await self._take_lease():
                 return lease
@@ -197,7 +197,9 @@ class Runner:
         if self._engine is not None:
             self._engine.written(row)
 
-    async def _settle(self, journal: SessionJournal) -> tuple[ToolCall, ...]:
+    async def _close_crashed_turn(
+        self, journal: SessionJournal
+    ) -> tuple[ToolCall, ...]:
         """The crash rule: a turn without an end is closed, and no call is run again.
 
         A call that still waited for a person had not begun. Such calls are returned, to be asked about once more.
@@ -206,7 +208,7 @@ class Runner:
         if not history.open_turn and not history.open_calls:
             return ()
         journal.turn = history.open_turn
-        carried = self._carried(history)
+        carried = self._open_calls(history)
         results = [
             result
             for result in history.unfinished(OUTCOME_UNKNOWN)
@@ -222,7 +224,7 @@ class Runner:
         journal.drop_partial()
         return tuple(carried.values())
 
-    def _carried(self, history: ConversationHistory) -> dict[str, ToolCall]:
+    def _open_calls(self, history: ConversationHistory) -> dict[str, ToolCall]:
         """Calls whose question is still open, if there is somebody to answer it."""
         questions = self._deps.questions
         asked = {
@@ -329,9 +331,14 @@ class Runner:
                 errors.succeeded(what)
 
     async def _poll(self, journal: SessionJournal) -> None:
-        while True:
-            await asyncio.sleep(_POLL_INTERVAL_S)
-            await self._read_others(journal)
+        watch = self._app.store.watch()
+        try:
+            while True:
+                await watch.wait(_LOG_POLL_INTERVAL_S)
+                if watch.changed() and not await self._read_others(journal):
+                    watch.forget()
+        finally:
+            watch.close()
 
     async def read_others(self) -> bool:
         """Reacts now to what was written past the journal. Returns False when this runner does not have the session."""
@@ -340,17 +347,19 @@ class Runner:
         await self._read_others(self._journal)
         return True
 
-    async def _read_others(self, journal: SessionJournal) -> None:
-        await journal.settled()  # so that no row of our own is taken for another's
+    async def _read_others(self, journal: SessionJournal) -> bool:
+        """Returns False if the log could not be read."""
+        await journal.all_written()  # so that no row of our own is taken for another's
         what = f"reading what other processes write in session {self.session}"
         try:
             rows = journal.foreign()
         except StoreError as error:
             await asyncio.sleep(self._app.errors.note(what, error))
-            return
+            return False
         self._app.errors.succeeded(what)
         for row in rows:
             self._react(row)
+        return True
 
     def _react(self, row: Row) -> None:
         """Acts on interrupts and answers. Messages are in the history already."""

@@ -30,7 +30,7 @@ log = logging.getLogger("hermes.app")
 
 _MAX_IDLE_RUNNERS = 256  # kept to say how their last turn ended
 _ASK_AGAIN_TIMEOUT_S = 20.0  # for a turn to reach a question that was asked before
-_STOP_TIMEOUT_S = 5.0  # for a turn to end in order
+_TURN_STOP_TIMEOUT_S = 5.0  # for a turn to end in order
 
 Delivery = Literal["queue", "steer", "interrupt"]
 Verdict = Literal["once", "session", "always", "deny"]
@@ -69,7 +69,8 @@ class SessionService:
 
     async def interrupt(self, session: str, *, by: str) -> None:
         """Stops the running turn, in whichever process it runs. Queued messages are still answered."""
-        if await self.settle(session):
+        if await self.end_dead_turn(session):
+            await self.answer_queued(session)
             return
         runner = self._runners.get(session)
         if runner:
@@ -94,11 +95,11 @@ class SessionService:
         answered = ApprovalAnswered(
             call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason)
         )
-        return await self._settle(session, answered)
+        return await self._write_answer(session, answered)
 
     async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
         """Answers a question of a tool, in whichever process it waits. Returns False when it is not open."""
-        return await self._settle(
+        return await self._write_answer(
             session, QuestionAnswered(call_id=call_id, text=writable(text), by=by)
         )
 
@@ -110,7 +111,7 @@ class SessionService:
         history = await asyncio.to_thread(read_history, self._app.store, session)
         return list(history.asked_calls.values())
 
-    async def _settle(
+    async def _write_answer(
         self, session: str, answered: ApprovalAnswered | QuestionAnswered
     ) -> bool:
         """Writes the answer. Of several answers, also from other processes, the first one in the log counts."""
@@ -135,7 +136,7 @@ class SessionService:
             return True  # the process that waits reads the log
         runner = self._runners.get(session)
         if runner is None or not await runner.read_others():
-            await asyncio.wait({future}, timeout=_STOP_TIMEOUT_S)
+            await asyncio.wait({future}, timeout=_TURN_STOP_TIMEOUT_S)
         return future.done() and future.result() == answered
 
     async def _ask_again(self, session: str, call_id: str) -> AnswerFuture | None:
@@ -157,7 +158,7 @@ class SessionService:
         """Settles what a crash left, and answers what still waits."""
         self._start(session)
 
-    async def settle(self, session: str) -> bool:
+    async def end_dead_turn(self, session: str) -> bool:
         """Ends the open turn of a session whose process is gone. Returns False if there was no such turn.
 
         Surfaces that show a session call this. Raises if the end can't be written.
@@ -181,11 +182,17 @@ class SessionService:
             task.result()
         return False  # another process was faster
 
+    async def answer_queued(self, session: str) -> None:
+        """Answers the messages that wait in a session whose process is gone, unless it waits for a person's answer."""
+        history = await asyncio.to_thread(read_history, self._app.store, session)
+        if history.waiting and not history.asked_calls:
+            self._start(session)
+
     def _has_dead_turn(self, session: str) -> bool:
         store = self._app.store
         return store.leases.holder(session) is None and store.log.has_open_turn(session)
 
-    async def settled(self, session: str) -> None:
+    async def recovered(self, session: str) -> None:
         """Waits until what a crash left of a resumed session is written down."""
         if (runner := self._runners.get(session)) and (
             task := self._tasks.get(session)
@@ -221,7 +228,7 @@ class SessionService:
         task = self._tasks.get(session)
         if task is not None:
             self._runners[session].stop()
-            await asyncio.wait({task}, timeout=_STOP_TIMEOUT_S)
+            await asyncio.wait({task}, timeout=_TURN_STOP_TIMEOUT_S)
 
     async def park(self) -> set[str]:
         """Abandons turns that wait for a person, as a crash would; whoever resumes them asks again. Returns their sessions."""
@@ -230,7 +237,7 @@ class SessionService:
             for session, task in self._tasks.items()
             if self._deps.questions.waits(session)
         }
-        await cancel_and_wait(*waiting.values(), timeout_s=_STOP_TIMEOUT_S)
+        await cancel_and_wait(*waiting.values(), timeout_s=_TURN_STOP_TIMEOUT_S)
         return set(waiting)
 
     async def close(self) -> None:
@@ -239,7 +246,7 @@ class SessionService:
         for session in list(self._tasks):
             self._runners[session].stop()
         if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=_STOP_TIMEOUT_S)
+            await asyncio.wait(self._tasks.values(), timeout=_TURN_STOP_TIMEOUT_S)
         await cancel_and_wait(*self._tasks.values())
 
     async def _record(

@@ -19,8 +19,8 @@ _INSTRUCTIONS = (
     "Give the conversation below a title of at most six words, in its own language. Answer with the title alone: "
     "no quotes, no full stop."
 )
-_MAX_MESSAGE_CHARS = 2_000
-_MAX_OUTPUT_TOKENS = 1_000  # including reasoning
+_MAX_TITLE_SOURCE_CHARS = 2_000
+_MAX_TITLE_TOKENS = 1_000  # including reasoning
 
 
 class Titles:
@@ -33,9 +33,9 @@ class Titles:
     def begin(self, session: str, history: ConversationHistory) -> None:
         """Starts the search for a better title, if the user wants one."""
         auxiliary = self._auxiliary(session)
-        if auxiliary.wanted("title") == "off" or len(history.messages) < 2:
+        if auxiliary.setting_of("title") == "off" or len(history.messages) < 2:
             return
-        self._tasks.start(_find(auxiliary, session, asked(history)))
+        self._tasks.start(_find(auxiliary, session, title_request(history)))
 
     async def close(self) -> None:
         """Stops looking; the first words stay."""
@@ -67,7 +67,7 @@ def first_words(history: ConversationHistory) -> str:
     return shortened(typed if attached and typed.strip() else first)
 
 
-def asked(history: ConversationHistory) -> ModelRequest:
+def title_request(history: ConversationHistory) -> ModelRequest:
     """The request for a title."""
     said = [
         message
@@ -75,14 +75,14 @@ def asked(history: ConversationHistory) -> ModelRequest:
         if isinstance(message, UserMessage | AssistantMessage)
     ][:4]
     text = "\n\n".join(
-        f"{message.role}: {message.text[:_MAX_MESSAGE_CHARS]}"
+        f"{message.role}: {message.text[:_MAX_TITLE_SOURCE_CHARS]}"
         for message in said
         if message.text
     )
     return ModelRequest(
         system=(_INSTRUCTIONS,),
         messages=(UserMessage(text=text),),
-        max_output_tokens=_MAX_OUTPUT_TOKENS,
+        max_output_tokens=_MAX_TITLE_TOKENS,
     )
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hermes.mcp import McpServers
     from hermes.tools.web.fetch import Digest
 
-_MAX_SESSIONS = 1_024  # whose tools are kept: as many as may work at once
+_MAX_CACHED_TOOLSETS = 1_024  # whose tools are kept: as many as may work at once
 
 
 class SessionTools:
@@ -46,7 +46,7 @@ class SessionTools:
         self._more = more
         self._digest = digest
         self._tools: RecentDict[str, Mapping[str, Tool]] = RecentDict(
-            _MAX_SESSIONS, self._clear_up
+            _MAX_CACHED_TOOLSETS, self._clear_up
         )
         self._seen: dict[str, FileStamps] = {}
         self._closing = BackgroundTasks("ending the tools of a session")

@@ -36,7 +36,7 @@ class Spending:
 
         A child shares the caps of the turn that it works for, and its usage counts for its root.
         """
-        budget = self._made(session)
+        budget = self._new_budget(session)
         if self._caps:
             self._budgets[session] = budget
         return budget
@@ -50,7 +50,7 @@ class Spending:
         side = (
             running.child(self._refresh(session), None)
             if running is not None
-            else self._made(session)
+            else self._new_budget(session)
         )
         for price in prices:
             side = side.at(price)
@@ -62,7 +62,7 @@ class Spending:
         if running is not None:
             running.spend(usage)
 
-    def _made(self, session: str) -> TurnBudget:
+    def _new_budget(self, session: str) -> TurnBudget:
         caps = [_cap(scope, text) for scope, text in self._caps.items()]
         if not caps:
             return TurnBudget()

@@ -51,7 +51,7 @@ class Rewind:
         Files that were changed after a turn are left alone and reported, unless `force` is set. `redo` reverses it.
         """
         with self._held(session) as lease:
-            history = self._settled(lease)
+            history = self._closed_history(lease)
             return self._undo(
                 history, lease, _last(history, turns), files=files, force=force
             )
@@ -76,7 +76,9 @@ class Rewind:
             )
             history.add(0, SessionRedone(undone=history.redoable))
             first = next(turn for turn in history.turns if turn.seq == row.since)
-            return UndoReport(row.turns, _words(history, first), outcome, self._note())
+            return UndoReport(
+                row.turns, _first_message(history, first), outcome, self._note()
+            )
 
     def retry(
         self, session: str, *, force: bool = False, files: bool = True, via: str = ""
@@ -84,7 +86,7 @@ class Rewind:
         """Undoes the last turn and submits the same message again. With `via`, the reply goes to the message that asked for
         the retry."""
         with self._held(session) as lease:
-            history = self._settled(lease)
+            history = self._closed_history(lease)
             (last,) = _last(history, 1)
             said = [
                 msgspec.structs.replace(message, delivery="queue")
@@ -170,7 +172,10 @@ class Rewind:
         )
         self._app.record(lease.session, undone, *then, lease=lease)
         return UndoReport(
-            names, _words(history, wanted[0]), outcome, self._note() if files else ""
+            names,
+            _first_message(history, wanted[0]),
+            outcome,
+            self._note() if files else "",
         )
 
     def _restore(
@@ -230,7 +235,7 @@ class Rewind:
         finally:
             self._app.store.leases.release(lease)
 
-    def _settled(self, lease: Lease) -> ConversationHistory:
+    def _closed_history(self, lease: Lease) -> ConversationHistory:
         """The history, after a turn that a crash left open was closed."""
         history = read_history(self._app.store, lease.session)
         if not history.open_turn:
@@ -302,7 +307,7 @@ def _names(turns: Sequence[Beginning]) -> tuple[str, ...]:
     )
 
 
-def _words(history: ConversationHistory, first: Beginning) -> str:
+def _first_message(history: ConversationHistory, first: Beginning) -> str:
     """The user's message that began a turn."""
     said = (
         message

@@ -27,9 +27,9 @@ log = logging.getLogger("hermes.bridge")
 
 _BATCH_INTERVAL_S = 0.004  # events that come meanwhile are sent together
 _MAX_BATCH_BYTES = 192 * 1024
-_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
+_CONNECTION_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
 _ACK_TIMEOUT_S = 30.0  # without progress; then the connection is made again
-_STOP_TIMEOUT_S = 1.0
+_BRIDGE_STOP_TIMEOUT_S = 1.0
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
 
@@ -85,7 +85,7 @@ class Bridge:
         self._stopping = threading.Event()
         self._deadline = 0.0
         self._asleep = False
-        self._bell = Wakeup()
+        self._wakeup = Wakeup()
         self._heirs = OrphanSpools(outbox)
         self._hurried = threading.Event()
         self.arrived = -1
@@ -94,7 +94,7 @@ class Bridge:
         self._connects = 0
         self.state: State = "connecting"
         self.channel = channel
-        self._handle = bus.subscribe("**", self._hear)
+        self._handle = bus.subscribe("**", self._on_event)
         self._thread = threading.Thread(
             target=self._run, name="hermes-bridge", daemon=True
         )
@@ -123,7 +123,7 @@ class Bridge:
             connects=self._connects,
         )
 
-    def stop(self, grace: float = _STOP_TIMEOUT_S) -> None:
+    def stop(self, grace: float = _BRIDGE_STOP_TIMEOUT_S) -> None:
         """Stops. Sends what waits if there is time; the rest stays in the spool."""
         if self.state == "stopped":
             return
@@ -133,14 +133,14 @@ class Bridge:
         )
         self._stopping.set()
         self._hurried.set()
-        self._bell.ring()
+        self._wakeup.wake()
         self._thread.join(grace + 1.0)
         if (
             not self._thread.is_alive()
         ):  # otherwise it hangs in the resolver and ends with the process
             self._end()
 
-    def hurry(self) -> None:
+    def reconnect_now(self) -> None:
         """Connects at once, because a dashboard has started."""
         self._hurried.set()
 
@@ -149,16 +149,16 @@ class Bridge:
         self.outbox.forfeit()
         self.outbox.spool.close()
         self._heirs.close()
-        self._bell.close()
+        self._wakeup.close()
 
-    def _hear(self, event: dict[str, Any]) -> None:
+    def _on_event(self, event: dict[str, Any]) -> None:
         """Runs in the publisher's thread."""
         if is_foreign(event):
             return
         self.outbox.put(event)
         if self._asleep:
             self._asleep = False
-            self._bell.ring()
+            self._wakeup.wake()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -220,7 +220,7 @@ class Bridge:
         )
         deadline = time.monotonic() + _ACK_TIMEOUT_S
         while self.arrived < 0:
-            self._bell.wait(
+            self._wakeup.wait(
                 wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1)
             )
             if time.monotonic() > deadline or self._is_late:
@@ -242,10 +242,13 @@ class Bridge:
                     self._stopping.wait(_BATCH_INTERVAL_S)
             else:
                 patience = (
-                    min(heard + _SILENCE_TIMEOUT_S, progressed + _ACK_TIMEOUT_S)
+                    min(
+                        heard + _CONNECTION_SILENCE_TIMEOUT_S,
+                        progressed + _ACK_TIMEOUT_S,
+                    )
                     - time.monotonic()
                 )
-                self._rest(wire, 0.01 if self._stopping.is_set() else patience)
+                self._sleep(wire, 0.01 if self._stopping.is_set() else patience)
             now = time.monotonic()
             if self._receive(wire):
                 heard = now
@@ -254,7 +257,10 @@ class Bridge:
                 wire.is_idle and self._waits
             ):
                 acked, progressed = done, now
-            if now > heard + _SILENCE_TIMEOUT_S or now > progressed + _ACK_TIMEOUT_S:
+            if (
+                now > heard + _CONNECTION_SILENCE_TIMEOUT_S
+                or now > progressed + _ACK_TIMEOUT_S
+            ):
                 raise WireClosed("the dashboard has not answered for too long")
 
     def _is_done(self, wire: Wire) -> bool:
@@ -275,17 +281,17 @@ class Bridge:
             _MAX_BATCH_BYTES
         )
 
-    def _rest(self, wire: Wire, seconds: float) -> None:
+    def _sleep(self, wire: Wire, seconds: float) -> None:
         """Sleeps until there is something to do. A publisher wakes the thread."""
         self._asleep = True
         if not (wire.is_idle and self.outbox.has_news):
-            self._bell.wait(wire.fileno(), not wire.is_idle, seconds)
+            self._wakeup.wait(wire.fileno(), not wire.is_idle, seconds)
         self._asleep = False
 
     def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
         """Waits for a connection that is being made."""
         deadline = time.monotonic() + seconds
-        while not self._bell.wait(
+        while not self._wakeup.wait(
             sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)
         ):
             if self._is_late:
@@ -303,10 +309,10 @@ class Bridge:
                 log.debug("the dashboard sent something that is not an acknowledgement")
                 continue
             if ack.type == "pub.ack":
-                self._take(ack)
+                self._on_ack(ack)
         return wire.received > before
 
-    def _take(self, ack: _Ack) -> None:
+    def _on_ack(self, ack: _Ack) -> None:
         outbox = self.outbox
         if ack.publisher == f"{outbox.publisher}.transient":
             self.arrived = ack.seq if ack.epoch == outbox.epoch else 0
@@ -333,7 +339,7 @@ class Wakeup:
         for handle in (self._heard, self._rung):
             os.set_blocking(handle, False)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Ends a wait, or the next one."""
         with contextlib.suppress(OSError):  # full: the thread is awake already
             os.write(self._rung, b"!")

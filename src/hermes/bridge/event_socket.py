@@ -25,12 +25,12 @@ from hermes.primitives.repeated_errors import RepeatedErrors
 log = logging.getLogger("hermes.bridge")
 
 _PREFIX, _LOOKOUT, _SUFFIX = "events-", "lookout-", ".sock"
-_GREETING_TIMEOUT_S = 0.5  # that a new process waits for those who want to read it
+_GREETING_TIMEOUT_S = 5.0  # that a new process waits for those who want to read it
 _MAX_PATH_BYTES = 100  # of a path that a socket can have
-_MAX_QUEUED_EVENTS = 10_000
+_MAX_QUEUED_READER_EVENTS = 10_000
 _IO_TIMEOUT_S = 10.0  # for a client to send its request, or to read something
 _MAX_REQUEST_BYTES = 64 * 1024
-_CLOSE_TIMEOUT_S = 1.0  # for readers to receive the last events
+_LAST_EVENTS_TIMEOUT_S = 1.0  # for readers to receive the last events
 _encode = msgspec.json.Encoder().encode
 
 
@@ -86,7 +86,7 @@ class EventSocket:
         readers = dict(self._readers)
         for reader in readers:
             reader.finish()
-        deadline = time.monotonic() + _CLOSE_TIMEOUT_S
+        deadline = time.monotonic() + _LAST_EVENTS_TIMEOUT_S
         for thread in readers.values():
             thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -156,7 +156,7 @@ class _Reader:
             return
         with self._lock:
             self._queue.append(event)
-            if len(self._queue) > _MAX_QUEUED_EVENTS:
+            if len(self._queue) > _MAX_QUEUED_READER_EVENTS:
                 self._queue.popleft()
                 self._missing += 1
         self._news.set()
@@ -214,8 +214,14 @@ def remove_new_process_socket(folder: Path) -> None:
 
 
 def _greet_lookouts(folder: Path) -> None:
-    """Connects to those who wait for new processes, so that they can read this one from its first event on."""
+    """Connects to those who wait for new processes, so that they can read this one from its first event on.
+
+    On a busy machine they may need seconds for that, and a short run would be over. One that is stopped (Ctrl-Z) can't
+    answer, so nobody waits for it.
+    """
     for path in _sockets(folder, _LOOKOUT):
+        if _is_stopped(path.name.removeprefix(_LOOKOUT).removesuffix(_SUFFIX)):
+            continue
         with (
             contextlib.suppress(OSError),
             socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer,
@@ -224,6 +230,15 @@ def _greet_lookouts(folder: Path) -> None:
             with address(path) as place:
                 peer.connect(place)
             peer.recv(1)
+
+
+def _is_stopped(pid: str) -> bool:
+    """Whether a process was stopped by a signal. False where the system can't tell."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2][:1]
+    except OSError:
+        return False
+    return state in {b"T", b"t"}
 
 
 def _sockets(folder: Path, prefix: str) -> list[Path]:

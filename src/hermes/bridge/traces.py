@@ -33,8 +33,8 @@ _TOPICS = (
     "agent.tool.finished", "agent.model.retried", "agent.approval.*",
 )  # fmt: skip
 _PROBE_TIMEOUT_S = 0.5  # to see whether the collector answers
-_MAX_QUEUED_EVENTS = 10_000
-_MAX_SESSIONS = 1000  # that are followed at once
+_MAX_QUEUED_TRACE_EVENTS = 10_000
+_MAX_TRACED_SESSIONS = 1000  # that are followed at once
 _USAGE = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
@@ -80,7 +80,7 @@ class TraceExport:
         self._version = version
         self._queue: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
         self.stats = TraceStats(mask(settings.endpoint))
-        self._handles = [bus.subscribe(topic, self._hear) for topic in _TOPICS]
+        self._handles = [bus.subscribe(topic, self._on_event) for topic in _TOPICS]
         self._thread = threading.Thread(
             target=self._run, name="hermes-traces", daemon=True
         )
@@ -93,11 +93,11 @@ class TraceExport:
         self._queue.put(None)
         self._thread.join(grace)
 
-    def _hear(self, event: Mapping[str, Any]) -> None:
+    def _on_event(self, event: Mapping[str, Any]) -> None:
         """Runs in the publisher's thread."""
         if is_foreign(event):
             return
-        if self._queue.qsize() >= _MAX_QUEUED_EVENTS:
+        if self._queue.qsize() >= _MAX_QUEUED_TRACE_EVENTS:
             self.stats.dropped += 1
         else:
             self._queue.put(event)
@@ -117,7 +117,7 @@ class TraceExport:
         )
         while (event := self._queue.get()) is not None:
             try:
-                spans.take(event)
+                spans.add(event)
             except Exception:  # one bad event must not stop the others
                 log.exception("no span was created for %s", event.get("type"))
             self.stats.spans = spans.count
@@ -190,13 +190,13 @@ class _Spans:
         self._tracer = tracer
         self._contents = contents
         self._turns: RecentDict[str, _Turn] = RecentDict(
-            _MAX_SESSIONS, lambda _, turn: turn.span.end()
+            _MAX_TRACED_SESSIONS, lambda _, turn: turn.span.end()
         )
         self._parents: dict[str, str] = {}
         self._said: dict[str, str] = {}
         self.count = 0
 
-    def take(self, event: Mapping[str, Any]) -> None:
+    def add(self, event: Mapping[str, Any]) -> None:
         session = str(event.get("session_id", ""))
         turn = self._turns.get(session)
         match event["type"]:

@@ -34,7 +34,7 @@ log = logging.getLogger("hermes.webhooks")
 
 _FIRST_DELAY_S, _MAX_DELAY_S = 1.0, 60.0
 _MAX_RETRY_AFTER_S = 300.0
-_MAX_REFUSALS = 5  # of one event, before the next one is tried
+_MAX_EVENT_REJECTIONS = 5  # of one event, before the next one is tried
 _READ_BYTES = 64 * 1024
 _PASSING_STATUSES = frozenset((408, 425, 429))  # worth another attempt
 _SENSITIVE = {
@@ -106,7 +106,7 @@ class WebhookSender:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._handles = [
-            bus.subscribe(pattern, self._hear) for pattern in webhook.events
+            bus.subscribe(pattern, self._on_event) for pattern in webhook.events
         ]
         if any(folder != self._spool.folder for folder in left_behind(place)):
             self._start()
@@ -131,7 +131,7 @@ class WebhookSender:
         if self._thread is None or not self._thread.is_alive():
             self._spool.close()
 
-    def _hear(self, event: Mapping[str, Any]) -> None:
+    def _on_event(self, event: Mapping[str, Any]) -> None:
         """Runs in the publisher's thread."""
         if event is self._last or is_foreign(event):  # two of its patterns may match
             return
@@ -195,12 +195,12 @@ class WebhookSender:
     def _empty(self, spool: Spool) -> None:
         while not self._is_over() and (records := spool.read(_READ_BYTES)):
             for number, record in records:
-                if not self._settle(record):
+                if not self._send_until_settled(record):
                     spool.rewind()
                     return
                 spool.ack(number)
 
-    def _settle(self, record: bytes) -> bool:
+    def _send_until_settled(self, record: bytes) -> bool:
         """Sends a record until it is accepted or finally rejected. Returns False if it must be kept."""
         self._backoff.reset()
         refusals = 0
@@ -222,7 +222,7 @@ class WebhookSender:
             refusals += (
                 300 <= answer.status < 500 and answer.status not in _PASSING_STATUSES
             )
-            if refusals >= _MAX_REFUSALS:
+            if refusals >= _MAX_EVENT_REJECTIONS:
                 log.error(
                     "the webhook %s rejected an event (%d); the event is skipped",
                     self._name,

@@ -17,7 +17,7 @@ _STDERR_TAIL_BYTES = 16 * 1024
 _FORCED_END_TIMEOUT_S = (
     7.0  # the leash needs half a second, unless the machine is very busy
 )
-_POLL_INTERVAL_S = 0.005
+_EXIT_POLL_INTERVAL_S = 0.005
 _LEASH = Path(__file__).with_name("leash.py")
 
 
@@ -120,7 +120,7 @@ class PipedChild:
         """Waits for the program to end and returns its return code; None if it still runs after so many seconds."""
         deadline = time.monotonic() + seconds
         while (code := self.return_code) is None and time.monotonic() < deadline:  # noqa: ASYNC110 - the kernel knows
-            await asyncio.sleep(_POLL_INTERVAL_S)
+            await asyncio.sleep(_EXIT_POLL_INTERVAL_S)
         return code
 
     async def stop(self, *, grace: float = 0.5) -> None:

@@ -22,7 +22,7 @@ from hermes.codex.items import (
     call_of,
     changes_in_words,
     changes_to_decide,
-    near,
+    relative_to,
     shown_command,
 )
 from hermes.core.ports import PolicyDecision
@@ -34,7 +34,7 @@ _DECISIONS = {
     "always": "acceptForSession",
 }
 _NOTHING: Mapping[str, object] = {}
-_MAX_DIFF_CHARACTERS = 6_000  # of a patch in a question
+_MAX_QUESTION_DIFF_CHARACTERS = 6_000  # of a patch in a question
 
 
 class _FileSystem(msgspec.Struct, frozen=True):
@@ -329,7 +329,7 @@ def _written(entry: object) -> str:
 def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
     """The patch, cut to the space there is. Files that are not shown at all are named."""
     diff = changes_to_decide(changes, cwd)
-    left = len(diff) - _MAX_DIFF_CHARACTERS
+    left = len(diff) - _MAX_QUESTION_DIFF_CHARACTERS
     if left <= 0:
         return diff
     sizes = accumulate(
@@ -338,14 +338,14 @@ def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
     hidden = [
         change
         for change, start in zip(changes[1:], sizes, strict=True)
-        if start >= _MAX_DIFF_CHARACTERS
+        if start >= _MAX_QUESTION_DIFF_CHARACTERS
     ]
     files = (
-        f", of {', '.join(near(change.path, cwd) for change in hidden)}"
+        f", of {', '.join(relative_to(change.path, cwd) for change in hidden)}"
         if hidden
         else ""
     )
-    return f"{diff[:_MAX_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch not shown here{files} ...]"
+    return f"{diff[:_MAX_QUESTION_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch not shown here{files} ...]"
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:

@@ -25,7 +25,7 @@ _TRIPLES = {
 }
 
 
-class Ran(msgspec.Struct, frozen=True):
+class ProgramRun(msgspec.Struct, frozen=True):
     """The result of a short run of the program."""
 
     code: int
@@ -38,12 +38,12 @@ class Ran(msgspec.Struct, frozen=True):
         return self.code == _USAGE_EXIT_CODE
 
 
-class _Said(msgspec.Struct, frozen=True):
+class _ErrorMessage(msgspec.Struct, frozen=True):
     message: str = ""
 
 
 class _Complaint(msgspec.Struct, frozen=True):
-    error: _Said
+    error: _ErrorMessage
 
 
 def find_codex(environ: Mapping[str, str], configured: str = "") -> Path | None:
@@ -128,7 +128,7 @@ def version_warning(version: tuple[int, ...]) -> str:
 
 async def run_once(
     program: Path, arguments: Sequence[str], environ: Mapping[str, str]
-) -> Ran:
+) -> ProgramRun:
     """Runs the program to its end, without input. Raises CodexGone if it can't be started or does not end."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -155,7 +155,7 @@ async def run_once(
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return Ran(
+    return ProgramRun(
         process.returncode or 0,
         out.decode(errors="replace"),
         err.decode(errors="replace"),
@@ -169,10 +169,10 @@ async def preflight(program: Path, environ: Mapping[str, str]) -> str:
     )
     if ran.is_misuse:
         ran = await run_once(program, ("features", "list"), environ)
-    return "" if ran.code == 0 else _said(ran)
+    return "" if ran.code == 0 else _failure_text(ran)
 
 
-async def try_sandbox(program: Path, environ: Mapping[str, str]) -> Ran:
+async def try_sandbox(program: Path, environ: Mapping[str, str]) -> ProgramRun:
     """Runs an empty command in codex's sandbox. Older versions need to be told which one."""
     ran = await run_once(program, ("sandbox", "--", "true"), environ)
     if ran.is_misuse:
@@ -181,7 +181,7 @@ async def try_sandbox(program: Path, environ: Mapping[str, str]) -> Ran:
     return ran
 
 
-def _said(ran: Ran) -> str:
+def _failure_text(ran: ProgramRun) -> str:
     """Returns the sentence that says why a run failed; codex prints much more."""
     try:
         return msgspec.json.decode(ran.out, type=_Complaint).error.message

@@ -26,15 +26,15 @@ from hermes.codex.failures import (
     CodexGone,
     CodexRefused,
     CodexSilent,
-    gone,
+    ended_error,
 )
 from hermes.errors import os_reason
 from hermes.primitives.tasks import BackgroundTasks
 
 log = logging.getLogger("hermes.codex")
 
-_EXIT_TIMEOUT_S = 0.5
-_STDERR_TIMEOUT_S = 0.5  # for what codex wrote before it ended
+_CODEX_EXIT_TIMEOUT_S = 0.5
+_CODEX_STDERR_TIMEOUT_S = 0.5  # for what codex wrote before it ended
 _CLOSE_GRACE_S = 0.3  # codex needs 0.04 s to end when its input ends
 _MAX_STDERR_CHARACTERS = 300
 
@@ -198,22 +198,22 @@ class Client:
         try:
             while chunk := await self._child.output.read(READ_BYTES):
                 for line in lines.feed(chunk):
-                    await self._take(wire.classify(line))
+                    await self._handle(wire.classify(line))
         except CodexGone as error:
             end = error
         if not end.message:
-            code = await self._child.wait(_EXIT_TIMEOUT_S)
+            code = await self._child.wait(_CODEX_EXIT_TIMEOUT_S)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(
-                    self._child.stderr.closed.wait(), _STDERR_TIMEOUT_S
+                    self._child.stderr.closed.wait(), _CODEX_STDERR_TIMEOUT_S
                 )
             how = f" ({describe_exit(code)})" if code else ""
             stderr = plain(self._child.stderr.text())
-            end = gone(how, stderr, self._last_stderr_line())
+            end = ended_error(how, stderr, self._last_stderr_line())
         self._ended(end)
         await self._listener.hear(None)
 
-    async def _take(self, message: wire.Incoming) -> None:
+    async def _handle(self, message: wire.Incoming) -> None:
         match message:
             case wire.CodexNotification():
                 if message.method == "serverRequest/resolved":
@@ -225,7 +225,7 @@ class Client:
                 task.add_done_callback(lambda _: self._answering.pop(message.id, None))
             case wire.CodexResponse():
                 self._accept(message)
-            case wire.Noise():
+            case wire.MalformedLine():
                 self._ignore(message.why)
 
     def _accept(self, message: wire.CodexResponse) -> None:

@@ -34,7 +34,7 @@ _HIDDEN = re.compile(
 _BEARER = re.compile(r"(?i)bearer \$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class BlockContents(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of the block."""
 
     servers: Mapping[str, McpServerSettings] = {}
@@ -66,7 +66,7 @@ class ConfigPlan(msgspec.Struct, frozen=True):
         )
 
 
-def plan(path: Path, wanted: Wanted) -> ConfigPlan:
+def plan(path: Path, wanted: BlockContents) -> ConfigPlan:
     """Plans the new file. Writes nothing. Raises SettingsError if the file can't be changed safely."""
     before = read_text(path)
     parts = config_block.split(before or "", path.name)
@@ -127,7 +127,7 @@ class _Writer:
         self.unmapped: list[str] = []
         self.private = False
 
-    def lines(self, wanted: Wanted) -> Iterator[str]:
+    def lines(self, wanted: BlockContents) -> Iterator[str]:
         yield from self._permissions()
         yield from self._servers(wanted)
         plugins = self._there.get("plugins")
@@ -160,7 +160,7 @@ class _Writer:
         )
         return []
 
-    def _servers(self, wanted: Wanted) -> Iterator[str]:
+    def _servers(self, wanted: BlockContents) -> Iterator[str]:
         found = self._there.get("mcp_servers")
         known = found if isinstance(found, Mapping) else {}
         new: list[str] = []
@@ -177,12 +177,12 @@ class _Writer:
         own_too = [OWN_SERVER] if wanted.tool_server and OWN_SERVER not in known else []
         for name in self._addable("mcp_servers", new + own_too):
             yield from (
-                self._own(wanted)
+                self._own_server(wanted)
                 if name == OWN_SERVER
                 else self._server(name, wanted.servers[name])
             )
 
-    def _own(self, wanted: Wanted) -> Iterator[str]:
+    def _own_server(self, wanted: BlockContents) -> Iterator[str]:
         command, *arguments = wanted.tool_server
         own = {
             "command": command,

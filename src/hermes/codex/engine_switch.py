@@ -71,7 +71,7 @@ class SwitchOutcome(msgspec.Struct, frozen=True):
     diff: str = ""
 
 
-class Standing(msgspec.Struct, frozen=True):
+class CodexStatus(msgspec.Struct, frozen=True):
     """The status of codex on this machine."""
 
     on: bool
@@ -112,7 +112,7 @@ async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcom
     ran = await run_once(program, ("--version",), place.environment())
     warning = version_warning(parse_version(ran.out))
     plugins, missed = await _plugins(place, program)
-    wanted = codex_config.Wanted(
+    wanted = codex_config.BlockContents(
         servers=place.settings.mcp_servers,
         tool_server=place.tool_server,
         plugins=plugins,
@@ -153,13 +153,13 @@ def disable(place: SwitchContext) -> SwitchOutcome:
     )
 
 
-async def status(place: SwitchContext) -> Standing:
+async def status(place: SwitchContext) -> CodexStatus:
     """Returns the status. Changes nothing."""
     on = is_on(place.settings.model)
     program = find_codex(place.environ, place.settings.codex.binary)
     migrated, broken = _migrated(place.config)
     if program is None:
-        return Standing(
+        return CodexStatus(
             on,
             hint=how_to_get_codex(place.environ, place.settings.codex.binary),
             config=str(place.config),
@@ -174,7 +174,7 @@ async def status(place: SwitchContext) -> Standing:
             preflight(program, environment),
         )
     except CodexFailed as error:
-        return Standing(
+        return CodexStatus(
             on,
             str(program),
             config=str(place.config),
@@ -182,7 +182,7 @@ async def status(place: SwitchContext) -> Standing:
             complaint=error.message,
         )
     version = parse_version(ran.out)
-    return Standing(
+    return CodexStatus(
         on=on,
         program=str(program),
         version=".".join(map(str, version)),

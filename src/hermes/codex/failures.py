@@ -52,7 +52,7 @@ class SignedOut(CodexFailed):
         super().__init__(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
 
 
-def gone(how: str, complaints: str, last: str) -> CodexGone:
+def ended_error(how: str, complaints: str, last: str) -> CodexGone:
     """The error for a process that ended: `how`, its complaints, and its last line."""
     if _LOST.search(complaints):
         return CodexGone(_NO_LOGIN, hint=f"{LOGIN} {BACK}")

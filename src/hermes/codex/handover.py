@@ -15,7 +15,7 @@ from hermes.core.history import Beginning
 from hermes.schema.events import CodexThread, SessionPrompted
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 
-_MAX_RESULT_CHARACTERS = 8_000  # characters of one earlier result
+_MAX_EARLIER_RESULT_CHARACTERS = 8_000  # characters of one earlier result
 
 
 class Handover(msgspec.Struct, frozen=True):
@@ -84,12 +84,14 @@ def as_items(messages: Sequence[Message]) -> list[dict[str, Any]]:
     for message in messages:
         match message:
             case UserMessage(text=text) if text:
-                items.append(_said("user", text))
+                items.append(_message_item("user", text))
             case AssistantMessage():
-                items += [_said("assistant", part) for part in _spoken(message)]
+                items += [_message_item("assistant", part) for part in _spoken(message)]
             case ToolFinished(text=text):
                 items.append(
-                    _said("user", f"[result of {message.name}]\n{_shortened(text)}")
+                    _message_item(
+                        "user", f"[result of {message.name}]\n{_shortened(text)}"
+                    )
                 )
             case _:
                 pass
@@ -105,15 +107,15 @@ def _spoken(message: AssistantMessage) -> list[str]:
     return [text] if text else []
 
 
-def _said(role: str, text: str) -> dict[str, Any]:
+def _message_item(role: str, text: str) -> dict[str, Any]:
     kind = "output_text" if role == "assistant" else "input_text"
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
 def _shortened(text: str) -> str:
-    half = _MAX_RESULT_CHARACTERS // 2
+    half = _MAX_EARLIER_RESULT_CHARACTERS // 2
     return (
         text
-        if len(text) <= _MAX_RESULT_CHARACTERS
+        if len(text) <= _MAX_EARLIER_RESULT_CHARACTERS
         else f"{text[:half]}\n[... shortened ...]\n{text[-half:]}"
     )

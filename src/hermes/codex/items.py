@@ -14,8 +14,8 @@ import msgspec
 
 from hermes.schema.messages import ToolCall, ToolFinished
 
-_MAX_NAMES = 3  # files that the summary of a patch names
-_MAX_RESULT_CHARACTERS = (
+_MAX_PATCH_NAMES = 3  # files that the summary of a patch names
+_MAX_ITEM_RESULT_CHARACTERS = (
     24_000  # characters of one result; codex's own model is shown less
 )
 _SHELLS = frozenset(
@@ -204,12 +204,14 @@ def changes_in_words(changes: Sequence[PatchedFile], cwd: str = "") -> str:
         if kind not in ("add", "update", "delete")
     ]
     names = [
-        near(change.path, cwd)
-        + (f" -> {near(change.moved_to, cwd)}" if change.moved_to else "")
+        relative_to(change.path, cwd)
+        + (f" -> {relative_to(change.moved_to, cwd)}" if change.moved_to else "")
         for change in changes
     ]
-    shown = names[:_MAX_NAMES] + (
-        [f"+{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else []
+    shown = names[:_MAX_PATCH_NAMES] + (
+        [f"+{len(names) - _MAX_PATCH_NAMES} more"]
+        if len(names) > _MAX_PATCH_NAMES
+        else []
     )
     return (
         f"{', '.join(kinds) or 'no changes'}: {', '.join(shown)}"
@@ -220,13 +222,13 @@ def changes_in_words(changes: Sequence[PatchedFile], cwd: str = "") -> str:
 
 def changes_as_diff(changes: Sequence[PatchedFile], cwd: str = "") -> str:
     """The changes file by file, as Hermes' own patches report them."""
-    return "\n".join(_told(change, cwd) for change in changes)
+    return "\n".join(_change_report(change, cwd) for change in changes)
 
 
 def changes_to_decide(changes: Sequence[PatchedFile], cwd: str = "") -> str:
     """The changes before they are made, as a diff: a person sees all of a new file too."""
     return "\n".join(
-        _planned(change, near(change.path, cwd), cwd)
+        _planned(change, relative_to(change.path, cwd), cwd)
         for change in changes
         if change.what != "delete"
     )
@@ -243,12 +245,12 @@ def _planned(change: PatchedFile, name: str, cwd: str) -> str:
                 *(f"+{line}" for line in lines),
             ]
         )
-    after = near(change.moved_to, cwd) if change.moved_to else name
+    after = relative_to(change.moved_to, cwd) if change.moved_to else name
     return f"--- a/{name}\n+++ b/{after}\n{change.diff.rstrip()}"
 
 
-def _told(change: PatchedFile, cwd: str) -> str:
-    name = near(change.path, cwd)
+def _change_report(change: PatchedFile, cwd: str) -> str:
+    name = relative_to(change.path, cwd)
     match change.what:
         case "add":
             return f"Created {name}: {len(change.diff.splitlines()):,} lines."
@@ -256,14 +258,14 @@ def _told(change: PatchedFile, cwd: str) -> str:
             return f"Deleted {name}."
         case _:
             head = (
-                f"Moved {name} -> {near(change.moved_to, cwd)}"
+                f"Moved {name} -> {relative_to(change.moved_to, cwd)}"
                 if change.moved_to
                 else f"Edited {name}"
             )
             return f"{head}:\n{change.diff.rstrip()}"
 
 
-def near(path: str, cwd: str) -> str:
+def relative_to(path: str, cwd: str) -> str:
     """The path relative to that folder, if it is inside."""
     return path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
 
@@ -282,7 +284,7 @@ def call_of(item: Work, cwd: str = "") -> ToolCall:
                 {
                     "diff": change.diff,
                     "kind": change.what,
-                    "path": near(change.path, cwd),
+                    "path": relative_to(change.path, cwd),
                 }
                 for change in item.changes
             ]
@@ -384,9 +386,9 @@ def _texts(parts: Sequence[Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _MAX_RESULT_CHARACTERS:
+    if len(text) <= _MAX_ITEM_RESULT_CHARACTERS:
         return text
-    half = _MAX_RESULT_CHARACTERS // 2
+    half = _MAX_ITEM_RESULT_CHARACTERS // 2
     return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out ...]\n{text[-half:]}"
 
 

@@ -201,7 +201,7 @@ class Projector:
         self._handlers: Mapping[str, Callable[[CodexNotification], list[Event]]] = {
             "item/started": self._started,
             "item/completed": self._completed,
-            "item/agentMessage/delta": self._words,
+            "item/agentMessage/delta": self._text_delta,
             "item/reasoning/summaryTextDelta": self._thought,
             "item/reasoning/textDelta": self._thought,
             "item/commandExecution/outputDelta": self._output,
@@ -261,7 +261,7 @@ class Projector:
                 place.result = ToolFinished(
                     call_id=place.call.id, name=place.call.name, text=fate, ok=False
                 )
-        events += self._settle()
+        events += self._write_results()
         if finish == "interrupted":
             self._texts += [
                 "".join(stream) for stream in self._streams.values() if stream
@@ -297,18 +297,18 @@ class Projector:
             return []
         item = read_item(about.item)
         self.items[item.id] = item
-        return self._take(item)
+        return self._add_item(item)
 
-    def _take(self, item: Item) -> list[Event]:
+    def _add_item(self, item: Item) -> list[Event]:
         match item:
             case AgentMessage(text=text):
                 self._streams.pop(item.id, None)
-                return self._said(text)
+                return self._add_text(text)
             case Reasoning():
                 self._thoughts += [item.text] if item.text else []
                 return []
             case UserWords():
-                return self._heard(item)
+                return self._add_user_message(item)
             case Other():
                 if _ABORTED.search(item.text):
                     return self._aborted(item.text)
@@ -318,7 +318,7 @@ class Projector:
             case _:
                 return self._finish(item)
 
-    def _said(self, text: str) -> list[Event]:
+    def _add_text(self, text: str) -> list[Event]:
         if _ABORTED.search(text):
             return self._aborted(text)
         if text:
@@ -334,7 +334,7 @@ class Projector:
             self.final_text = before
         return []
 
-    def _heard(self, item: UserWords) -> list[Event]:
+    def _add_user_message(self, item: UserWords) -> list[Event]:
         words = self._matching_message(item)
         if words is None and _ABORTED.search(item.text):
             self.ending = Ending("interrupted", is_marker=True)
@@ -381,7 +381,7 @@ class Projector:
             item, self._cwd, self.refusals.get(item.id, "")
         )
         self.after_tool = True
-        return [*begun, *self._settle()]
+        return [*begun, *self._write_results()]
 
     def _lacks_output(self, item: CommandItem) -> bool:
         """Whether a command's output is missing."""
@@ -397,7 +397,7 @@ class Projector:
         oldest.announced = True
         return [self._message(calls=(oldest.call,), finish="tool_calls")]
 
-    def _settle(self) -> list[Event]:
+    def _write_results(self) -> list[Event]:
         """Writes the available results in the order of the calls."""
         events: list[Event] = []
         while self._open:
@@ -432,7 +432,7 @@ class Projector:
             usage=usage,
         )
 
-    def _words(self, notice: CodexNotification) -> list[Event]:
+    def _text_delta(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)
         if about is None or not about.delta:
             return []
@@ -524,5 +524,5 @@ class Projector:
             event
             for item in unseen
             if item.id not in self.items
-            for event in self._take(item)
+            for event in self._add_item(item)
         ]

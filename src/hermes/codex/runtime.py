@@ -30,7 +30,7 @@ from hermes.codex.failures import BACK, CodexGone, explain
 from hermes.codex.handover import handover, instructions, knowledge
 from hermes.codex.projector import CodexInput, Projector
 from hermes.codex.session import CodexSession, Setup, TurnOpening
-from hermes.codex.tool_lending import Lender, Lending
+from hermes.codex.tool_lending import Lender, LendingContext
 from hermes.codex.turn import CodexTimeouts, CodexTurnDeps, TurnResult
 from hermes.core.budget import BudgetSpent, request_tokens
 from hermes.core.ports import Approver, Keeper, ToolContext
@@ -83,12 +83,12 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ARGUMENTS
 
 
-class Company(msgspec.Struct, frozen=True):
+class CodexTurnServices(msgspec.Struct, frozen=True):
     """What a turn needs: approvals, the policy, lent tools, and the keeper that saves files for undo."""
 
     approvals: Approver
     judge: CommandPolicy
-    lending: Lending | None = None
+    lending: LendingContext | None = None
     keeper: Keeper | None = None
     lender: Lender | None = None
 
@@ -106,16 +106,18 @@ class CodexEngine:
         approvals: Approver,
         *,
         judge: CommandPolicy,
-        lending: Lending | None = None,
+        lending: LendingContext | None = None,
         keeper: Keeper | None = None,
     ) -> "CodexRuntime":
         """Runs the next turn of a session. Raises CodexGone if there is no codex program."""
         codex, lender = self._sessions.get(session) or self._make(session)
-        company = Company(approvals, judge, lending, keeper, lender)
+        company = CodexTurnServices(approvals, judge, lending, keeper, lender)
         return CodexRuntime(codex, company, max_steps=self._settings.max_steps)
 
     @asynccontextmanager
-    async def aside(self, company: Company) -> AsyncIterator["CodexRuntime"]:
+    async def run_outside_sessions(
+        self, company: CodexTurnServices
+    ) -> AsyncIterator["CodexRuntime"]:
         """Runs one turn outside the sessions: on the same login, in a thread that is not stored, without a shell and
         without other MCP servers. It has only the tools it is lent."""
         settings = self._settings
@@ -207,7 +209,7 @@ class CodexRuntime:
     name = "codex"
 
     def __init__(
-        self, codex: CodexSession, company: Company, *, max_steps: int = 500
+        self, codex: CodexSession, company: CodexTurnServices, *, max_steps: int = 500
     ) -> None:
         self._codex = codex
         self._with = company
@@ -250,8 +252,8 @@ class CodexRuntime:
             tuple(item for message in said for item in _input(message)),
             f"hermes-{turn.id}",
         )
-        learnt = _Learnt(turn, before)
-        stage = self._stage(turn, learnt)
+        learnt = _ThreadRecorder(turn, before)
+        stage = self._turn_deps(turn, learnt)
         if (
             self._with.keeper is not None
         ):  # only once: codex does not wait for us before it changes files
@@ -268,12 +270,12 @@ class CodexRuntime:
 
     def _lent(self, turn: Turn) -> AbstractAsyncContextManager[None]:
         return (
-            self._with.lender.during(turn.place, self._with.lending)
+            self._with.lender.during(turn.scope, self._with.lending)
             if self._with.lender
             else nullcontext()
         )
 
-    def _stage(self, turn: Turn, learnt: "_Learnt") -> CodexTurnDeps:
+    def _turn_deps(self, turn: Turn, learnt: "_ThreadRecorder") -> CodexTurnDeps:
         steps = 0
 
         def spend(usage: Usage) -> None:
@@ -313,7 +315,7 @@ class CodexRuntime:
         )
 
 
-class _Learnt:
+class _ThreadRecorder:
     """Records what codex's thread contains: the earlier messages, and this turn once codex has begun it.
 
     Messages that it did not accept are sent again in the next turn.

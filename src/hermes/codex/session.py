@@ -159,8 +159,8 @@ class CodexSession:
         self, opening: TurnOpening, words: CodexInput, stage: CodexTurnDeps
     ) -> TurnResult:
         """Runs one turn to its end. Raises CodexFailed if it could not begin."""
-        self._keep()
-        absent = stray_folders.places((opening.cwd, *self._setup.scratch))
+        self._cancel_idle_timer()
+        absent = stray_folders.possible_folders((opening.cwd, *self._setup.scratch))
         try:
             client = await self._until_interrupted(self._ready(opening, stage), stage)
             if client is None:
@@ -190,11 +190,11 @@ class CodexSession:
 
     async def close(self) -> None:
         """Ends everything."""
-        self._keep()
+        self._cancel_idle_timer()
         await self.retire()
         await self._leaving.join()
 
-    def _keep(self) -> None:
+    def _cancel_idle_timer(self) -> None:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
@@ -204,10 +204,10 @@ class CodexSession:
         if self._client is None or not self._setup.idle_timeout:
             return
         self._idle = asyncio.get_running_loop().call_later(
-            self._setup.idle_timeout, self._leave
+            self._setup.idle_timeout, self._retire_soon
         )
 
-    def _leave(self) -> None:
+    def _retire_soon(self) -> None:
         self._leaving.start(self.retire())
 
     async def _until_interrupted(
@@ -265,7 +265,8 @@ class CodexSession:
         self._meter = UsageTracker()
         self._lent.clear()
         self._client = client = await Client.start(
-            self._setup.launch(cwd), CodexListener(hear=self._hear, answer=self._answer)
+            self._setup.launch(cwd),
+            CodexListener(hear=self._drop_notification, answer=self._answer),
         )
         warning = "" if self._warned else version_warning(client.version)
         if warning:
@@ -278,7 +279,9 @@ class CodexSession:
             raise SignedOut
         return client
 
-    def _about(self, opening: TurnOpening, version: tuple[int, ...]) -> dict[str, Any]:
+    def _thread_settings(
+        self, opening: TurnOpening, version: tuple[int, ...]
+    ) -> dict[str, Any]:
         """Returns the settings that every thread gets, new or not, because codex does not store all of them."""
         about: dict[str, Any] = {
             "cwd": str(opening.cwd),
@@ -301,7 +304,7 @@ class CodexSession:
 
     async def _open(self, client: Client, opening: TurnOpening) -> None:
         self._meter = UsageTracker()
-        about = self._about(opening, client.version) | (
+        about = self._thread_settings(opening, client.version) | (
             {"ephemeral": True} if self._setup.ephemeral else {}
         )
         self._enter(
@@ -322,7 +325,7 @@ class CodexSession:
         params = {
             "threadId": opening.thread,
             "excludeTurns": True,
-            **self._about(opening, client.version),
+            **self._thread_settings(opening, client.version),
         }
         try:
             opened = await client.request(
@@ -388,7 +391,7 @@ class CodexSession:
             if isinstance(told, asyncio.Event):
                 told.set()
 
-    async def _hear(self, notice: wire.CodexNotification | None) -> None:
+    async def _drop_notification(self, notice: wire.CodexNotification | None) -> None:
         """Reads and drops notifications between turns, so that codex never blocks."""
         if notice is not None and notice.method == "mcpServer/startupStatus/updated":
             server = decode(notice.params, _ServerStatus)

@@ -11,7 +11,7 @@ from pathlib import Path
 _NAMES = (".git", ".codex", ".agents", ".aws")
 
 
-def places(folders: Iterable[Path]) -> frozenset[Path]:
+def possible_folders(folders: Iterable[Path]) -> frozenset[Path]:
     """Returns the paths where such folders could be left, because nothing exists there now."""
     return frozenset(
         place

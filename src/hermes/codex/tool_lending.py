@@ -35,7 +35,7 @@ from hermes.schema.tool_spec import ToolResult, ToolSpec
 SOCKET, TOKEN = "HERMES_LEND_SOCKET", "HERMES_LEND_TOKEN"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _MAX_SOCKET_PATH_BYTES = 100  # bytes that a socket's address may have
-_CALL_TIMEOUT_S = (
+_LENT_CALL_TIMEOUT_S = (
     7_200  # seconds that codex waits for a lent tool: a person may have to be asked
 )
 
@@ -56,7 +56,7 @@ def lendable(tools: Mapping[str, Tool]) -> dict[str, Tool]:
     }
 
 
-class Lending(msgspec.Struct, frozen=True):
+class LendingContext(msgspec.Struct, frozen=True):
     """What is lent, and under which rules its calls run."""
 
     tools: Mapping[str, Tool]
@@ -65,7 +65,7 @@ class Lending(msgspec.Struct, frozen=True):
     keeper: Keeper | None = None
 
 
-class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
+class LendingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A request of the tool server: the list of tools, or one call."""
 
     token: str
@@ -104,11 +104,11 @@ class _Captured:
         self.results: dict[str, ToolFinished] = {}
 
     async def record(self, *events: Event) -> tuple[int, ...]:
-        self._see(events)
+        self._collect(events)
         return await self._journal.record(*events)
 
     def note(self, *events: Event) -> None:
-        self._see(events)
+        self._collect(events)
         self._journal.note(*events)
 
     async def flush(self) -> None:
@@ -117,7 +117,7 @@ class _Captured:
     def show(self, event: Event) -> None:
         self._journal.show(event)
 
-    def _see(self, events: tuple[Event, ...]) -> None:
+    def _collect(self, events: tuple[Event, ...]) -> None:
         self.results |= {
             event.call_id: event for event in events if isinstance(event, ToolFinished)
         }
@@ -133,7 +133,7 @@ class Lender:
         self._own_folder = ""
         self._path: Path | None = None
         self._server: Acceptor | None = None
-        self._now: tuple[CallScope, Lending] | None = None
+        self._now: tuple[CallScope, LendingContext] | None = None
         self._offered: Mapping[str, Tool] = {}
         self._numbers = itertools.count(1)
         self._calls = BackgroundTasks("serving a tool to codex")
@@ -146,16 +146,16 @@ class Lender:
         server = {
             "command": self._command[0],
             "args": list(self._command[1:]),
-            "env": {SOCKET: str(self._place()), TOKEN: self._token},
+            "env": {SOCKET: str(self._socket_path()), TOKEN: self._token},
             "startup_timeout_sec": 30,
-            "tool_timeout_sec": _CALL_TIMEOUT_S,
+            "tool_timeout_sec": _LENT_CALL_TIMEOUT_S,
             "default_tools_approval_mode": "approve",  # the calls come back to Hermes, whose policy decides
         }
         return {"mcp_servers": {OWN_SERVER: server}}
 
     @asynccontextmanager
     async def during(
-        self, place: CallScope, lending: Lending | None
+        self, place: CallScope, lending: LendingContext | None
     ) -> AsyncIterator[None]:
         """Inside, calls run for this turn. Those still running at the end are cancelled."""
         if lending is None or not self._command:
@@ -180,7 +180,7 @@ class Lender:
         if self._own_folder:
             shutil.rmtree(self._own_folder, ignore_errors=True)
 
-    def _place(self) -> Path:
+    def _socket_path(self) -> Path:
         """Where the socket is: in Hermes' folder, or in a private one if that address would be too long."""
         if self._path is None:
             wanted = self._folder / f"codex-{secrets.token_hex(4)}.sock"
@@ -193,7 +193,7 @@ class Lender:
     async def _listen(self) -> None:
         if self._server is not None:
             return
-        path = self._place()
+        path = self._socket_path()
         make_private_folder(path.parent)
         bound = _bound(path)
         try:
@@ -213,7 +213,9 @@ class Lender:
     ) -> None:
         """Serves one request per connection. A caller that hangs up cancels its request."""
         try:
-            ask = msgspec.json.decode(await reader.readuntil(b"\n"), type=Ask)
+            ask = msgspec.json.decode(
+                await reader.readuntil(b"\n"), type=LendingRequest
+            )
             async with (
                 running(self._answer(ask)) as answer,
                 running(reader.read(1)) as hung_up,
@@ -234,7 +236,7 @@ class Lender:
         finally:
             writer.close()
 
-    async def _answer(self, ask: Ask) -> LentToolReply:
+    async def _answer(self, ask: LendingRequest) -> LentToolReply:
         if not hmac.compare_digest(ask.token.encode(), self._token.encode()):
             return LentToolReply(refusal="The token is wrong.")
         if not ask.call:
@@ -246,7 +248,9 @@ class Lender:
         place, lending = self._now
         return LentToolReply(result=await self._run(place, lending, ask))
 
-    async def _run(self, place: CallScope, lending: Lending, ask: Ask) -> ToolResult:
+    async def _run(
+        self, place: CallScope, lending: LendingContext, ask: LendingRequest
+    ) -> ToolResult:
         runner = CallRunner(
             lendable(lending.tools), lending.policy, lending.approvals, lending.keeper
         )
@@ -279,7 +283,7 @@ def _bound(path: Path) -> socket.socket:
     return made
 
 
-async def borrow(address: str, ask: Ask) -> LentToolReply:
+async def send_lending_request(address: str, ask: LendingRequest) -> LentToolReply:
     """The tool server's side: one request, one reply. Raises OSError if the session is gone."""
     reader, writer = await asyncio.open_unix_connection(
         address, limit=MAX_MESSAGE_BYTES

@@ -14,12 +14,12 @@ from hermes.children.own_python import hermes_command
 from hermes.codex.tool_lending import (
     SOCKET,
     TOKEN,
-    Ask,
+    LendingRequest,
     LentTool,
     LentToolReply,
-    borrow,
     lendable,
     offers,
+    send_lending_request,
 )
 from hermes.core.calls import check_arguments, readable
 from hermes.core.ports import Policy, Tool, ToolContext
@@ -47,7 +47,7 @@ class ToolSource(Protocol):
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult: ...
 
 
-class Borrowed:
+class SessionToolSource:
     """The tools of a running session."""
 
     def __init__(self, socket: str, token: str) -> None:
@@ -55,20 +55,20 @@ class Borrowed:
         self._token = token
 
     async def offers(self) -> Sequence[LentTool]:
-        return (await self._ask(Ask(self._token))).offers
+        return (await self._ask(LendingRequest(self._token))).offers
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        reply = await self._ask(Ask(self._token, name, arguments))
+        reply = await self._ask(LendingRequest(self._token, name, arguments))
         return reply.result or ToolResult(text=reply.refusal or _GONE, ok=False)
 
-    async def _ask(self, ask: Ask) -> LentToolReply:
+    async def _ask(self, ask: LendingRequest) -> LentToolReply:
         try:
-            return await borrow(self._socket, ask)
+            return await send_lending_request(self._socket, ask)
         except OSError:
             return LentToolReply(refusal=_GONE)
 
 
-class Alone:
+class StandaloneToolSource:
     """Tools that work without a session.
 
     Calls that the policy does not allow outright are refused, because there is nobody to ask.
@@ -112,10 +112,10 @@ def serve_command() -> tuple[str, ...]:
     return hermes_command("mcp", "serve-tools")
 
 
-def lent_by(environ: Mapping[str, str]) -> Borrowed | None:
+def lent_by(environ: Mapping[str, str]) -> SessionToolSource | None:
     """The session that lends tools, if this process was started for one."""
     socket, token = environ.get(SOCKET, ""), environ.get(TOKEN, "")
-    return Borrowed(socket, token) if socket and token else None
+    return SessionToolSource(socket, token) if socket and token else None
 
 
 async def serve(source: ToolSource, version: str) -> None:

@@ -35,7 +35,9 @@ log = logging.getLogger("hermes.codex")
 Heard = asyncio.Queue[wire.CodexNotification | asyncio.Event | None]
 """Codex's notifications, in order. An event is set when everything before it was read; None is the end."""
 
-_CHECK_INTERVAL_S = 0.1  # seconds between checks of the deadlines and of new messages
+_DEADLINE_CHECK_INTERVAL_S = (
+    0.1  # seconds between checks of the deadlines and of new messages
+)
 _INTERRUPT_STEP_S = 0.4  # seconds for each step of an interrupt; there are two
 _PROGRESS_METHODS = (
     "item/",
@@ -178,7 +180,7 @@ class CodexTurn:
         events = self._projector.close(
             STOPPED if broken else _BACKGROUND, "interrupted" if broken else "stop"
         )
-        await self._tell(events)
+        await self._publish(events)
 
     def _result(self, error: str, *, retire: bool) -> TurnResult:
         projector = self._projector
@@ -205,14 +207,14 @@ class CodexTurn:
         while projector.ending is None:
             notice = await self._heard.get()
             if notice is None:
-                raise self._gone()
+                raise self._gone_error()
             if isinstance(notice, asyncio.Event):
                 notice.set()
                 continue
             events = projector.feed(notice)
             if notice.method.startswith(_PROGRESS_METHODS):
                 self._moved = self._reacted = loop.time()
-            await self._tell(events)
+            await self._publish(events)
             while projector.without_output:
                 await self._find_output(projector.without_output[0])
             for usage in projector.usages[counted:]:
@@ -228,7 +230,7 @@ class CodexTurn:
                     await asyncio.sleep(_OUTPUT_POLL_S)
         self._projector.without_output.remove(command)
         text = NO_OUTPUT if output is None else output.text
-        await self._tell(
+        await self._publish(
             self._projector.finish(command.id, text, command.exit_code or 0)
         )
 
@@ -237,19 +239,19 @@ class CodexTurn:
         for call_id in self._projector.commands:
             output = await self._output(call_id)
             if output is not None and output.exit_code is not None:
-                await self._tell(
+                await self._publish(
                     self._projector.finish(call_id, output.text, output.exit_code)
                 )
 
     async def _output(self, call_id: str) -> Output | None:
         return await asyncio.to_thread(find_output, self._rollout, call_id)
 
-    def _gone(self) -> CodexGone:
+    def _gone_error(self) -> CodexGone:
         return self._client.end or CodexGone(
             "The codex process ended in the middle of the turn."
         )
 
-    async def _tell(self, events: Sequence[Event]) -> None:
+    async def _publish(self, events: Sequence[Event]) -> None:
         for event in events:
             if not event.durable:
                 self._stage.show(event)
@@ -262,7 +264,7 @@ class CodexTurn:
         loop = asyncio.get_running_loop()
         last = loop.time()
         while True:
-            await asyncio.sleep(_CHECK_INTERVAL_S)
+            await asyncio.sleep(_DEADLINE_CHECK_INTERVAL_S)
             now = loop.time()
             if self._asking.waiting:
                 self._asked += now - last
@@ -371,4 +373,4 @@ class CodexTurn:
             if isinstance(notice, asyncio.Event):
                 notice.set()
             else:
-                await self._tell(projector.feed(notice))
+                await self._publish(projector.feed(notice))

@@ -51,13 +51,13 @@ class CodexResponse(msgspec.Struct, frozen=True):
     error: CodexErrorResponse | None = None
 
 
-class Noise(msgspec.Struct, frozen=True):
+class MalformedLine(msgspec.Struct, frozen=True):
     """A line that is not a message, and why. It is counted and ignored."""
 
     why: str
 
 
-Incoming: TypeAlias = CodexRequest | CodexNotification | CodexResponse | Noise
+Incoming: TypeAlias = CodexRequest | CodexNotification | CodexResponse | MalformedLine
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -103,11 +103,11 @@ def classify(line: bytes) -> Incoming:
     try:
         envelope = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Noise(f"not a message: {error}")
+        return MalformedLine(f"not a message: {error}")
     if not isinstance(envelope.method, UnsetType):
-        return _told(envelope.method, envelope)
+        return _with_method(envelope.method, envelope)
     if isinstance(envelope.id, UnsetType):
-        return Noise("neither a method nor an id")
+        return MalformedLine("neither a method nor an id")
     if isinstance(envelope.error, CodexErrorResponse):
         return CodexResponse(envelope.id, Raw(b"null"), envelope.error)
     return CodexResponse(
@@ -116,12 +116,12 @@ def classify(line: bytes) -> Incoming:
     )
 
 
-def _told(method: str, envelope: _Envelope) -> Incoming:
+def _with_method(method: str, envelope: _Envelope) -> Incoming:
     """Reads a message with a method; with an id it is a request."""
     if isinstance(envelope.id, UnsetType):
         return CodexNotification(method, envelope.params)
     return (
-        Noise("a request whose id is null")
+        MalformedLine("a request whose id is null")
         if envelope.id is None
         else CodexRequest(envelope.id, method, envelope.params)
     )

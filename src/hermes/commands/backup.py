@@ -69,7 +69,8 @@ def back_up_home(
     from hermes.app.backup import back_up
 
     target = context.path(file or f"hermes-{_stamp()}.tar.gz")
-    done = back_up(context.home, target, secrets=not without_secrets)
+    copy_log = context.app.store.copy if context.settings.store.url else None
+    done = back_up(context.home, target, secrets=not without_secrets, copy_log=copy_log)
     notes = {
         "Left out, because they contain secrets": ", ".join(done.withheld),
         "Masked what looks like a secret in": ", ".join(done.masked_files),

@@ -285,6 +285,12 @@ def _problems(
 
 
 def state_file(site: Site) -> list[Finding]:
+    from hermes.commands.store_checks import check_store
+
+    return check_store(site) or _check_state_file(site)
+
+
+def _check_state_file(site: Site) -> list[Finding]:
     path = site.home.state
     info = probe(path)
     if isinstance(info, FileNotFoundError) and isinstance(
@@ -326,7 +332,10 @@ def state_file(site: Site) -> list[Finding]:
 
 def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
     """Why Hermes would refuse or rebuild this file, by its header alone, and what to do; nothing if it would not."""
-    from hermes.store.schema import APPLICATION_ID, MIGRATIONS  # takes long to load
+    from hermes.store.state_file import (  # takes long to load
+        APPLICATION_ID,
+        MIGRATIONS,
+    )
 
     away = f"Move it away: mv '{path}' '{path}.old'"
     if not header:
@@ -354,8 +363,11 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
 
 def _inner_fault(path: Path) -> tuple[str, str]:
     """What opening the file finds wrong with it, and what to do; nothing if all is well."""
-    from hermes.store.database_file import DatabaseState, inspect  # takes long to load
-    from hermes.store.schema import MIGRATIONS
+    from hermes.store.state_file import (  # takes long to load
+        MIGRATIONS,
+        DatabaseState,
+        inspect,
+    )
 
     try:
         found = inspect(

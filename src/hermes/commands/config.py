@@ -198,6 +198,10 @@ def set_setting(
             hint=f"Nothing was changed. Store it with: hermes config set {variable}",
         )
     parsed = parse_value(found, value)
+    if key == "model.provider":
+        from hermes.providers.routing import require_provider
+
+        require_provider(load(home=home), parsed)
     set_value(home.ensure().config, key, parsed)
     if found.variable in context.environment:
         context.surface.warn(f"{found.variable} is set and overrides config.yaml.")

@@ -118,7 +118,7 @@ class CommandContext:
 
         return open_learning(self.home, self.settings.learning, self.environment)
 
-    def keep(self, close: Callable[[], object]) -> None:
+    def close_later(self, close: Callable[[], object]) -> None:
         """Calls `close` after the result was shown."""
         self._stack.callback(close)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from hermes.codex.binary import find_codex, try_sandbox
 from hermes.codex.engine_choice import is_on
-from hermes.codex.engine_switch import Standing, SwitchContext, status
+from hermes.codex.engine_switch import CodexStatus, SwitchContext, status
 from hermes.codex.failures import INSTALL, CodexFailed
 from hermes.commands.checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
@@ -89,7 +89,7 @@ async def _check_codex(switch: SwitchContext) -> list[Finding]:
     ]
 
 
-def _version(standing: Standing) -> Finding:
+def _version(standing: CodexStatus) -> Finding:
     if standing.warning:
         return Finding(
             "codex",
@@ -100,7 +100,7 @@ def _version(standing: Standing) -> Finding:
     return Finding("codex", OK, f"codex {standing.version}")
 
 
-def _login(standing: Standing) -> Finding:
+def _login(standing: CodexStatus) -> Finding:
     if standing.signed_in:
         return Finding("codex", OK, "signed in")
     return Finding(
@@ -111,7 +111,7 @@ def _login(standing: Standing) -> Finding:
     )
 
 
-def _settings(standing: Standing) -> Finding:
+def _settings(standing: CodexStatus) -> Finding:
     if standing.complaint:
         return Finding(
             "codex",

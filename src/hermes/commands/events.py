@@ -25,7 +25,7 @@ examples:
   hermes events stats                           counters of every process that runs
 """
 _UNITS_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_ROWS_PER_READ = 1000
+_REPLAY_ROWS_PER_READ = 1000
 _ANSWER_TIMEOUT_S = 3.0
 _SLOW_S = 0.01  # a subscriber that took as long once is named
 
@@ -89,7 +89,7 @@ def replay_events(
     def events() -> Iterator[Mapping[str, Any]]:
         last = 0
         while rows := app.store.log.every(
-            session=only, since=first, after=last, limit=_ROWS_PER_READ
+            session=only, since=first, after=last, limit=_REPLAY_ROWS_PER_READ
         ):
             yield from (app.envelope(row) for row in rows if wanted.match(row.type))
             last = rows[-1].id
@@ -111,7 +111,7 @@ def show_counters(context: CommandContext, pattern: Pattern = "**") -> ProcessCo
     processes = [one for one in found.values() if one is not None]
     for one in processes:
         heard = one["bus"].get("subscriptions", [])
-        one["bus"]["subscriptions"] = [sub for sub in heard if _hears(sub, pattern)]
+        one["bus"]["subscriptions"] = [sub for sub in heard if _matches(sub, pattern)]
     return ProcessCounters(processes=tuple(processes), any_running=bool(found))
 
 
@@ -155,7 +155,7 @@ def _read_all(peer: socket.socket) -> bytes:
     return b"".join(parts)
 
 
-def _hears(subscription: dict[str, Any], pattern: str) -> bool:
+def _matches(subscription: dict[str, Any], pattern: str) -> bool:
     """Whether a subscription is of this pattern, or hears topics of that name."""
     trie: Trie[bool] = Trie()
     trie.add(subscription["pattern"], True)

@@ -9,7 +9,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, first_line
 from hermes.commands.views import Block, TextResult, line, message
 from hermes.errors import UsageError
-from hermes.learning.imports.sources import Left
+from hermes.learning.imports.sources import SkippedItem
 from hermes.learning.learning_service import open_learning
 
 EXAMPLES = """\
@@ -82,7 +82,7 @@ def _plan_view(plan: ImportPlan) -> Iterator[Block]:
     yield from _left_view("Not imported:", plan.left)
 
 
-def _left_view(title: str, left: Sequence[Left]) -> Iterable[Block]:
+def _left_view(title: str, left: Sequence[SkippedItem]) -> Iterable[Block]:
     if left:
         yield line(title)
     for entry in left[:_MAX_LISTED]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 import msgspec
 
-from hermes.app.schedules.form import JobForm, given
+from hermes.app.schedules.form import JobForm, parsed_fields
 from hermes.app.schedules.jobs import JobBook, JobDraft, answer_of
 from hermes.app.schedules.listing import next_by_job, starts, state_of
 from hermes.commands.command import Arg, command
@@ -254,7 +254,7 @@ def add_job(
     jobs = Jobs(context)
     is_first = not jobs.app.has_log or not jobs.store.any()
     with _schedule_errors():
-        wanted = given(form)
+        wanted = parsed_fields(form)
         wanted.setdefault("cwd", str(current_folder()))
         job, planned = jobs.book.add(msgspec.convert(wanted, JobDraft))
     note = _WHO_RUNS if is_first else ""
@@ -331,7 +331,7 @@ def edit_job(
     form = JobForm(**fields)
     jobs = Jobs(context)
     with _schedule_errors():
-        wanted = given(form)
+        wanted = parsed_fields(form)
         if not wanted:
             raise UsageError(
                 "What should be changed?",

@@ -33,7 +33,7 @@ Notes that look like injected instructions are kept out of the prompt; `show` ma
 To review proposed changes: hermes skills proposals
 """
 _MAX_COUNTED_NOTES = 1_000  # of a memory service
-_MAX_SHOWN_CHARACTERS = 120
+_MAX_FLAGGED_NOTE_CHARACTERS = 120
 
 ChangeId = Annotated[str, Arg("its id, as `history` shows it", metavar="CHANGE")]
 OptionalChange = Annotated[str, Arg("a change: show what it did", metavar="CHANGE")]
@@ -101,7 +101,7 @@ class ChangeHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 def flagged_text(note: FlaggedNote) -> str:
     """Why a note does not reach the model."""
-    return f"Kept out of the prompt ({note.why}): {first_line(note.text)[:_MAX_SHOWN_CHARACTERS]}"
+    return f"Kept out of the prompt ({note.why}): {first_line(note.text)[:_MAX_FLAGGED_NOTE_CHARACTERS]}"
 
 
 @command("memory show", slash="memory", scope="observe", group="Learning")

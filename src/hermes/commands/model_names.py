@@ -24,14 +24,14 @@ async def checked_name(
     """
     if route.embedded or _is_known(route):
         return route.model
-    listed = await _listed(route, settings, secrets)
+    listed = await listed_names(route, settings, secrets)
     if not route.model or not listed or is_listed(route.model, listed):
         return route.model or next(iter(listed), "")
     near = near_names(route.model, listed)
     hint = (
         f"Did you mean {' or '.join(near)}?"
         if near
-        else f"It lists {', '.join(listed[:_MAX_LISTED_NAMES])}{_more(listed)}."
+        else f"It lists {', '.join(listed[:_MAX_LISTED_NAMES])}{_more_names(listed)}."
     )
     raise UsageError(
         f"{route.provider} has no model called {route.model!r}.",
@@ -65,7 +65,10 @@ def _is_known(route: ModelRoute) -> bool:
     )
 
 
-async def _listed(route: ModelRoute, settings: Settings, secrets: Secrets) -> list[str]:
+async def listed_names(
+    route: ModelRoute, settings: Settings, secrets: Secrets
+) -> list[str]:
+    """The models that a service lists; empty if it can't be asked."""
     try:
         key = next(iter(keys_of(route, secrets)), "")
     except SettingsError:  # no key: said when it is picked, or asked
@@ -79,7 +82,7 @@ async def _listed(route: ModelRoute, settings: Settings, secrets: Secrets) -> li
         await adapter.close()
 
 
-def _more(listed: list[str]) -> str:
+def _more_names(listed: list[str]) -> str:
     return (
         f" and {len(listed) - _MAX_LISTED_NAMES:,} more"
         if len(listed) > _MAX_LISTED_NAMES

@@ -166,7 +166,7 @@ def try_hook(
 
     exact = (one for one in hook.manifest.events if "*" not in one)
     kind = event or next(exact, "agent:end")
-    if not hook.hears(kind):
+    if not hook.subscribes_to(kind):
         context.surface.warn(
             f"{hook.name} does not listen to {kind}; running it anyway."
         )

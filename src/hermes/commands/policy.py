@@ -1,5 +1,6 @@
 """The policy: show what runs without asking, check a command, forget a remembered answer."""
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +13,7 @@ from hermes.commands.formats import count
 from hermes.commands.views import Block, TextResult, line, message
 from hermes.core.ports import PolicyDecision
 from hermes.errors import NotFound, UsageError
+from hermes.settings.load import typed_path
 from hermes.tools.escapes import shown
 from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
 from hermes.tools.policy.rules import RuleBook
@@ -23,6 +25,7 @@ examples:
   hermes policy check "rm -rf build"        would it run, need approval, or be refused?
   hermes policy forget 2                    forget the second remembered answer
   hermes policy accept                      accept the rules as they are, though some are gone
+  hermes policy accept docs/AGENTS.md       let sessions in docs read it, though a command wrote it
 
 policy.yaml, in the Hermes home, has your rules. Words are compared whole, from the first on:
   forbid:
@@ -174,13 +177,28 @@ def forget_answers(
 
 
 @command("policy accept")
-def accept_rules(context: CommandContext) -> TextResult:
-    """Accept the current rules, although earlier restrictions are gone."""
+def accept_rules(
+    context: CommandContext, file: Annotated[str, Arg(metavar="FILE")] = ""
+) -> TextResult:
+    """Accept the current rules, although earlier restrictions are gone; or a project's notes that an agent's command wrote."""
+    if file:
+        return _accept_notes(context, typed_path(file))
     rules = RuleFile(context.home.root)
     rules.accept()
     return message(
         "The rules are accepted as they are now.", *_rule_lines(rules.current())
     )
+
+
+def _accept_notes(context: CommandContext, path: Path) -> TextResult:
+    from hermes.tools.sandbox.written_notes import accept
+
+    home = Path(os.path.realpath(context.home.root))
+    if not accept(home, path):
+        raise NotFound(
+            f"There is nothing to accept in {path}: no command wrote it as it is now."
+        )
+    return message(f"New sessions in {path.parent} read {path.name}.")
 
 
 @command(slash="approvals mode", role="owner", group="Permissions")

@@ -439,7 +439,7 @@ def check_log(context: CommandContext) -> LogCheck | TextResult:
     app, store = context.app, open_log(context)
     report = store.check()
     if report.problems:
-        context.keep(lambda: _rebuild(context))
+        context.close_later(lambda: _rebuild(context))
     return LogCheck(
         sessions=report.sessions,
         rows=report.rows,

@@ -58,6 +58,7 @@ TOPICS = (
     _topic("hooks", "commands.plugins", "list, trust and test hooks", "Settings", "list"),
     _topic("policy", "commands.policy", "show and check what runs without asking", "Settings", "show"),
     _topic("config", "commands.config surfaces.cli.editing", "show and change settings and secrets", "Settings"),
+    _topic("store", "commands.store", "show the database of your sessions, copy it to another", "Settings", "status"),
     _topic("backup", "commands.backup", "write all your data to one file", "Settings"),
     _topic("restore", "commands.backup", "restore a backup", "Settings"),
     _topic("doctor", "commands.doctor", "check this installation and suggest fixes", "Settings"),

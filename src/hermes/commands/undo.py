@@ -13,8 +13,8 @@ from hermes.commands.formats import count, first_line
 from hermes.commands.sessions import open_log
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
 
-_MAX_LISTED_FILES = 10
-_MAX_QUOTED_CHARACTERS = 60
+_MAX_UNDO_FILES_LISTED = 10
+_MAX_QUOTED_TURN_CHARACTERS = 60
 
 Force = Annotated[bool, "also restore files that were changed since"]
 
@@ -51,8 +51,8 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
     def _numbers(self) -> str:
         turns = count(len(self.report.turns), "turn")
         text = first_line(self.report.text)
-        if len(text) > _MAX_QUOTED_CHARACTERS:
-            text = f"{text[: _MAX_QUOTED_CHARACTERS - 1].rstrip()}…"
+        if len(text) > _MAX_QUOTED_TURN_CHARACTERS:
+            text = f"{text[: _MAX_QUOTED_TURN_CHARACTERS - 1].rstrip()}…"
         if self.action == "redo":
             return f"Redone: {turns}."
         return f'Undone: {turns}, from "{text}" on.' if text else f"Undone: {turns}."
@@ -196,7 +196,7 @@ async def _rewind(context: CommandContext) -> Rewind:
 
 
 def _listed(files: Sequence[tuple[str, str]]) -> Iterator[str]:
-    for name, why in files[:_MAX_LISTED_FILES]:
+    for name, why in files[:_MAX_UNDO_FILES_LISTED]:
         yield f"  {name} ({why})" if why else f"  {name}"
-    if len(files) > _MAX_LISTED_FILES:
-        yield f"  … and {len(files) - _MAX_LISTED_FILES:,} more"
+    if len(files) > _MAX_UNDO_FILES_LISTED:
+        yield f"  … and {len(files) - _MAX_UNDO_FILES_LISTED:,} more"

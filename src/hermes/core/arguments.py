@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-MAX_DEPTH = 100
+MAX_NESTING_DEPTH = 100
 """How deeply lists and objects may be nested."""
 DAMAGED = "\x00"
 """Stands for a character lost in transit. JSON does not allow it, so such a call can't be run by mistake."""
@@ -28,7 +28,9 @@ def parse_arguments(text: str) -> object:
         raise BadArguments(
             f"the arguments are not valid JSON ({_reason(text, error)})"
         ) from error
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(arguments):
+    if text.count("[") + text.count("{") > MAX_NESTING_DEPTH and _is_too_deep(
+        arguments
+    ):
         raise BadArguments(_TOO_DEEP)
     return arguments
 
@@ -42,7 +44,7 @@ def arguments_by_name(text: str) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {}
 
 
-_TOO_DEEP = f"the arguments are nested more than {MAX_DEPTH} levels deep. Use a flatter structure."
+_TOO_DEEP = f"the arguments are nested more than {MAX_NESTING_DEPTH} levels deep. Use a flatter structure."
 
 
 def _reason(text: str, error: msgspec.DecodeError) -> str:
@@ -57,7 +59,7 @@ def _reason(text: str, error: msgspec.DecodeError) -> str:
 
 def _is_too_deep(value: object) -> bool:
     level: list[object] = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_NESTING_DEPTH):
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return False

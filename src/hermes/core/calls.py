@@ -119,13 +119,13 @@ class CallRunner:
     ) -> None:
         """Runs a segment's calls together and records their results in the order of the calls."""
         if len(items) == 1:
-            await self._record(place, items[0], await self._one(place, items[0]))
+            await self._record(place, items[0], await self._run_one(place, items[0]))
             return
         places = asyncio.Semaphore(MAX_PARALLEL_CALLS)
 
         async def one(item: ReadyCall | Unusable) -> ToolFinished:
             async with places:
-                return await self._one(place, item)
+                return await self._run_one(place, item)
 
         try:
             async with asyncio.TaskGroup() as group:
@@ -144,7 +144,9 @@ class CallRunner:
         else:
             await place.journal.record(result)
 
-    async def _one(self, place: CallScope, item: ReadyCall | Unusable) -> ToolFinished:
+    async def _run_one(
+        self, place: CallScope, item: ReadyCall | Unusable
+    ) -> ToolFinished:
         if isinstance(item, Unusable):
             return finished(item.call, f"Not run: {item.detail}", ok=False)
         decision = self._judged(item, place.cwd)
@@ -226,7 +228,7 @@ class CallRunner:
             await place.journal.record(
                 *([_intent(item)] if isinstance(item, ReadyCall) else [])
             )
-            result = await self._one(place, item)
+            result = await self._run_one(place, item)
             await place.journal.record(result)
             return ToolResult(text=result.text, ok=result.ok, images=result.images)
 

@@ -82,7 +82,7 @@ class CompactionCut(msgspec.Struct, frozen=True):
 
 def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> CompactionCut:
     """Chooses what stays. A call is never separated from its results, and the user's last message stays."""
-    head = _settled(messages, min(first, len(messages)))
+    head = _next_cut(messages, min(first, len(messages)))
     start = max(head, len(messages) - last)
     while head < start < len(messages) and isinstance(messages[start], ToolFinished):
         start -= 1
@@ -230,7 +230,7 @@ def uncounted(message: Message) -> Message:
     )
 
 
-def _settled(messages: Sequence[Message], place: int) -> int:
+def _next_cut(messages: Sequence[Message], place: int) -> int:
     """The first position from here on that does not separate a call from its results."""
     while place < len(messages) and isinstance(messages[place], ToolFinished):
         place += 1
@@ -242,10 +242,10 @@ def _is_person(message: Message) -> bool:
 
 
 def _transcript(messages: Sequence[Message]) -> str:
-    return "\n\n".join(filter(None, map(_told, messages)))
+    return "\n\n".join(filter(None, map(_as_text, messages)))
 
 
-def _told(message: Message) -> str:
+def _as_text(message: Message) -> str:
     if isinstance(message, ToolFinished):
         text = message.text
         if len(text) > _MAX_RESULT_CHARS:

@@ -124,7 +124,7 @@ class ConversationHistory:
             case Steered(inputs=inputs):
                 self._deliver(inputs)
             case AssistantMessage():
-                self._said(event)
+                self._add_reply(event)
             case ToolStarted(call_id=call_id, name=name):
                 self._started[call_id] = name
             case ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id):
@@ -259,7 +259,7 @@ class ConversationHistory:
                 else request.scope or request.shape
             )
 
-    def _said(self, message: AssistantMessage) -> None:
+    def _add_reply(self, message: AssistantMessage) -> None:
         if message.text or message.tool_calls:
             self.messages.append(message)
         self._forget_calls()

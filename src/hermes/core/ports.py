@@ -200,7 +200,7 @@ class ImageReader(Protocol):
         """Whether the model gets no images at all."""
         ...
 
-    async def look(
+    async def describe_hidden(
         self, session: str, messages: Sequence[Message], said: Collection[str]
     ) -> Sequence[Event]:
         """Rows that describe the images which the model does not get. The user is told of those not in `said`."""

@@ -86,7 +86,7 @@ class Turn:
         self.partial: list[str] = []
 
     @property
-    def place(self) -> CallScope:
+    def scope(self) -> CallScope:
         """Where its calls run."""
         return CallScope(self.journal, self.session, self.id, self.cwd)
 
@@ -145,7 +145,7 @@ class NativeRuntime:
     async def _work(self, turn: Turn) -> TurnEnded:
         judge = ReplyJudge()
         if turn.carried:
-            await self._calls.run(turn.place, self._calls.prepare(turn.carried), ())
+            await self._calls.run(turn.scope, self._calls.prepare(turn.carried), ())
         for _ in range(self._max_steps):
             await _take_steers(turn)
             try:
@@ -188,7 +188,7 @@ class NativeRuntime:
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
         """Makes one model call. Compacts what the provider finds too long, and leaves out images that it rejects."""
         if self._sight and self._sight.reads_only_text:
-            await self._look(turn)
+            await self._describe_images(turn)
         await self._make_room(turn, forced=False)
         try:
             return await self._ask(turn)
@@ -212,7 +212,9 @@ class NativeRuntime:
         for row in rejected_images.steps(failure, messages):
             messages = change_pictures(messages, row)
             described = (
-                await self._sight.look(turn.session, messages, turn.history.text_only)
+                await self._sight.describe_hidden(
+                    turn.session, messages, turn.history.text_only
+                )
                 if self._sight
                 else ()
             )
@@ -233,11 +235,11 @@ class NativeRuntime:
                 return reply
         raise failure
 
-    async def _look(self, turn: Turn) -> None:
+    async def _describe_images(self, turn: Turn) -> None:
         """Has another model describe the images that the model does not get."""
         if self._sight is None:
             return
-        if rows := await self._sight.look(
+        if rows := await self._sight.describe_hidden(
             turn.session, turn.history.messages, turn.history.text_only
         ):
             await turn.journal.record(*rows)
@@ -303,7 +305,7 @@ class NativeRuntime:
     ) -> ReplyVerdict:
         prepared = self._calls.prepare(message.tool_calls)
         turn.partial = []
-        await self._calls.run(turn.place, prepared, (message,))
+        await self._calls.run(turn.scope, prepared, (message,))
         unusable = [item for item in prepared if isinstance(item, Unusable)]
         for fault in ("bad_arguments", "unknown_tool"):
             if not any(item.fault == fault for item in unusable):
@@ -350,6 +352,7 @@ def _request(turn: Turn, messages: Sequence[Message] | None = None) -> ModelRequ
         messages=tuple(turn.history.messages if messages is None else messages),
         tools=prompt.tools if prompt else (),
         cache_key=turn.session,
+        folder=str(turn.cwd),
     )
 
 

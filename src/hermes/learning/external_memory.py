@@ -17,14 +17,14 @@ from hermes.settings.load import load_secrets
 from hermes.settings.sections import LearningSettings
 
 KEY = "MEMORY_API_KEY"
-_REQUEST_TIMEOUT_S = 5.0  # for a request and its response
+_MEMORY_REQUEST_TIMEOUT_S = 5.0  # for a request and its response
 _MAX_RESPONSE_BYTES = 1_000_000
 _MAX_NOTE_CHARS = 2_000  # of one note
 _MAX_CANDIDATE_NOTES = 20  # searched for the note to delete
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
-class Recalled(msgspec.Struct, frozen=True):
+class ServiceNote(msgspec.Struct, frozen=True):
     """A note of the service."""
 
     id: str
@@ -34,11 +34,11 @@ class Recalled(msgspec.Struct, frozen=True):
 class MemoryProvider(Protocol):
     """An external memory. Every method may raise LearningError."""
 
-    def recent(self, limit: int) -> list[Recalled]:
+    def recent(self, limit: int) -> list[ServiceNote]:
         """Returns notes for the prompt of a new session."""
         ...
 
-    def search(self, query: str, limit: int) -> list[Recalled]:
+    def search(self, query: str, limit: int) -> list[ServiceNote]:
         """Returns notes that match the query, best first."""
         ...
 
@@ -51,7 +51,7 @@ class MemoryProvider(Protocol):
         ...
 
 
-def carry_over(
+def mirror_change(
     provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Provenance
 ) -> None:
     """Repeats a change of the files in the service. A note that is missing there, or ambiguous, stays."""
@@ -74,19 +74,23 @@ class HttpMemory:
     """Talks to the service over HTTP, with one short-lived connection per request: a session needs few."""
 
     def __init__(
-        self, url: str, user: str, key: str = "", patience: float = _REQUEST_TIMEOUT_S
+        self,
+        url: str,
+        user: str,
+        key: str = "",
+        patience: float = _MEMORY_REQUEST_TIMEOUT_S,
     ) -> None:
         self._patience = patience
         self._url = url.rstrip("/")
         self._user = user
         self._key = key
 
-    def recent(self, limit: int) -> list[Recalled]:
+    def recent(self, limit: int) -> list[ServiceNote]:
         return _notes(
             self._ask("GET", f"/memories?user_id={quote(self._user, safe='')}")
         )[:limit]
 
-    def search(self, query: str, limit: int) -> list[Recalled]:
+    def search(self, query: str, limit: int) -> list[ServiceNote]:
         body = {"query": query, "user_id": self._user, "limit": limit}
         return _notes(self._ask("POST", "/search", body))[:limit]
 
@@ -196,13 +200,13 @@ def _answer(status: int, pieces: Iterable[bytes]) -> Any:
         ) from error
 
 
-def _notes(answer: object) -> list[Recalled]:
+def _notes(answer: object) -> list[ServiceNote]:
     """Returns the notes of a response: a list, or one under `results` or `memories`. Other shapes
     are skipped.
     """
     if isinstance(answer, dict):
         answer = answer.get("results", answer.get("memories", []))
-    found: list[Recalled] = []
+    found: list[ServiceNote] = []
     for entry in answer if isinstance(answer, list) else []:
         text = (
             (entry.get("memory") or entry.get("text"))
@@ -211,6 +215,6 @@ def _notes(answer: object) -> list[Recalled]:
         )
         if isinstance(text, str) and text.strip():
             found.append(
-                Recalled(str(entry.get("id", "")), text.strip()[:_MAX_NOTE_CHARS])
+                ServiceNote(str(entry.get("id", "")), text.strip()[:_MAX_NOTE_CHARS])
             )
     return found

@@ -58,11 +58,11 @@ class LearningHistory:
             else "git is not installed: changes are made, but not recorded"
         )
 
-    def settle(self) -> None:
+    def commit_manual_edits(self) -> None:
         """Commits manual edits since the last change, under the user's name."""
-        self.keep("edited by hand", Provenance("user"))
+        self.commit("edited by hand", Provenance("user"))
 
-    def keep(self, title: str, origin: Provenance) -> str:
+    def commit(self, title: str, origin: Provenance) -> str:
         """Commits the files as they are. Returns the commit's hash; empty if nothing changed.
 
         A change is made whether or not it can be committed: errors are logged.

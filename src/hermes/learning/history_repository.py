@@ -15,8 +15,8 @@ from hermes.learning.change import LearningError
 from hermes.primitives.file_lock import FileLock
 
 KEPT = ("memories", "skills")
-_LOCK_TIMEOUT_S = 20.0  # for another process to release the lock
-_GIT_TIMEOUT_S = 60.0  # for one git command
+_HISTORY_LOCK_TIMEOUT_S = 20.0  # for another process to release the lock
+_HISTORY_GIT_TIMEOUT_S = 60.0  # for one git command
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -82,7 +82,9 @@ class HistoryRepository:
             self._prepare()
             yield HistoryGit(
                 self._root,
-                git_folder.GitRunner(self._git, self._folder, lock, _GIT_TIMEOUT_S),
+                git_folder.GitRunner(
+                    self._git, self._folder, lock, _HISTORY_GIT_TIMEOUT_S
+                ),
             )
         finally:
             lock.close()
@@ -96,7 +98,7 @@ class HistoryRepository:
 
     def _lock(self) -> FileLock:
         try:
-            return git_folder.take_lock(self._folder, _LOCK_TIMEOUT_S)
+            return git_folder.take_lock(self._folder, _HISTORY_LOCK_TIMEOUT_S)
         except git_folder.Busy as error:
             raise LearningError(
                 "Another process has been using the history of memory and skills for too long.",

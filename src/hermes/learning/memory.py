@@ -21,7 +21,7 @@ from hermes.learning.change import (
     Provenance,
     text_diff,
 )
-from hermes.learning.external_memory import MemoryProvider, carry_over
+from hermes.learning.external_memory import MemoryProvider, mirror_change
 from hermes.learning.history import LearningHistory
 from hermes.learning.memory_entries import SEPARATOR, Note, Notes
 from hermes.learning.scan import scan
@@ -31,7 +31,7 @@ from hermes.settings import atomic
 log = logging.getLogger("hermes.learning")
 
 FILES: Mapping[MemoryName, str] = {"memory": "MEMORY.md", "user": "USER.md"}
-_MAX_FILE_BYTES = 1_000_000
+_MAX_MEMORY_FILE_BYTES = 1_000_000
 _PENDING = ".pending.json"
 _MAX_RECALLED_NOTES = 50  # notes of the external memory in a prompt
 
@@ -79,7 +79,7 @@ class MemoryFiles:
         """Returns a file's current text; empty if there is none."""
         try:
             with self.path(name).open("rb") as file:
-                data = file.read(_MAX_FILE_BYTES + 1)
+                data = file.read(_MAX_MEMORY_FILE_BYTES + 1)
         except FileNotFoundError:
             return ""
         except OSError as error:
@@ -87,7 +87,7 @@ class MemoryFiles:
                 f"{FILES[name]} can't be read ({error.strerror}).",
                 hint=str(self.path(name)),
             ) from error
-        if len(data) > _MAX_FILE_BYTES:
+        if len(data) > _MAX_MEMORY_FILE_BYTES:
             raise LearningError(
                 f"{FILES[name]} is larger than 1 MB.",
                 hint="Shorten it: hermes memory edit",
@@ -106,14 +106,14 @@ class MemoryFiles:
         """Makes the change: all of its edits, or none."""
         with self.locked():
             self._finish()
-            self._history.settle()  # commit manual edits first, so that each change has its own commit
+            self._history.commit_manual_edits()  # commit manual edits first, so that each change has its own commit
             before, after = self._plan(change)
             diff = self._diff(before, after)
             self._write(
                 {name: text for name, text in after.items() if text != before[name]}
             )
-            kept = self._history.keep(title or change.title, origin) if diff else ""
-        self._tell(change, origin)
+            kept = self._history.commit(title or change.title, origin) if diff else ""
+        self._mirror(change, origin)
         return AppliedChange(kept, diff)
 
     def state(self) -> str:
@@ -178,14 +178,14 @@ class MemoryFiles:
                     hint="Nothing was changed.",
                 )
             return notes.added(text)
-        note = self._one(notes, edit, before)
+        note = self._find_note(notes, edit, before)
         return (
             notes.removed(note)
             if edit.action == "remove"
             else notes.replaced(note, text)
         )
 
-    def _one(self, notes: Notes, edit: MemoryEdit, before: str) -> Note:
+    def _find_note(self, notes: Notes, edit: MemoryEdit, before: str) -> Note:
         name = FILES[edit.file]
         if not edit.old.strip():
             raise LearningError(
@@ -281,11 +281,11 @@ class MemoryFiles:
         )
         return f'<memory file="external">\n{text}\n</memory>' if text else ""
 
-    def _tell(self, change: MemoryChange, origin: Provenance) -> None:
+    def _mirror(self, change: MemoryChange, origin: Provenance) -> None:
         if self.provider is None:
             return
         try:
-            carry_over(self.provider, change.edits, origin)
+            mirror_change(self.provider, change.edits, origin)
         except LearningError as error:
             log.warning("%s A change of the memory is only in the files.", error)
 
@@ -305,13 +305,15 @@ class MemoryFiles:
         if len(files) > 1:
             atomic.replace(pending, msgspec.json.encode(files).decode())
         for name, text in files.items():
-            self._put(name, text)
+            self._write_file(name, text)
         pending.unlink(missing_ok=True)
 
-    def _put(self, name: MemoryName, text: str) -> None:
+    def _write_file(self, name: MemoryName, text: str) -> None:
         """Writes a file atomically: the target of a link, with its own line endings."""
         target = self.path(name).resolve()
-        windows = target.exists() and b"\r\n" in target.read_bytes()[:_MAX_FILE_BYTES]
+        windows = (
+            target.exists() and b"\r\n" in target.read_bytes()[:_MAX_MEMORY_FILE_BYTES]
+        )
         atomic.replace(target, text.replace("\n", "\r\n") if windows else text)
 
     def _finish(self) -> None:
@@ -328,7 +330,7 @@ class MemoryFiles:
                 "cannot complete an interrupted change of the memory: %s", error
             )
         for name, text in files.items():
-            self._put(name, text)
+            self._write_file(name, text)
         pending.unlink(missing_ok=True)
 
 

@@ -105,7 +105,7 @@ class Notes:
                 place = self._after_comment(place)
             else:
                 last = self._end(place)
-                yield Note(place, last, self._said(place, last))
+                yield Note(place, last, self._text_between(place, last))
                 place = last
 
     def _end(self, first: int) -> int:
@@ -123,7 +123,7 @@ class Notes:
             place += 1
         return place
 
-    def _said(self, first: int, last: int) -> str:
+    def _text_between(self, first: int, last: int) -> str:
         lines = self._lines[first:last]
         mark = re.match(_ITEM, lines[0])
         if not mark:

@@ -93,7 +93,7 @@ class ReviewChanges:
 
     def add(self, change: Change) -> None:
         """Adds a change. Raises LearningError for one that cannot be made."""
-        place = self._place(change)
+        place = self._index_of(change)
         earlier = self.changes[place] if place is not None else None
         if isinstance(change, SkillChange) and isinstance(earlier, SkillChange):
             change = _together(earlier, change)
@@ -111,7 +111,7 @@ class ReviewChanges:
         else:
             self.changes[place] = change
 
-    def _place(self, change: Change) -> int | None:
+    def _index_of(self, change: Change) -> int | None:
         """Returns the index of the change to the same skill, or of the last change to memory."""
         for place, earlier in reversed(list(enumerate(self.changes))):
             if (
@@ -156,7 +156,7 @@ class ReviewOutcome(msgspec.Struct, frozen=True):
         return f"Learned: {'; '.join(self.titles)}. {', '.join(parts)}."
 
 
-def settle(
+def apply_changes(
     learning: LearningService,
     changes: list[Change],
     origin: Provenance,
@@ -171,7 +171,7 @@ def settle(
     lost: list[str] = []
     for change in changes:
         try:
-            landed = _land(
+            landed = _apply_or_propose(
                 learning, change, origin, doubt or _reason(learning, change, auto=auto)
             )
         except LearningError as error:  # changed meanwhile, or too many are pending
@@ -189,7 +189,7 @@ def settle(
     )
 
 
-def _land(
+def _apply_or_propose(
     learning: LearningService, change: Change, origin: Provenance, why: str
 ) -> AppliedChange | Proposal:
     """Makes a change that is allowed. Proposes it if that fails."""

@@ -14,7 +14,7 @@ from hermes.learning.skill_records import SkillRecord
 from hermes.primitives.files import make_private_folder
 
 ARCHIVE = ".archive"
-_HEAD_BYTES = 16_384
+_FRONT_MATTER_BYTES = 16_384
 
 
 class Archived(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ def read_head(
     """Reads the front matter of a skill for the index."""
     try:
         with (folder / MAIN).open("rb") as file:
-            head = parse(file.read(_HEAD_BYTES).decode("utf-8", "replace"))
+            head = parse(file.read(_FRONT_MATTER_BYTES).decode("utf-8", "replace"))
     except OSError as error:
         return Skill(
             folder.name,
@@ -98,7 +98,7 @@ def archived(root: Path) -> list[Archived]:
     found: list[Archived] = []
     for folder in list_skill_folders(root / ARCHIVE):
         with (folder / MAIN).open("rb") as file:
-            head = parse(file.read(_HEAD_BYTES).decode("utf-8", "replace"))
+            head = parse(file.read(_FRONT_MATTER_BYTES).decode("utf-8", "replace"))
         skill = head.field("name") or folder.name
         found.append(
             Archived(

@@ -45,8 +45,8 @@ from hermes.settings import atomic
 
 BUNDLED = Path(__file__).parent / "bundled"
 STAGING = ".staging"
-_MAX_FILE_BYTES = 200_000
-_MAX_LISTED_FILES = 50
+_MAX_SKILL_FILE_BYTES = 200_000
+_MAX_SKILL_FILES = 50
 _MAX_INDEXED_SKILLS = 80
 _INDEX_DESCRIPTION_CHARS = 75  # of a description
 
@@ -75,7 +75,7 @@ class SkillLibrary:
         for folder in list_skill_folders(self._folder):
             skill = read_head(folder, records, None)
             found.setdefault(skill.name, skill)
-        for skill in self._carried:
+        for skill in self._bundled_skills:
             record = records.get(skill.name, SkillRecord())
             found.setdefault(
                 skill.name,
@@ -86,7 +86,7 @@ class SkillLibrary:
         return [found[name] for name in sorted(found)]
 
     @cached_property
-    def _carried(self) -> list[Skill]:
+    def _bundled_skills(self) -> list[Skill]:
         """Returns the bundled skills, read once: every new session has them in its prompt."""
         return [
             read_head(folder, {}, "bundled")
@@ -141,7 +141,7 @@ class SkillLibrary:
             raise LearningError(
                 f"The skill {name} has no file {path!r}.", hint=f"It has: {known}"
             )
-        text = files[path][:_MAX_FILE_BYTES].decode("utf-8", "replace")
+        text = files[path][:_MAX_SKILL_FILE_BYTES].decode("utf-8", "replace")
         if skill.origin != "bundled" and (why := scan(text)):
             raise LearningError(
                 f"{path} of the skill {name} is not shown: it seems to contain injected instructions ({why}).",
@@ -193,16 +193,17 @@ class SkillLibrary:
     ) -> AppliedChange:
         """Makes the change as a whole."""
         with self.locked():
-            self._history.settle()
+            self._history.commit_manual_edits()
             before, after = self._plan(change)
             diff = self._diff(change, before, after)
             if change.retire:
                 skill_folders.archive(self._folder, change.name)
             else:
                 self._write(change.name, before, after)
-                self._note(change.name, before, after, origin)
+                self._record_owner(change.name, before, after, origin)
             return AppliedChange(
-                self._history.keep(title or change.title, origin) if diff else "", diff
+                self._history.commit(title or change.title, origin) if diff else "",
+                diff,
             )
 
     def install(
@@ -210,14 +211,14 @@ class SkillLibrary:
     ) -> AppliedChange:
         """Replaces a skill by files from a source."""
         with self.locked():
-            self._history.settle()
+            self._history.commit_manual_edits()
             before = self._current(name)
             self._write(require_name(name), before, files)
             record = SkillRecord(
                 "installed", tree_hash(files), source, self._clock.now()
             )
             self.records.change(name, lambda _: record)
-            kept = self._history.keep(
+            kept = self._history.commit(
                 f"skill {name}: install from {source}", Provenance("user")
             )
         return AppliedChange(kept, "")
@@ -229,7 +230,7 @@ class SkillLibrary:
     def restore(self, name: str) -> Skill:
         """Restores a retired skill. Its time without use starts again."""
         with self.locked():
-            self._history.settle()
+            self._history.commit_manual_edits()
             skill = skill_folders.restore(self._folder, name)
             self.records.change(
                 skill,
@@ -237,7 +238,7 @@ class SkillLibrary:
                     record, created=self._clock.now()
                 ),
             )
-            self._history.keep(f"skill {skill}: restore", Provenance("user"))
+            self._history.commit(f"skill {skill}: restore", Provenance("user"))
         return self.find(skill)
 
     def set(
@@ -355,7 +356,7 @@ class SkillLibrary:
         _put_files(stage, after)
         stage.rename(folder)
 
-    def _note(
+    def _record_owner(
         self,
         name: str,
         before: Mapping[str, bytes],
@@ -402,11 +403,11 @@ def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
         raise LearningError(
             f"SKILL.md is not valid: {'; '.join(wrong)}.", hint="Nothing was changed."
         )
-    if len(files) > _MAX_LISTED_FILES or any(
-        len(data) > _MAX_FILE_BYTES for data in files.values()
+    if len(files) > _MAX_SKILL_FILES or any(
+        len(data) > _MAX_SKILL_FILE_BYTES for data in files.values()
     ):
         raise LearningError(
-            f"The skill is too large: at most {_MAX_LISTED_FILES} files of {_MAX_FILE_BYTES // 1000} kB.",
+            f"The skill is too large: at most {_MAX_SKILL_FILES} files of {_MAX_SKILL_FILE_BYTES // 1000} kB.",
             hint="Nothing was changed.",
         )
     dangers = [finding for finding in scan_files(files) if finding.level == "danger"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("hermes.mcp")
 
 _LISTING_MAX_AGE_S = 60.0
-_CLOSE_TIMEOUT_S = 3.0
+_SERVER_CLOSE_TIMEOUT_S = 3.0
 _STDERR_TIMEOUT_S = 0.5
 _OVER = frozenset((401, 403, 404))
 """HTTP statuses after which the connection has to be opened again."""
@@ -71,7 +71,7 @@ class McpConnection:
         self._left = False
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.get_running_loop().create_task(self._own())
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     @property
     def alive(self) -> bool:
@@ -125,7 +125,7 @@ class McpConnection:
                     time.monotonic()
                 )  # a change that is announced from here on counts
                 try:
-                    raw = await self._asking(lambda peer: peer.list_tools())
+                    raw = await self._request(lambda peer: peer.list_tools())
                 except BaseException:
                     self._list_changed()
                     raise
@@ -136,7 +136,7 @@ class McpConnection:
         self, name: str, arguments: Mapping[str, Any], progress: "Progress"
     ) -> dict[str, Any]:
         """Calls a tool. ServerRefused carries an error of the server; ServerFailed means that the connection ended."""
-        return await self._asking(lambda peer: peer.call(name, arguments, progress))
+        return await self._request(lambda peer: peer.call(name, arguments, progress))
 
     async def close(self, failure: ServerFailed | None = None) -> None:
         """Ends the connection, the server and everything the server started."""
@@ -144,12 +144,12 @@ class McpConnection:
         self._closing.set()
         if not self._ready.done():
             self._task.cancel()  # it is still opening: there is nothing to say goodbye to
-        done, _ = await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT_S)
+        done, _ = await asyncio.wait([self._task], timeout=_SERVER_CLOSE_TIMEOUT_S)
         if not done:
             self._task.cancel()
-            await asyncio.wait([self._task], timeout=_CLOSE_TIMEOUT_S)
+            await asyncio.wait([self._task], timeout=_SERVER_CLOSE_TIMEOUT_S)
 
-    async def _asking(self, ask: "Callable[[Peer], Awaitable[_T]]") -> _T:
+    async def _request(self, ask: "Callable[[Peer], Awaitable[_T]]") -> _T:
         if self._peer is None or self._task.done():
             raise self.failure or ServerFailed("it has ended")
         try:
@@ -159,7 +159,7 @@ class McpConnection:
                 [self._task],
                 timeout=_STDERR_TIMEOUT_S
                 if not self._closing.is_set()
-                else _CLOSE_TIMEOUT_S,
+                else _SERVER_CLOSE_TIMEOUT_S,
             )
             if self._task.done():
                 raise self.failure or ServerFailed("it has ended") from closed
@@ -170,7 +170,7 @@ class McpConnection:
                 raise self._refused(refused) from refused
             raise
 
-    async def _own(self) -> None:
+    async def _run(self) -> None:
         """Owns the connection. Whatever goes wrong in a server becomes a `failure`, never an exception in a session."""
         try:
             async with (
@@ -188,7 +188,7 @@ class McpConnection:
             self.failure = self.failure or self._explain(leaves(error))
         else:
             if self._left:
-                self.failure = self.failure or self._gone()
+                self.failure = self.failure or self._exit_failure()
         finally:
             self._closing.set()
             if not self._ready.done():
@@ -243,13 +243,13 @@ class McpConnection:
                 return ServerFailed(
                     "it can't be reached",
                     hint="Check its url, and the network.",
-                    said=self._said(error),
+                    said=self._safe(error),
                 )
         if any(isinstance(error, ConnectionClosed) for error in errors):
-            return self._gone()
+            return self._exit_failure()
         return ServerFailed(
             f"something unexpected went wrong ({type(errors[0]).__name__})",
-            said=self._said(errors[0]),
+            said=self._safe(errors[0]),
         )
 
     def _refused(self, refused: ServerRefused) -> ServerFailed:
@@ -258,21 +258,21 @@ class McpConnection:
                 "hermes.mcp.http_server"
             ).refusal_words(self._transport.refusal)
             return ServerFailed(words, hint=hint)
-        return ServerFailed("it refused", said=self._said(refused))
+        return ServerFailed("it refused", said=self._safe(refused))
 
-    def _gone(self) -> ServerFailed:
+    def _exit_failure(self) -> ServerFailed:
         """Describes how a server ended by itself, with its last words."""
         if self._child is None:
             return ServerFailed("it closed the connection")
         code = self._child.return_code
-        words = self._said(self._child.last_words())
+        words = self._safe(self._child.last_words())
         how = "it closed its output"
         if code is not None:
             how = f"it ended by itself ({describe_exit(code)})"
         hint = f"What it wrote is in {self._child.log.path}." if words else ""
         return ServerFailed(how, hint=hint, said=words)
 
-    def _said(self, words: object) -> str:
+    def _safe(self, words: object) -> str:
         """Shortens text of a server and masks secrets in it."""
         return one_line(self._address.redact(str(words)), 200)
 

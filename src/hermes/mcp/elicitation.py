@@ -12,9 +12,9 @@ from hermes.mcp.safe_text import one_line, plain
 
 DECLINE = "Decline"
 _DONE = "Done"
-_MAX_TRIES = 3
+_MAX_FIELD_ATTEMPTS = 3
 _MAX_FIELDS = 20
-_MAX_MESSAGE_CHARACTERS = 2_000
+_MAX_QUESTION_CHARACTERS = 2_000
 _YES = frozenset(("yes", "y", "true", "1", "on"))
 _NO = frozenset(("no", "n", "false", "0", "off"))
 
@@ -27,7 +27,7 @@ async def answer(
     server: str, params: Mapping[str, Any], ask: AskUser
 ) -> dict[str, Any]:
     """Returns the user's answer to a question, in the form of the protocol."""
-    message = plain(str(params.get("message", "")))[:_MAX_MESSAGE_CHARACTERS]
+    message = plain(str(params.get("message", "")))[:_MAX_QUESTION_CHARACTERS]
     try:
         if params.get("mode") == "url":
             await _visit(server, message, str(params.get("url", "")), ask)
@@ -81,7 +81,7 @@ async def _field(
     wanted = f"{label}: {about}" if about else label
     text = f"{intro}\n{wanted}{'' if is_required else ' (may be left empty)'}"
     options = (*choices, DECLINE)
-    for _ in range(_MAX_TRIES):
+    for _ in range(_MAX_FIELD_ATTEMPTS):
         given = (await ask(text, options)).strip()
         if given.lower() == DECLINE.lower() and DECLINE not in choices:
             raise Declined

@@ -24,7 +24,7 @@ from hermes.mcp.safe_text import ConnectionClosed, ServerFailed, ServerRefused
 from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.stdio_server import ServerChild
 
-_MAX_PAGES = 50
+_MAX_LIST_PAGES = 50
 _MAX_INPUT_ROUNDS = 10
 """How often a call may come back with another question."""
 _MAX_NOISE_LINES = 50
@@ -76,8 +76,8 @@ class Peer:
             return []
         found: list[RawTool] = []
         cursor: str | None = None
-        for _ in range(_MAX_PAGES):
-            page = await _asked(
+        for _ in range(_MAX_LIST_PAGES):
+            page = await _answered(
                 self._session.list_tools(
                     params=types.PaginatedRequestParams(cursor=cursor)
                 )
@@ -96,7 +96,7 @@ class Peer:
         for _ in range(_MAX_INPUT_ROUNDS):
             request = types.CallToolRequest(params=params)
             # Not the library's `call_tool`: it matches results against patterns of the server's own making.
-            result = await _asked(
+            result = await _answered(
                 self._session.send_request(
                     request, _results, progress_callback=progress
                 )
@@ -151,10 +151,10 @@ async def initialized(
 
 async def _initialize(session: ClientSession) -> None:
     try:
-        await _asked(session.initialize())
+        await _answered(session.initialize())
     except ServerRefused as refusal:
         try:
-            await _asked(session.discover())
+            await _answered(session.discover())
         except (ServerRefused, RuntimeError):
             raise refusal from None
     except RuntimeError as error:
@@ -163,7 +163,7 @@ async def _initialize(session: ClientSession) -> None:
         ) from error
 
 
-async def _asked(request: Awaitable[Any]) -> Any:
+async def _answered(request: Awaitable[Any]) -> Any:
     """Waits for an answer, and turns the library's errors into ours."""
     try:
         return await request

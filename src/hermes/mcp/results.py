@@ -18,7 +18,7 @@ from hermes.schema.tool_spec import ToolResult
 MAX_SHOWN_CHARACTERS = 30_000
 """Of longer results, the head and the tail are shown."""
 _HEAD_CHARACTERS = 10_000
-_MAX_FILES = 50
+_MAX_RESULT_FILES = 50
 _MAX_PICTURES = 10
 _MAX_PICTURE_BYTES = 5 * 1024 * 1024
 _PICTURES = {
@@ -35,7 +35,7 @@ class ResultFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def keep(self, content: bytes, server: str, ending: str) -> Path:
+    def save(self, content: bytes, server: str, ending: str) -> Path:
         """Saves this content to a new file. Raises OSError."""
         make_private_folder(self._folder)
         self._delete_oldest()
@@ -51,7 +51,7 @@ class ResultFiles:
             key=lambda path: path.lstat().st_mtime,
             reverse=True,
         )
-        for path in files[_MAX_FILES - 1 :]:
+        for path in files[_MAX_RESULT_FILES - 1 :]:
             path.unlink(missing_ok=True)
 
 
@@ -88,7 +88,7 @@ class ResultReader:
         text = self._redact(plain(text))
         if len(text) <= MAX_SHOWN_CHARACTERS:
             return text
-        where = self._kept(text.encode(), ".txt", "all of it is")
+        where = self._saved(text.encode(), ".txt", "all of it is")
         tail = MAX_SHOWN_CHARACTERS - _HEAD_CHARACTERS
         note = f"[{len(text) - MAX_SHOWN_CHARACTERS:,} of {len(text):,} characters left out here; {where}]"
         return f"{text[:_HEAD_CHARACTERS]}\n{note}\n{text[-tail:]}"
@@ -135,7 +135,7 @@ class ResultReader:
         ):
             return self._file(block.get("data"), kind or "a picture")
         try:
-            path = self._files.keep(content, self._server, ending)
+            path = self._files.save(content, self._server, ending)
         except OSError as error:
             return f"[a picture that could not be saved: {os_reason(error)}]"
         self._images.append(Image(source=str(path), media_type=kind))
@@ -148,11 +148,11 @@ class ResultReader:
         content = _decoded(data)
         if content is None:
             return f"[{one_line(kind, 60)} that can't be read]"
-        return f"[{one_line(kind, 60)}, {len(content):,} bytes; {self._kept(content, '.bin', 'it is')}]"
+        return f"[{one_line(kind, 60)}, {len(content):,} bytes; {self._saved(content, '.bin', 'it is')}]"
 
-    def _kept(self, content: bytes, ending: str, what: str) -> str:
+    def _saved(self, content: bytes, ending: str, what: str) -> str:
         try:
-            return f"{what} in {self._files.keep(content, self._server, ending)}"
+            return f"{what} in {self._files.save(content, self._server, ending)}"
         except OSError as error:
             return f"it could not be saved: {os_reason(error)}"
 

@@ -13,7 +13,7 @@ _UNSEEN = re.compile(
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # unseen, reordering
     "\ud800-\udfff\U000e0000-\U000e0fff]"  # halves of characters, tags
 )
-_MIN_SECRET_CHARACTERS = 6
+_MIN_MASKED_SECRET_CHARACTERS = 6
 """Shorter secrets are not masked: they occur in ordinary words."""
 
 
@@ -37,7 +37,7 @@ class Redaction:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         self._values = sorted(
-            {value for value in values if len(value) >= _MIN_SECRET_CHARACTERS},
+            {value for value in values if len(value) >= _MIN_MASKED_SECRET_CHARACTERS},
             key=len,
             reverse=True,
         )

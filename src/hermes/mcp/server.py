@@ -157,7 +157,7 @@ class McpServer:
                 )
             self._opening = asyncio.get_running_loop().create_task(self._open())
             self._opening.add_done_callback(self._opened)
-            self._tell()
+            self._report_status()
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> McpConnection:
@@ -178,7 +178,7 @@ class McpServer:
             ) from failure
         self._redact = address.redact
         self._connection, self._failure = connection, None
-        self._learn(listing)
+        self._update_listing(listing)
         self._wait_for_calls()
         return connection
 
@@ -186,7 +186,7 @@ class McpServer:
         self._opening = None
         if not task.cancelled():
             task.exception()  # whoever waited for it has it
-        self._tell()
+        self._report_status()
 
     async def call(
         self, tool: str, arguments: Mapping[str, Any], context: ToolContext
@@ -273,7 +273,7 @@ class McpServer:
 
     async def _definition(self, connection: McpConnection, tool: str) -> Definition:
         async with asyncio.timeout(self.settings.timeout):
-            self._learn(await connection.tools())
+            self._update_listing(await connection.tools())
         found = (self._listing or Listing()).tools.get(tool)
         if found is None:
             raise ToolFailed(
@@ -291,7 +291,7 @@ class McpServer:
             async with call.asking:
                 return await elicitation.answer(self.name, params, call.context.ask)
 
-    def _learn(self, listing: Listing) -> None:
+    def _update_listing(self, listing: Listing) -> None:
         if listing != self._listing:
             self._listing = listing
             self._context.listings.save(self.name, self.settings, listing)
@@ -314,7 +314,7 @@ class McpServer:
         self._connection = None
         if connection.failure is not None:
             self._fail(connection.failure)
-        self._tell()
+        self._report_status()
 
     def _fail(self, failure: HermesError) -> None:
         """Notes a failure. After the first, the next attempt may follow at once; then the delays double."""
@@ -325,7 +325,7 @@ class McpServer:
             wait_s = delay_s(self._failures - 1, first_s=1.0, max_s=_MAX_RETRY_DELAY_S)
         self._retry_at = self._context.now() + wait_s
 
-    def _tell(self) -> None:
+    def _report_status(self) -> None:
         self._context.on_change(self.status())
 
     def _wait_for_calls(self) -> None:
@@ -339,10 +339,10 @@ class McpServer:
             and self._connection is not None
         ):
             self._idle = asyncio.get_running_loop().call_later(
-                self.settings.idle_timeout, self._leave
+                self.settings.idle_timeout, self._disconnect_idle
             )
 
-    def _leave(self) -> None:
+    def _disconnect_idle(self) -> None:
         if self._connection is not None and not self._calls:
             self._leaving.start(self._connection.close())
 

@@ -101,7 +101,7 @@ class McpServers:
         The next sessions do not wait for a server that was too late; it joins when it answers.
         """
         unknown = [one for one in self._servers.values() if one.is_unknown]
-        tasks = {asyncio.ensure_future(_try(one)): one for one in unknown}
+        tasks = {asyncio.ensure_future(_connect(one)): one for one in unknown}
         awaited = [
             task
             for task, one in tasks.items()
@@ -164,7 +164,7 @@ class McpServers:
         await asyncio.gather(*(server.close() for server in self._servers.values()))
 
 
-async def _try(server: McpServer) -> None:
+async def _connect(server: McpServer) -> None:
     """Connects; why that failed is in the server's status."""
     try:
         await server.connected()

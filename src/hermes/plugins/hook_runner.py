@@ -24,7 +24,7 @@ from hermes.plugins.hooks import HANDLER, Hook
 
 log = logging.getLogger("hermes.hooks")
 
-_MAX_QUEUED_EVENTS = 1000  # queued per hook
+_MAX_QUEUED_HOOK_EVENTS = 1000  # queued per hook
 _MAX_HUNG_CALLS = 3  # hung calls after which a hook is disabled
 _PREFIX = "hermes_hook_"
 
@@ -51,7 +51,7 @@ class HookRunner:
     def fire(self, event_type: str, context: Mapping[str, Any]) -> None:
         """Sends an event to every hook that subscribes to it. Never waits, never raises."""
         for worker in self._workers:
-            if worker.hook.hears(event_type):
+            if worker.hook.subscribes_to(event_type):
                 worker.put(event_type, dict(context))
 
     def stats(self) -> list[HookStats]:
@@ -76,7 +76,7 @@ class _Worker:
         self._hanging = 0
 
     def put(self, event_type: str, context: dict[str, Any]) -> None:
-        if self._ended or self._queue.qsize() >= _MAX_QUEUED_EVENTS:
+        if self._ended or self._queue.qsize() >= _MAX_QUEUED_HOOK_EVENTS:
             self.stats.dropped += 1
             log.warning(
                 "the hook %s is too slow or off: it did not receive %s",
@@ -102,10 +102,10 @@ class _Worker:
                 log.warning(
                     "the hook %s did not finish in time; %d events were not handled",
                     self.hook.name,
-                    self._left(),
+                    self._queued(),
                 )
 
-    def _left(self) -> int:
+    def _queued(self) -> int:
         return self._queue.qsize()
 
     def _run(self) -> None:
@@ -198,7 +198,7 @@ def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
 
     def prepare(module: ModuleType) -> None:
         if not printing:
-            vars(module)["print"] = partial(_say, hook.name)
+            vars(module)["print"] = partial(_print_to_log, hook.name)
 
     module = verified_import.load(
         hook.folder,
@@ -215,7 +215,7 @@ def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
     return handler
 
 
-def _say(name: str, *values: object, file: Any = None, **more: Any) -> None:
+def _print_to_log(name: str, *values: object, file: Any = None, **more: Any) -> None:
     if file is not None:
         print(*values, file=file, **more)
         return

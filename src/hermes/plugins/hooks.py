@@ -48,7 +48,7 @@ class Hook(msgspec.Struct, frozen=True):
     manifest: HookManifest | None = None
     problem: str = ""
 
-    def hears(self, event_type: str) -> bool:
+    def subscribes_to(self, event_type: str) -> bool:
         """Returns whether it subscribes to an event."""
         wanted = self.manifest.events if self.manifest else ()
         return any(
@@ -71,7 +71,7 @@ class Hooks:
             return []
         pins = self._pins.every()
         return [
-            _look(folder, pins)
+            _read_hook(folder, pins)
             for folder in sorted(self._folder.iterdir())
             if (folder / MANIFEST).exists()
         ]
@@ -109,7 +109,7 @@ class Hooks:
         return self._pins.remove(name)
 
 
-def _look(folder: Path, pins: dict[str, Pin]) -> Hook:
+def _read_hook(folder: Path, pins: dict[str, Pin]) -> Hook:
     name = folder.name
     try:
         manifest, mark = _read(folder), hash_of(folder)

@@ -58,7 +58,7 @@ class PluginRegistry:
         ]
         for folder in (*folders, *_of_packages()):
             if (folder / "dashboard").is_dir() and folder.name not in found:
-                found[folder.name] = _look(
+                found[folder.name] = _read_plugin(
                     folder, pins, bundled=folder.parent == self._bundled
                 )
         return [found[name] for name in sorted(found)]
@@ -111,7 +111,7 @@ def _of_packages() -> list[Path]:
     return found
 
 
-def _look(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
+def _read_plugin(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin:
     if not re.fullmatch(NAME, folder.name):
         return Plugin(
             folder.name,

@@ -9,7 +9,7 @@ from typing import Self
 
 from hermes.primitives.files import open_private
 
-_POLL_S = 0.005
+_LOCK_POLL_INTERVAL_S = 0.005
 
 
 class FileLock:
@@ -40,7 +40,7 @@ class FileLock:
         while not self.try_acquire(shared=shared):
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_POLL_S)
+            time.sleep(_LOCK_POLL_INTERVAL_S)
         return True
 
     def close(self) -> None:

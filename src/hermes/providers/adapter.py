@@ -115,6 +115,7 @@ class ModelAdapter:
             model=model,
             base_url=endpoint.base_url,
             quirks=endpoint.quirks,
+            key_variable=endpoint.key_variable,
         )
 
     def _headers(self, accept: str, key: str) -> dict[str, str]:
@@ -133,33 +134,36 @@ class ModelAdapter:
         )
         pictures = await load_pictures(seen, limits)
         body, settled = build_body(self._codec, endpoint, request, pictures, settled)
-        self._prefixes.keep(request, settled)
+        self._prefixes.remember(request, settled)
         return body
 
     async def list_models(self, key: str = "") -> list[str]:
         """Returns the names that GET /models lists. Raises ModelError if the server can't be asked."""
+        body = await self._get(self._codec.models_url(self.endpoint), key)
+        try:
+            listed = msgspec.json.decode(body, type=_Listing)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise retry_rules.malformed(
+                self.caller(""), f"its list of models can't be read: {error}"
+            ) from error
+        return [model.id for model in listed.data]
+
+    async def check_key(self, key: str) -> None:
+        """Raises ModelError for a wrong key, at a service that lists its models to everyone. Costs nothing."""
+        if path := self.endpoint.quirks.key_check_path:
+            await self._get(self.endpoint.base_url + path, key)
+
+    async def _get(self, url: str, key: str) -> bytes:
+        """Reads a small JSON document of the service. Raises ModelError."""
         caller = self.caller("")
         headers = self._headers("application/json", key)
         try:
-            reply = await self._http.send(
-                "GET",
-                self._codec.models_url(self.endpoint),
-                headers,
-                b"",
-                self.deadlines,
-            )
+            reply = await self._http.send("GET", url, headers, b"", self.deadlines)
             async with reply:
                 await _require_ok(reply, caller, key)
-                listed = msgspec.json.decode(
-                    await reply.read_all(_MAX_MODEL_LIST_BYTES), type=_Listing
-                )
+                return await reply.read_all(_MAX_MODEL_LIST_BYTES)
         except TransportFailure as failure:
             raise retry_rules.from_transport(caller, failure) from failure
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise retry_rules.malformed(
-                caller, f"its list of models can't be read: {error}"
-            ) from error
-        return [model.id for model in listed.data]
 
     async def _choose(self, key: str) -> None:
         """Uses the first model that the server lists, because nobody named one."""

@@ -116,6 +116,7 @@ def build_adapter(route: ModelRoute, settings: Settings, http: Http) -> ModelAda
         model=route.model,
         quirks=route.quirks,
         facts=route_facts(route),
+        key_variable=route.key_variable,
         custom=route.custom,
         options=Options(
             max_output_tokens=chosen.max_output_tokens,

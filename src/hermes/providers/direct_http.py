@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
 
 _MAX_IDLE_CONNECTIONS = 16  # idle connections per server
-_IDLE_TIMEOUT_S = 30.0
+_IDLE_CONNECTION_TIMEOUT_S = 30.0
 _MAX_HEAD_BYTES = 64 * 1024
 _READ_BYTES = 64 * 1024
 
@@ -128,7 +128,7 @@ class Http11Connection:
         ended = self._reader.at_eof() or self._writer.transport.is_closing()
         return (
             not ended
-            and now - self._waiting_since < _IDLE_TIMEOUT_S
+            and now - self._waiting_since < _IDLE_CONNECTION_TIMEOUT_S
             and not self._has_news()
         )
 

@@ -27,6 +27,7 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     quirks: Quirks
     facts: ModelFacts
+    key_variable: str = ""
     options: Options = Options()
     custom: Mapping[str, CustomModel] = {}
 

@@ -138,7 +138,7 @@ class Http:
         exchange = self._direct.idle(url)
         if exchange is not None:
             try:
-                return await _asked(exchange, method, url, headers, body)
+                return await _sent(exchange, method, url, headers, body)
             except ConnectionBroken as cut:
                 if cut.fresh:
                     raise
@@ -147,10 +147,10 @@ class Http:
                 exchange = await self._direct.connect(url)
         except TimeoutError as error:
             raise _late("connect", deadlines.connect) from error
-        return await _asked(exchange, method, url, headers, body)
+        return await _sent(exchange, method, url, headers, body)
 
 
-async def _asked(
+async def _sent(
     exchange: "Http11Connection",
     method: str,
     url: str,

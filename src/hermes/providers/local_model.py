@@ -1,7 +1,7 @@
 """`LocalModel` is the embedded model as a candidate. It is built at its first call, so a fallback costs nothing."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,9 @@ from hermes.schema.model import ModelEvent, ModelRequest, ReplyPreparing
 from hermes.settings.load import environment
 
 if TYPE_CHECKING:
-    from hermes.providers.embedded import EmbeddedModel
+    from hermes.providers.embedded import EmbeddedModel, ModelFile
+    from hermes.providers.embedded.catalogue import AdapterKind
+    from hermes.providers.embedded.native_model import NativeToolModel
     from hermes.settings.sections import LocalModelSettings
 
 PROVIDER = "embedded"
@@ -22,20 +24,27 @@ class LocalModel:
     """Implements the `Model` port.
 
     `name` is one of the embedded catalogue or of `own`, the path of a GGUF file, or empty for the best on this machine.
+    How the model uses tools is found out at its first call, unless `adapter` says it.
     """
 
     def __init__(
-        self, name: str, own: "Mapping[str, LocalModelSettings] | None" = None
+        self,
+        name: str,
+        own: "Mapping[str, LocalModelSettings] | None" = None,
+        *,
+        adapter: "AdapterKind | None" = None,
     ) -> None:
         self.provider = PROVIDER
         self.name = name or default_name()
         self._own = own or {}
-        self._model: EmbeddedModel | None = None
+        self._adapter = adapter
+        self._model: EmbeddedModel | NativeToolModel | None = None
+        self._building = asyncio.Lock()
         self._news: set[asyncio.Queue[ModelEvent | None]] = set()
 
     async def warm(self) -> None:
         """Starts the engine ahead of the first call."""
-        await self._ready().warm()
+        await (await self._ready()).warm()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Streams a reply. Ends with `ReplyFinished` or raises ModelError; closing it stops the model."""
@@ -53,16 +62,27 @@ class LocalModel:
         self, request: ModelRequest, news: "asyncio.Queue[ModelEvent | None]"
     ) -> None:
         try:
-            async with aclosing(self._ready().stream(request)) as events:
+            model = await self._ready()
+            async with aclosing(model.stream(request)) as events:
                 async for event in events:
                     news.put_nowait(event)
         finally:
             news.put_nowait(None)
 
-    def _ready(self) -> "EmbeddedModel":
-        if self._model is None:
-            self._model = _build(self.name, self._own, self._tell)
-        return self._model
+    async def _ready(self) -> "EmbeddedModel | NativeToolModel":
+        async with self._building:
+            if self._model is None:
+                self._model = await self._build()
+            return self._model
+
+    async def _build(self) -> "EmbeddedModel | NativeToolModel":
+        from hermes.providers.embedded import adapter_of, run_file
+
+        file, folder = _find_file(self.name, self._own)
+        kind = self._adapter
+        if kind is None:
+            kind = (await adapter_of(file, folder, self._tell)).adapter
+        return run_file(file, folder, kind, on_prepare=self._tell)
 
     def _tell(self, done: int, total: int) -> None:
         for news in self._news:
@@ -90,14 +110,13 @@ def require_weights(
     name: str, own: "Mapping[str, LocalModelSettings] | None" = None
 ) -> None:
     """Raises what the first call would if the model is not on this machine. Loads nothing."""
-    _build(name, own or {}, lambda *_: None)
+    _find_file(name, own or {})
 
 
-def _build(
-    name: str,
-    own: "Mapping[str, LocalModelSettings]",
-    on_prepare: Callable[[int, int], None],
-) -> "EmbeddedModel":
+def _find_file(
+    name: str, own: "Mapping[str, LocalModelSettings]"
+) -> "tuple[ModelFile, Path]":
+    """Returns the model's file, and the folder of all local models."""
     try:
         from hermes.providers import embedded
     except ImportError as error:
@@ -107,8 +126,5 @@ def _build(
         ) from error
     folder = embedded.models_folder(environment(), Path.home())
     if name.endswith(".gguf") or "/" in name:
-        return embedded.build_custom_model(
-            Path(name).expanduser(), folder, on_prepare=on_prepare
-        )
-    models = embedded.known_models(own)
-    return embedded.build_model(name, folder, models=models, on_prepare=on_prepare)
+        return embedded.custom_file(Path(name).expanduser()), folder
+    return embedded.known_file(name, folder, embedded.known_models(own)), folder

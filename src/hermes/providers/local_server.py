@@ -15,15 +15,15 @@ from hermes.providers.adapter import Codec, ModelAdapter
 from hermes.providers.chat_completions import ChatCompletions
 from hermes.providers.embedded.adapter_choice import (
     MIN_NATIVE_PARAMETERS,
-    AdapterKind,
     AdapterMemory,
     AdapterRecord,
     choose_adapter,
 )
+from hermes.providers.embedded.catalogue import AdapterKind
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 from hermes.providers.server_facts import ServerFacts, read_server_facts
-from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
+from hermes.schema.model import ModelEvent, ModelRequest
 
 _CHARACTERS_PER_TOKEN = 4
 _MIN_FREE_TOKENS = 1_500  # for a conversation and a reply, beside the fixed part
@@ -178,24 +178,21 @@ class _ServerCall:
 
         obeys_grammar = self._facts is not None and self._facts.kind == "llamacpp"
         engine = ServerEngine(self._send, obeys_grammar=obeys_grammar)
-        model = EmbeddedModel(engine, name=self.model, acts=kind == "lines")
+        model = EmbeddedModel(
+            engine,
+            name=self.model,
+            provider=self.adapter.provider,
+            acts=kind == "lines",
+        )
         async with aclosing(model.stream(request)) as events:
             async for event in events:
-                yield self._named(event)
+                yield event
 
     def _send(
         self, request: ModelRequest, codec: ChatCompletions
     ) -> AsyncIterator[ModelEvent]:
         named = msgspec.structs.replace(request, model=self.model)
         return self.adapter.prompt_stream(named, codec, self._key, self._deadlines)
-
-    def _named(self, event: ModelEvent) -> ModelEvent:
-        if not isinstance(event, ReplyFinished):
-            return event
-        message = msgspec.structs.replace(
-            event.message, provider=self.adapter.provider, model=self.model
-        )
-        return ReplyFinished(message)
 
 
 class _Way:

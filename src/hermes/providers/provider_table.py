@@ -15,6 +15,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     """One family of services. The defaults are what most compatible servers do."""
 
     family: str
+    label: str = ""  # the name that people use
     base_url: str = ""
     key_variable: str = ""
     hosts: tuple[str, ...] = ()
@@ -39,11 +40,15 @@ class Quirks(Struct, frozen=True, kw_only=True):
     cache_key: bool = False  # prompt_cache_key is understood
     cache_markers: bool = False  # cache_control on content parts is understood
     needs_key: bool = True
+    key_check_path: str = (
+        ""  # below the address; for a service that lists its models to everyone
+    )
 
 
 FAMILIES: tuple[Quirks, ...] = (
     Quirks(
         family="openai",
+        label="OpenAI",
         base_url="https://api.openai.com/v1",
         key_variable="OPENAI_API_KEY",
         hosts=("api.openai.com", "eu.api.openai.com", "us.api.openai.com"),
@@ -57,6 +62,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="anthropic",
+        label="Anthropic",
         base_url="https://api.anthropic.com/v1",
         key_variable="ANTHROPIC_API_KEY",
         hosts=("api.anthropic.com",),
@@ -69,7 +75,9 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="openrouter",
+        label="OpenRouter",
         base_url="https://openrouter.ai/api/v1",
+        key_check_path="/key",
         key_variable="OPENROUTER_API_KEY",
         hosts=("openrouter.ai",),
         default_model="anthropic/claude-sonnet-4.6",
@@ -82,6 +90,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="deepseek",
+        label="DeepSeek",
         base_url="https://api.deepseek.com/v1",
         key_variable="DEEPSEEK_API_KEY",
         hosts=("api.deepseek.com",),
@@ -91,6 +100,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="moonshot",
+        label="Moonshot (Kimi)",
         base_url="https://api.moonshot.ai/v1",
         key_variable="MOONSHOT_API_KEY",
         hosts=("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com"),
@@ -99,6 +109,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="groq",
+        label="Groq",
         base_url="https://api.groq.com/openai/v1",
         key_variable="GROQ_API_KEY",
         hosts=("api.groq.com",),
@@ -110,6 +121,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="mistral",
+        label="Mistral",
         base_url="https://api.mistral.ai/v1",
         key_variable="MISTRAL_API_KEY",
         hosts=("api.mistral.ai",),
@@ -118,6 +130,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="xai",
+        label="xAI",
         base_url="https://api.x.ai/v1",
         key_variable="XAI_API_KEY",
         hosts=("api.x.ai",),
@@ -128,6 +141,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="gemini",
+        label="Google Gemini",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         key_variable="GEMINI_API_KEY",
         hosts=("generativelanguage.googleapis.com",),
@@ -137,6 +151,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="together",
+        label="Together",
         base_url="https://api.together.xyz/v1",
         key_variable="TOGETHER_API_KEY",
         hosts=("api.together.xyz", "api.together.ai"),
@@ -145,6 +160,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="zai",
+        label="Z.ai",
         base_url="https://api.z.ai/api/paas/v4",
         key_variable="ZAI_API_KEY",
         hosts=("api.z.ai", "open.bigmodel.cn"),
@@ -153,6 +169,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="minimax",
+        label="MiniMax",
         base_url="https://api.minimax.io/v1",
         key_variable="MINIMAX_API_KEY",
         hosts=("api.minimax.io", "api.minimaxi.com"),
@@ -161,6 +178,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="fireworks",
+        label="Fireworks",
         base_url="https://api.fireworks.ai/inference/v1",
         key_variable="FIREWORKS_API_KEY",
         hosts=("api.fireworks.ai",),
@@ -169,6 +187,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="cerebras",
+        label="Cerebras",
         base_url="https://api.cerebras.ai/v1",
         key_variable="CEREBRAS_API_KEY",
         hosts=("api.cerebras.ai",),
@@ -177,7 +196,25 @@ FAMILIES: tuple[Quirks, ...] = (
         reasoning_field="reasoning",
     ),
     Quirks(
+        family="nvidia",
+        label="NVIDIA",
+        base_url="https://integrate.api.nvidia.com/v1",
+        key_variable="NVIDIA_API_KEY",
+        hosts=("integrate.api.nvidia.com",),
+        default_model="openai/gpt-oss-120b",
+    ),
+    Quirks(
+        family="huggingface",
+        label="Hugging Face",
+        base_url="https://router.huggingface.co/v1",
+        # Not HF_TOKEN: many have that for downloads, and don't mean to be billed for answers.
+        key_variable="HUGGINGFACE_API_KEY",
+        hosts=("router.huggingface.co",),
+        default_model="openai/gpt-oss-120b",
+    ),
+    Quirks(
         family="ollama",
+        label="Ollama",
         base_url="http://127.0.0.1:11434/v1",
         key_variable="OLLAMA_API_KEY",
         hosts=(":11434",),
@@ -186,6 +223,7 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="lmstudio",
+        label="LM Studio",
         base_url="http://127.0.0.1:1234/v1",
         key_variable="LMSTUDIO_API_KEY",
         hosts=(":1234",),
@@ -193,9 +231,17 @@ FAMILIES: tuple[Quirks, ...] = (
     ),
     Quirks(
         family="vllm",
+        label="vLLM",
         base_url="http://127.0.0.1:8000/v1",
         key_variable="VLLM_API_KEY",
         echo_reasoning="own",
+        needs_key=False,
+    ),
+    Quirks(
+        family="llamacpp",
+        label="llama.cpp",
+        base_url="http://127.0.0.1:8080/v1",
+        key_variable="LLAMACPP_API_KEY",
         needs_key=False,
     ),
 )
@@ -211,6 +257,8 @@ _ALIASES = {
     "grok": "xai",
     "claude": "anthropic",
     "lm-studio": "lmstudio",
+    "llama.cpp": "llamacpp",
+    "hf": "huggingface",
 }
 _ALIASES |= {
     "glm": "zai",
@@ -227,6 +275,12 @@ def family(name: str) -> Quirks | None:
     if name == GENERIC.family:
         return GENERIC
     return next((quirks for quirks in FAMILIES if quirks.family == name), None)
+
+
+def label_of(name: str) -> str:
+    """The name that people use for a provider; its own name for one that only the settings know."""
+    known = family(name)
+    return (known.label if known else "") or name
 
 
 def family_of(base_url: str) -> Quirks:

@@ -44,7 +44,7 @@ class Writer(Protocol):
         ...
 
 
-class Settled(msgspec.Struct, frozen=True):
+class EncodedPrefix(msgspec.Struct, frozen=True):
     """The encoded beginning of a conversation."""
 
     endpoint: ModelEndpoint | None = None
@@ -52,16 +52,16 @@ class Settled(msgspec.Struct, frozen=True):
     encoded: bytes = b""
 
 
-NOTHING = Settled()
+NOTHING = EncodedPrefix()
 
 
 class Prefixes:
     """The encoded beginnings of the last few conversations."""
 
     def __init__(self) -> None:
-        self._settled: RecentDict[str, Settled] = RecentDict(_MAX_CONVERSATIONS)
+        self._settled: RecentDict[str, EncodedPrefix] = RecentDict(_MAX_CONVERSATIONS)
 
-    def find(self, endpoint: ModelEndpoint, request: ModelRequest) -> Settled:
+    def find(self, endpoint: ModelEndpoint, request: ModelRequest) -> EncodedPrefix:
         """Returns the encoded beginning of `request`; nothing if it begins differently now."""
         found = self._settled.get(request.cache_key, NOTHING)
         same = (
@@ -70,7 +70,7 @@ class Prefixes:
         )
         return found if same else NOTHING
 
-    def keep(self, request: ModelRequest, settled: Settled) -> None:
+    def remember(self, request: ModelRequest, settled: EncodedPrefix) -> None:
         """Remembers it for the next request of this conversation."""
         self._settled[request.cache_key] = settled
 
@@ -80,14 +80,16 @@ def build_body(
     endpoint: ModelEndpoint,
     request: ModelRequest,
     pictures: Pictures,
-    settled: Settled = NOTHING,
-) -> tuple[bytes, Settled]:
+    settled: EncodedPrefix = NOTHING,
+) -> tuple[bytes, EncodedPrefix]:
     """Returns the request's bytes and its encoded beginning. `pictures` are those after the settled part."""
     messages, done = request.messages, len(settled.messages)
     end = max(done, settled_end(messages, writer.unsettled))
     if end > done:
         more = _encode(writer.wires(endpoint, messages[done:end], pictures, end=False))
-        settled = Settled(endpoint, messages[:end], _joined(settled.encoded, more))
+        settled = EncodedPrefix(
+            endpoint, messages[:end], _joined(settled.encoded, more)
+        )
     rest = _encode(writer.wires(endpoint, messages[end:], pictures, end=True))
     return writer.body(endpoint, request, _joined(settled.encoded, rest)), settled
 

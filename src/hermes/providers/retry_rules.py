@@ -161,6 +161,7 @@ class CalledService(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     base_url: str
     quirks: Quirks
+    key_variable: str = ""
 
     @property
     def address(self) -> str:
@@ -172,8 +173,14 @@ class CalledService(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def key_variable(self) -> str:
-        return self.quirks.key_variable or "OPENAI_API_KEY"
+    def key_advice(self) -> str:
+        """How to correct the key that it was called with."""
+        if self.key_variable:
+            return f"Check the key: hermes config set {self.key_variable}"
+        return (
+            f"It was called without a key. Name the variable of its key: "
+            f"hermes config set custom_providers.{self.provider}.key_env NAME_API_KEY"
+        )
 
 
 class _Metadata(msgspec.Struct):
@@ -257,18 +264,18 @@ def explain(body: bytes, content_type: str) -> tuple[str, str]:
     error = parsed.error
     if isinstance(error, _Detail):
         words = [
-            _words(error.message),
-            _words(error.metadata.raw) if error.metadata else "",
+            _text_of(error.message),
+            _text_of(error.metadata.raw) if error.metadata else "",
         ]
         codes = (error.code, error.type)
     else:
-        words = [error or _words(parsed.message) or _words(parsed.detail)]
+        words = [error or _text_of(parsed.message) or _text_of(parsed.detail)]
         codes = (parsed.code, parsed.type)
     said = ": ".join(word for word in words if word) or text
     return _bounded(said), " ".join(str(code) for code in codes if code is not None)
 
 
-def _words(value: object) -> str:
+def _text_of(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -377,7 +384,7 @@ def _error(
 
 def _hint(caller: CalledService, reason: FailureReason) -> str:
     hints: dict[FailureReason, str] = {
-        "auth": f"Check the key: hermes config set {caller.key_variable}",
+        "auth": caller.key_advice,
         "billing": "Add credit at the provider, or choose another with: hermes model",
         "forbidden": f"This key may not use {caller.model}: choose another model with: hermes model",
         "not_found": f"Check model.default ({caller.model}) and the address {caller.address}: most end in /v1.",

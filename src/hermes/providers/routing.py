@@ -180,6 +180,13 @@ def address_variable(key_variable: str) -> str:
     return key_variable.removesuffix("_API_KEY").removesuffix("_KEY") + "_BASE_URL"
 
 
+def require_provider(settings: Settings, value: object) -> None:
+    """Raises SettingsError for a value of `model.provider` that names no provider."""
+    name = str(value).strip()
+    if name not in {"", "auto"} and not _known(settings, name):
+        raise _unknown(settings, name)
+
+
 def _known(settings: Settings, provider: str) -> bool:
     return (
         provider == EMBEDDED

@@ -11,7 +11,7 @@ from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import ModelEvent, ReplyFinished, ToolCallStarted
 from hermes.schema.tool_spec import ToolSpec
 
-_MAX_NAME_CHARACTERS = 64
+_MAX_TOOL_NAME_CHARACTERS = 64
 
 
 @lru_cache(maxsize=4_096)
@@ -22,7 +22,7 @@ def wire_name(name: str) -> str:
     if is_reversible and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", clean):
         return clean
     clean = re.sub(r"[^A-Za-z0-9_-]", "_", clean)
-    return f"{clean[: _MAX_NAME_CHARACTERS - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{clean[: _MAX_TOOL_NAME_CHARACTERS - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def own_names(tools: Iterable[ToolSpec]) -> Mapping[str, str]:

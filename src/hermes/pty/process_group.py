@@ -24,7 +24,7 @@ from hermes.children.process_tree import (
 )
 
 _SIGNAL_INTERVAL_S = 0.5
-_POLL_INTERVAL_S = 0.01  # where nothing reports that a process has ended
+_PROCESS_POLL_INTERVAL_S = 0.01  # where nothing reports that a process has ended
 _MARK_VARIABLE = "HERMES_TERMINAL_MARK"
 _DEFAULT_SIGNALS = (
     signal.SIGHUP,
@@ -143,7 +143,7 @@ class PtyChild:
         while self._tree.members(with_child=False):
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_POLL_INTERVAL_S)
+            time.sleep(_PROCESS_POLL_INTERVAL_S)
         return True
 
     def _is_marked(self, pid: int) -> bool:
@@ -164,7 +164,7 @@ class PtyChild:
 
     def _pause(self, seconds: float) -> None:
         if self._pidfd < 0:
-            time.sleep(min(seconds, _POLL_INTERVAL_S))
+            time.sleep(min(seconds, _PROCESS_POLL_INTERVAL_S))
             return
         poll = select.poll()
         poll.register(self._pidfd, select.POLLIN)

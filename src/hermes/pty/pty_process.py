@@ -26,7 +26,7 @@ _STREAMING_BYTES = (
     _KERNEL_READ_BYTES // 2
 )  # after a read of this size, more follows at once
 _NEXT_READ_MS = 1
-_MAX_COLUMNS = 0xFFFF
+_MAX_WINSIZE_COLUMNS = 0xFFFF
 _IUTF8 = 0o40000  # erase whole characters; the same number on Linux and macOS
 
 
@@ -115,19 +115,19 @@ class PtyBridge:
         if self._master < 0:
             return None
         end = time.monotonic() + max(0.0, timeout)
-        found = self._take(most, linger)
+        found = self._read_available(most, linger)
         if (
             not found
             and not self._hung_up
             and timeout > 0
             and _ready(self._master, select.POLLIN, timeout)
         ):
-            found = self._take()
+            found = self._read_available()
         if found:
             return found
         if self._hung_up:
             self._child.wait(max(0.0, end - time.monotonic()))
-        return (self._take() or None) if self._child.poll() else b""
+        return (self._read_available() or None) if self._child.poll() else b""
 
     def send(self, data: bytes | memoryview) -> int:
         """Writes what the terminal accepts now and returns how many bytes. A child that has ended accepts everything."""
@@ -186,7 +186,7 @@ class PtyBridge:
     ) -> None:
         self.close()
 
-    def _take(self, most: int = READ_BYTES, linger: float = 0.0) -> bytes:
+    def _read_available(self, most: int = READ_BYTES, linger: float = 0.0) -> bytes:
         """Reads what is there. The buffer is reused, because a new one for each read is expensive."""
         size, master, room = 0, self._master, self._room
         end = 0.0
@@ -239,7 +239,7 @@ def _open() -> tuple[int, int]:
 def _set_size(fd: int, cols: int, rows: int) -> None:
     assert fcntl is not None  # noqa: S101 - there is a terminal, so there is this
     assert termios is not None  # noqa: S101 - as above
-    size = [min(max(1, int(number)), _MAX_COLUMNS) for number in (rows, cols)]
+    size = [min(max(1, int(number)), _MAX_WINSIZE_COLUMNS) for number in (rows, cols)]
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
 
 

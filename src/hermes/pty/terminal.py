@@ -89,7 +89,7 @@ class Terminal:
         self.pace()
         return viewer
 
-    def leave(self, viewer: "Viewer") -> None:
+    def remove_viewer(self, viewer: "Viewer") -> None:
         """Removes a viewer. If it was the last, its position is kept for a moment."""
         self._viewers.discard(viewer)
         if not self._viewers:
@@ -176,13 +176,13 @@ class Terminal:
         if piece is None:
             self._end()
         elif self._bridge.hung_up and not piece:
-            self._rest(_EXIT_CHECK_INTERVAL_S)
+            self._pause_reading(_EXIT_CHECK_INTERVAL_S)
         elif not self._viewers and not self._left and len(piece) >= READ_BYTES // 8:
-            self._rest(_UNWATCHED_INTERVAL_S)
+            self._pause_reading(_UNWATCHED_INTERVAL_S)
         else:
             self.pace()
 
-    def _rest(self, seconds: float) -> None:
+    def _pause_reading(self, seconds: float) -> None:
         self._stop_reading()
         self._later = self._loop.call_later(seconds, self._go_on)
 
@@ -267,4 +267,4 @@ class Viewer:
         self._terminal.pace()
 
     def close(self) -> None:
-        self._terminal.leave(self)
+        self._terminal.remove_viewer(self)

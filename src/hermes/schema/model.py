@@ -11,7 +11,8 @@ from hermes.schema.tool_spec import ToolSpec
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a model. `system` is in parts, the most stable first.
 
-    Within a session only `messages` grows, and only at its end, so that providers' prompt caches hit.
+    Within a session only `messages` grows, and only at its end, so that providers' prompt caches hit. `folder` is where
+    the tools work: an adapter for small models looks at its names.
     """
 
     system: tuple[str, ...]
@@ -21,6 +22,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     temperature: float | None = None
     cache_key: str = ""
+    folder: str = ""
 
 
 class TextDelta(msgspec.Struct, frozen=True):

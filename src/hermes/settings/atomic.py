@@ -8,7 +8,7 @@ from hermes.errors import SettingsError, os_reason
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import replace_file
 
-_LOCK_TIMEOUT_S = 10.0
+_SETTINGS_LOCK_TIMEOUT_S = 10.0
 
 
 @contextlib.contextmanager
@@ -20,7 +20,7 @@ def locked(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise _unwritable(target, error) from error
     with lock:
-        if not lock.acquire(_LOCK_TIMEOUT_S):
+        if not lock.acquire(_SETTINGS_LOCK_TIMEOUT_S):
             raise SettingsError(
                 f"Another process is changing {target}.",
                 hint="Nothing was changed. Try again when that process is done.",

@@ -30,6 +30,7 @@ from hermes.settings.secret_hints import (
     may_name_secret,
 )
 
+_DATABASE_USER = r"(?i)\bpostgres(?:ql)?://[\w.%+-]+@"
 _USERINFO = (  # a password may hold `@`, and one `/` between two of them; `host:80/` has none
     r"(://)(?:[^/\s@?#:]{0,200}:(?!\d{1,5}(?:[/?#,;)\]]|$))[^\s@\"'<>]{0,200}@(?:[^\s@\"'<>/]{0,200}(?:/[^\s@\"'<>/]{0,200})?@)*"
     r"|[^/\s@?#]*@)"
@@ -56,10 +57,11 @@ def mask(text: str) -> str:
 
 def has_credentials(text: str) -> bool:
     """Returns whether `text` holds an address with a password or key: `https://me:pw@host`,
-    `...?token=x`.
+    `...?token=x`. The user of a database, without a password, is neither.
     """
     if "://" not in text:
         return False
+    text = re.sub(_DATABASE_USER, "", text)
     return ("@" in text and re.search(_USERINFO, text) is not None) or re.search(
         _QUERY, text
     ) is not None

@@ -83,6 +83,11 @@ class Secrets:
         """Returns the value, or None if it is not set. An empty variable counts as not set."""
         return self._environ.get(name) or self._file.get(name) or None
 
+    def with_value(self, name: str, value: str) -> "Secrets":
+        """Returns a copy in which `name` has this value, also against the environment."""
+        environ = {key: held for key, held in self._environ.items() if key != name}
+        return Secrets(self._file | {name: value}, environ)
+
     def require(self, name: str) -> str:
         """Returns the value. Raises a SettingsError that says how to set it if there is none."""
         value = self.get(name)

@@ -27,8 +27,41 @@ class SessionSettings(Section, frozen=True):
 
 
 class StoreSettings(Section, frozen=True):
-    """The session log, `state.db`."""
+    """The session log: `state.db`, or a PostgreSQL database that several machines share."""
 
+    url: Annotated[
+        str,
+        Meta(
+            description="Address of a PostgreSQL database, as `postgresql://hermes@db.example/hermes`; empty for `state.db`. "
+            "A password is not part of it: `hermes config set STORE_PASSWORD`."
+        ),
+    ] = ""
+    tls: Annotated[
+        Literal["prefer", "require", "verify-full", "disable"],
+        Meta(
+            description="Encryption on the way to PostgreSQL; `verify-full` also checks the server's name and certificate."
+        ),
+    ] = "prefer"
+    tls_ca: Annotated[
+        str,
+        Meta(
+            description="File with the certificates that PostgreSQL's is checked against; empty for the system's."
+        ),
+    ] = ""
+    tls_certificate: Annotated[
+        str, Meta(description="File with this client's certificate for PostgreSQL.")
+    ] = ""
+    tls_private_key_file: Annotated[
+        str, Meta(description="File with the key of that certificate.")
+    ] = ""
+    outage_timeout: Annotated[
+        float,
+        Meta(
+            ge=1,
+            le=86_400,
+            description="Seconds that a request waits while PostgreSQL can't be reached.",
+        ),
+    ] = 300.0
     busy_timeout: Annotated[
         float,
         Meta(

@@ -79,32 +79,46 @@ def all_keys(
 
 def find_key(name: str) -> SettingKey:
     """Returns the key called `name`, also in a table (`servers.mine.url`). Raises SettingsError if
-    there is none.
+    there is none. The name of a table's entry may contain dots: `custom_providers.own.models.gpt-4.1.images`.
     """
-    annotation: object = Settings
-    default: object = Settings()
-    for part in name.split("."):
-        section, table = as_section(annotation), table_of(annotation)
-        field = (
-            next(
-                (f for f in msgspec.structs.fields(section) if f.encode_name == part),
-                None,
-            )
-            if section
-            else None
-        )
-        if field is not None:
-            annotation, default = field.type, getattr(default, field.name, None)
-        elif table is not None and part:
-            annotation, default = table, None
-        else:
-            raise unknown_key(name)
-    if as_section(annotation) is not None:
+    found = _find(tuple(name.split(".")), (), Settings, Settings())
+    if found is None:
+        raise unknown_key(name)
+    if as_section(found.annotation) is not None:
         raise SettingsError(
             f"{name} is a section, not a setting.",
             hint=f"Its settings: {', '.join(_below(name))}.",
         )
-    return SettingKey(tuple(name.split(".")), annotation, default)
+    return found
+
+
+def _find(
+    parts: tuple[str, ...], path: tuple[str, ...], annotation: object, default: object
+) -> SettingKey | None:
+    """Follows `parts` from the type at `path`. For an entry of a table, the shortest name that leads to a setting counts."""
+    if not parts:
+        return SettingKey(path, annotation, default)
+    section, table = as_section(annotation), table_of(annotation)
+    for field in msgspec.structs.fields(section) if section else ():
+        if field.encode_name == parts[0]:
+            value = getattr(default, field.name, None)
+            return _find(parts[1:], (*path, parts[0]), field.type, value)
+    if table is None:
+        return None
+    names = ((".".join(parts[:end]), end) for end in range(1, len(parts) + 1))
+    entries = (
+        _find(parts[end:], (*path, entry), table, None)
+        for entry, end in names
+        if entry.strip(".")
+    )
+    return next(
+        (
+            found
+            for found in entries
+            if found and (len(parts) == 1 or as_section(found.annotation) is None)
+        ),
+        None,
+    )
 
 
 def unknown_key(name: str) -> SettingsError:

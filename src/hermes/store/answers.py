@@ -2,7 +2,6 @@
 must fit.
 """
 
-import apsw
 import msgspec
 
 from hermes.core.answers import Answer, misfit
@@ -16,6 +15,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import ToolFinished
 from hermes.store.log_row import COLUMNS, Row
+from hermes.store.sql import SqlConnection
 
 _KINDS = (
     ApprovalRequested,
@@ -29,12 +29,12 @@ _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _KINDS)
 # SQL searches for the call's id, so that only the few rows that name it are decoded.
 _BACKWARDS = f"""
 SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOPICS})
-  AND (type = '{TurnStarted.topic}' OR instr(data, ?))
+  AND (type = '{TurnStarted.topic}' OR instr(data, ?) > 0)
 ORDER BY seq DESC
 """  # noqa: S608 - our own names
 
 
-def require_open(connection: apsw.Connection, session: str, answer: Answer) -> None:
+def require_open(connection: SqlConnection, session: str, answer: Answer) -> None:
     """Raises unless the newest row of the call is a question that this answer fits, so only the
     first answer counts.
 

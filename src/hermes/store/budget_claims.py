@@ -5,21 +5,26 @@ A claim is made before a call and released when its actual usage is in the log. 
 count if its process has ended or if it is older than any call can be.
 """
 
-import apsw
-
 from hermes.core.ports import Clock
 from hermes.schema.messages import Usage
-from hermes.store.database import Database
-from hermes.store.leases import is_gone, this_process
+from hermes.store.leases import this_process
+from hermes.store.ports import SqlDatabase
 from hermes.store.sessions import FAMILY
+from hermes.store.sql import SqlConnection
 
 MAX_CALL_S = 3_600.0  # no call takes longer
+
+_PUT = """
+INSERT INTO claims (session, owner, day, tokens, cost_usd, expires) VALUES (?,?,?,?,?,?)
+ON CONFLICT (session, owner) DO UPDATE
+SET day = excluded.day, tokens = excluded.tokens, cost_usd = excluded.cost_usd, expires = excluded.expires
+"""
 
 
 class BudgetClaims:
     """The claims on the caps of one database."""
 
-    def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock, *, owner: str = "") -> None:
         self._db = database
         self._clock = clock
         self._owner = owner or this_process()
@@ -37,9 +42,8 @@ class BudgetClaims:
             self._clock.now() + MAX_CALL_S,
         )
         self._db.write(
-            lambda connection: _exhaust(
-                connection, "INSERT OR REPLACE INTO claims VALUES (?,?,?,?,?,?)", values
-            )
+            lambda connection: _exhaust(connection, _PUT, values),
+            order=f"claims {session}",
         )
 
     def release(self, session: str) -> None:
@@ -48,7 +52,8 @@ class BudgetClaims:
         self._db.submit(
             lambda connection: _exhaust(
                 connection, "DELETE FROM claims WHERE session = ? AND owner = ?", values
-            )
+            ),
+            order=f"claims {session}",
         )
 
     def of_others(
@@ -60,18 +65,19 @@ class BudgetClaims:
         where = f"session IN ({FAMILY})" if family else "day = ?2"
         query = f"SELECT session, owner, tokens, cost_usd FROM claims WHERE expires > ?1 AND {where}"  # noqa: S608
         values = (self._clock.now(), family or day)
-        rows = self._db.read(
+        rows = self._db.run_on_reader(
             lambda connection: connection.execute(query, values).fetchall()
         )
         others = [
             row
             for row in rows
-            if (row[0], row[1]) != (session, self._owner) and not is_gone(row[1])
+            if (row[0], row[1]) != (session, self._owner)
+            and not self._db.is_gone(row[1])
         ]
         return sum(row[2] for row in others), sum(row[3] for row in others)
 
 
 def _exhaust(
-    connection: apsw.Connection, query: str, values: tuple[str | float, ...]
+    connection: SqlConnection, query: str, values: tuple[str | float, ...]
 ) -> None:
     connection.execute(query, values).fetchall()

@@ -6,15 +6,16 @@ Writes return futures that resolve once the rows are on disk.
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-import apsw
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.store.database import Database
+from hermes.store.ports import SqlDatabase
+from hermes.store.sql import SqlConnection
 
 _BINDING = "key, session, chat, person, seq, busy, model"
 _HANDLED = "UPDATE gateway_inbox SET data = '' WHERE platform = ? AND id = ?"
 _PIECE = "id, session, seq, part, state, message"
+_SENT = "INSERT INTO gateway_outbox (chat, session, seq, part, state, message, ts)"
 
 
 class Binding(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ class DeliveredMessage(msgspec.Struct, frozen=True):
 class Chats:
     """The gateway's tables of one database."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
         self._db = database
         self._clock = clock
 
@@ -71,7 +72,7 @@ class Chats:
 
     def busy(self) -> list[Binding]:
         """Returns the chats that were busy when last recorded."""
-        return self._every("busy", ())
+        return self._every("busy = 1", ())
 
     def behind(self) -> list[Binding]:
         """Returns the chats whose session has undelivered rows."""
@@ -79,12 +80,14 @@ class Chats:
         SELECT {", ".join(f"gateway_chats.{name}" for name in _BINDING.split(", "))}
         FROM gateway_chats JOIN sessions ON sessions.id = session WHERE sessions.head > gateway_chats.seq
         """  # noqa: S608 - our own names
-        rows = self._db.read(lambda connection: connection.execute(query).fetchall())
+        rows = self._db.run_on_reader(
+            lambda connection: connection.execute(query).fetchall()
+        )
         return [_binding(row) for row in rows]
 
     def recent(self, limit: int = 100) -> list[Binding]:
         """Returns chats, most recently used first."""
-        return self._every("1 ORDER BY updated DESC LIMIT ?", (limit,))
+        return self._every("1 = 1 ORDER BY updated DESC LIMIT ?", (limit,))
 
     def of_person(self, platform: str, person: str) -> list[Binding]:
         """Returns the chats a person started, most recently used first."""
@@ -99,7 +102,7 @@ class Chats:
         query = (
             "SELECT session FROM gateway_outbox WHERE chat = ? ORDER BY id DESC LIMIT ?"
         )
-        rows = self._db.read(
+        rows = self._db.run_on_reader(
             lambda connection: connection.execute(query, (key, limit)).fetchall()
         )
         return list(dict.fromkeys(row[0] for row in rows))
@@ -108,15 +111,18 @@ class Chats:
         """Binds a chat to a session; another chat bound to it loses it."""
         values = (*msgspec.structs.astuple(binding), self._clock.now())
 
-        def job(connection: apsw.Connection) -> None:
+        def job(connection: SqlConnection) -> None:
+            self._db.lock(connection, "chats")
             connection.execute(
-                "DELETE FROM gateway_chats WHERE session = ?", (binding.session,)
+                "DELETE FROM gateway_chats WHERE session = ? OR key = ?",
+                (binding.session, binding.key),
             )
             connection.execute(
-                "INSERT OR REPLACE INTO gateway_chats VALUES (?,?,?,?,?,?,?,?)", values
+                f"INSERT INTO gateway_chats ({_BINDING}, updated) VALUES (?,?,?,?,?,?,?,?)",  # noqa: S608 - our own names
+                values,
             )
 
-        return self._db.submit(job)
+        return self._db.submit(job, order="chats")
 
     def set_model(self, key: str, model: str) -> "Future[None]":
         """Sets the model of a chat."""
@@ -130,19 +136,19 @@ class Chats:
         """Records a received message and marks its chat busy. Returns False if it was received before."""
         now = self._clock.now()
 
-        def job(connection: apsw.Connection) -> bool:
-            connection.execute(
-                "INSERT OR IGNORE INTO gateway_inbox VALUES (?,?,?,?)",
+        def job(connection: SqlConnection) -> bool:
+            is_new = connection.execute(
+                "INSERT INTO gateway_inbox (platform, id, received, data) VALUES (?,?,?,?) ON CONFLICT DO NOTHING RETURNING 1",
                 (platform, name, now, data),
-            )
-            if connection.changes() != 1:
+            ).get
+            if is_new is None:
                 return False
             connection.execute(
                 "UPDATE gateway_chats SET busy = 1 WHERE key = ? AND busy = 0", (key,)
             )
             return True
 
-        return self._db.submit(job)
+        return self._db.submit(job, order="chats")
 
     def handled(self, platform: str, name: str) -> "Future[None]":
         """Marks a message as handled; its id is kept."""
@@ -153,7 +159,7 @@ class Chats:
         query = "SELECT platform, id, data FROM gateway_inbox WHERE data != '' ORDER BY received"
         return [
             PendingMessage(*row)
-            for row in self._db.read(
+            for row in self._db.run_on_reader(
                 lambda connection: connection.execute(query).fetchall()
             )
         ]
@@ -161,7 +167,7 @@ class Chats:
     def heard(self, platform: str) -> float:
         """Returns when a platform's last message was received; 0 for never."""
         query = "SELECT max(received) FROM gateway_inbox WHERE platform = ?"
-        row = self._db.read(
+        row = self._db.run_on_reader(
             lambda connection: connection.execute(query, (platform,)).fetchone()
         )
         return float(row[0] or 0.0) if row else 0.0
@@ -169,7 +175,7 @@ class Chats:
     def forget(self, before: float) -> "Future[None]":
         """Deletes older records: ids of messages no platform sends again, and how replies were sent."""
 
-        def job(connection: apsw.Connection) -> None:
+        def job(connection: SqlConnection) -> None:
             connection.execute(
                 "DELETE FROM gateway_inbox WHERE received < ? AND data = ''", (before,)
             )
@@ -178,7 +184,7 @@ class Chats:
                 (before,),
             )
 
-        return self._db.submit(job)
+        return self._db.submit(job, order="chats")
 
     # --- what was sent
 
@@ -188,14 +194,13 @@ class Chats:
         """Records a message before it is sent."""
         values = (key, session, seq, part, self._clock.now())
 
-        def job(connection: apsw.Connection) -> DeliveredMessage:
-            connection.execute(
-                "INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,'sending','',?)",
-                values,
-            )
-            return DeliveredMessage(connection.last_insert_rowid(), session, seq, part)
+        def job(connection: SqlConnection) -> DeliveredMessage:
+            number = connection.execute(
+                f"{_SENT} VALUES (?,?,?,?,'sending','',?) RETURNING id", values
+            ).get
+            return DeliveredMessage(number, session, seq, part)
 
-        return self._db.submit(job)
+        return self._db.submit(job, order="chats")
 
     def sent(self, key: str, piece: DeliveredMessage) -> "Future[None]":
         """Records that a message has arrived, with its id and row."""
@@ -209,9 +214,7 @@ class Chats:
                 piece.message,
                 self._clock.now(),
             )
-            return self._do(
-                "INSERT INTO gateway_outbox VALUES (NULL,?,?,?,?,?,?,?)", row
-            )
+            return self._do(f"{_SENT} VALUES (?,?,?,?,?,?,?)", row)
         values = (piece.seq, piece.part, piece.state, piece.message, piece.id)
         return self._do(
             "UPDATE gateway_outbox SET seq = ?, part = ?, state = ?, message = ? WHERE id = ?",
@@ -224,19 +227,21 @@ class Chats:
         """Records that everything up to a row was delivered and that the chat is idle."""
         now, platform = self._clock.now(), key.partition("/")[0]
 
-        def job(connection: apsw.Connection) -> None:
-            query = "UPDATE gateway_chats SET seq = max(seq, ?), busy = 0, updated = ? WHERE key = ? AND session = ?"
+        def job(connection: SqlConnection) -> None:
+            query = """UPDATE gateway_chats SET seq = CASE WHEN seq > ?1 THEN seq ELSE ?1 END, busy = 0, updated = ?2
+            WHERE key = ?3 AND session = ?4"""
             connection.execute(query, (seq, now, key, session))
-            connection.executemany(_HANDLED, [(platform, name) for name in handled])
+            for name in handled:
+                connection.execute(_HANDLED, (platform, name))
 
-        return self._db.submit(job)
+        return self._db.submit(job, order="chats")
 
     def everywhere(self, session: str, seq: int) -> list[tuple[str, DeliveredMessage]]:
         """Returns the messages of one row in all chats that received it, with their keys."""
         query = f"""
         SELECT chat, {_PIECE} FROM gateway_outbox WHERE session = ? AND seq = ? AND message != '' ORDER BY id
         """  # noqa: S608 - our own names
-        rows = self._db.read(
+        rows = self._db.run_on_reader(
             lambda connection: connection.execute(query, (session, seq)).fetchall()
         )
         return [(row[0], DeliveredMessage(*row[1:])) for row in rows]
@@ -244,7 +249,7 @@ class Chats:
     def piece(self, number: int) -> tuple[str, DeliveredMessage] | None:
         """Returns a message by its number, with the key of its chat."""
         query = f"SELECT chat, {_PIECE} FROM gateway_outbox WHERE id = ?"  # noqa: S608 - our own names
-        row = self._db.read(
+        row = self._db.run_on_reader(
             lambda connection: connection.execute(query, (number,)).fetchone()
         )
         return (row[0], DeliveredMessage(*row[1:])) if row else None
@@ -268,10 +273,10 @@ class Chats:
         return [_binding(row) for row in self._db.select(query, values)]
 
     def _do(self, query: str, values: tuple[str | int | float, ...]) -> "Future[None]":
-        def job(connection: apsw.Connection) -> None:
+        def job(connection: SqlConnection) -> None:
             connection.execute(query, values).fetchall()
 
-        return self._db.submit(job)
+        return self._db.submit(job, order="chats")
 
 
 def _binding(row: tuple[str | int, ...]) -> Binding:

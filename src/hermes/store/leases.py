@@ -17,12 +17,12 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import LeaseLost, SessionBusy, StoreDamaged, StoreError
-from hermes.store.database import Database
+from hermes.store.ports import SqlDatabase
+from hermes.store.sql import SqlConnection
 
 LEASE_TTL_S = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
 RETRY_THREAD = "hermes-lease-release"
@@ -31,6 +31,13 @@ _UNKNOWN = "unknown"  # when a process was born, where the kernel does not say
 _MAX_CLOCK_LEAD_S = (
     10 * LEASE_TTL_S
 )  # seconds; one that ends even later was given by a clock that was ahead
+
+
+_FIELDS = "session, owner, token, expires"
+_PUT = f"""
+INSERT INTO leases ({_FIELDS}) VALUES (?, ?, ?, ?) ON CONFLICT (session) DO UPDATE
+SET owner = excluded.owner, token = excluded.token, expires = excluded.expires
+"""  # noqa: S608 - our own names
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -45,7 +52,7 @@ class Lease(msgspec.Struct, frozen=True):
 class Leases:
     """The leases on the sessions of one database."""
 
-    def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock, *, owner: str = "") -> None:
         self._db = database
         self._clock = clock
         self._given_back: set[tuple[str, int]] = (
@@ -55,18 +62,17 @@ class Leases:
 
     def acquire(self, session: str, *, ttl: float = LEASE_TTL_S) -> Lease:
         """Acquires the session. Raises an error that names the holder if there is one."""
-        return self._db.write(self._acquiring(session, ttl))
+        return self._db.write(self._acquiring(session, ttl), order=session)
 
     def take(self, session: str) -> "Future[Lease]":
         """Does the same as `acquire`, without waiting."""
-        return self._db.submit(self._acquiring(session, LEASE_TTL_S))
+        return self._db.submit(self._acquiring(session, LEASE_TTL_S), order=session)
 
-    def _acquiring(
-        self, session: str, ttl: float
-    ) -> Callable[[apsw.Connection], Lease]:
-        def job(connection: apsw.Connection) -> Lease:
-            now = self._clock.now()
-            held = _find(connection, session)
+    def _acquiring(self, session: str, ttl: float) -> Callable[[SqlConnection], Lease]:
+        def job(connection: SqlConnection) -> Lease:
+            self._db.lock(connection, f"session {session}")
+            now = self._db.lease_time(connection, self._clock)
+            held = find_lease(connection, session)
             if held and self._is_live(held, now):
                 hint = "Wait for that process, watch it, or stop it. You can also steer it from here."
                 raise SessionBusy(
@@ -76,32 +82,31 @@ class Leases:
                 session, self.owner, (held.token if held else 0) + 1, now + ttl
             )
             columns = (lease.session, lease.owner, lease.token, lease.expires)
-            connection.execute(
-                "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", columns
-            )
+            connection.execute(_PUT, columns)
             return lease
 
         return job
 
     def _is_live(self, lease: Lease, now: float) -> bool:
         mine = lease.owner == self.owner
-        return is_live(lease, now) and not (
+        return self._db.holds(lease.owner, lease.expires, now) and not (
             mine and (lease.session, lease.token) in self._given_back
         )
 
     def renew(self, lease: Lease, *, ttl: float = LEASE_TTL_S) -> Lease:
         """Extends a lease (the heartbeat)."""
-        expires = self._clock.now() + ttl
 
-        def job(connection: apsw.Connection) -> Lease:
+        def job(connection: SqlConnection) -> Lease:
+            self._db.lock(connection, f"session {lease.session}")
             require(connection, lease)
+            expires = self._db.lease_time(connection, self._clock) + ttl
             connection.execute(
                 "UPDATE leases SET expires = ? WHERE session = ?",
                 (expires, lease.session),
             )
             return msgspec.structs.replace(lease, expires=expires)
 
-        return self._db.write(job)
+        return self._db.write(job, order=lease.session)
 
     def release(self, lease: Lease) -> None:
         """Releases the session. The token stays, so that the next holder's is larger.
@@ -110,7 +115,7 @@ class Leases:
         """
         self._given_back.add((lease.session, lease.token))
         try:
-            self._db.write(_releasing(lease))
+            self._db.write(_releasing(lease), order=lease.session)
         except Exception as error:
             self._retry_later(lease, error)
             raise
@@ -119,7 +124,7 @@ class Leases:
     def give_back(self, lease: Lease) -> "Future[None]":
         """Does the same as `release`, without waiting."""
         self._given_back.add((lease.session, lease.token))
-        future = self._db.submit(_releasing(lease))
+        future = self._db.submit(_releasing(lease), order=lease.session)
         future.add_done_callback(partial(self._after_release, lease))
         return future
 
@@ -142,32 +147,41 @@ class Leases:
 
     def holder(self, session: str) -> Lease | None:
         """Returns who runs the session now."""
-        held = self._db.read(lambda connection: _find(connection, session))
-        return held if held and self._is_live(held, self._clock.now()) else None
+
+        def job(connection: SqlConnection) -> Lease | None:
+            held = find_lease(connection, session)
+            if held is None or not held.owner:
+                return None
+            now = self._db.lease_time(connection, self._clock)
+            return held if self._is_live(held, now) else None
+
+        return self._db.run_on_reader(job)
 
     def held(self) -> list[Lease]:
         """Returns every session that somebody runs now."""
-        now = self._clock.now()
-        rows = self._db.select("SELECT * FROM leases WHERE owner != ''")
-        return [
-            lease
-            for lease in (Lease(*row) for row in rows)
-            if self._is_live(lease, now)
-        ]
+
+        def job(connection: SqlConnection) -> list[Lease]:
+            now = self._db.lease_time(connection, self._clock)
+            query = f"SELECT {_FIELDS} FROM leases WHERE owner != ''"  # noqa: S608 - our own names
+            found = connection.execute(query)
+            leases = [Lease(*row) for row in found]
+            return [lease for lease in leases if self._is_live(lease, now)]
+
+        return self._db.run_on_reader(job)
 
 
-def require(connection: apsw.Connection, lease: Lease) -> None:
+def require(connection: SqlConnection, lease: Lease) -> None:
     """Raises unless this lease is still the newest one and was not released."""
-    held = _find(connection, lease.session)
+    held = find_lease(connection, lease.session)
     if held is None or (held.owner, held.token) != (lease.owner, lease.token):
-        successor = shown(held.owner) if held and held.owner else "nobody"
-        hint = "Nothing was written. What was saved before is safe; resume the session to continue."
-        raise LeaseLost(f"session {lease.session} is now run by {successor}", hint=hint)
+        raise lost_to(lease.session, held.owner if held else "")
 
 
-def is_live(lease: Lease, now: float) -> bool:
-    """Returns whether somebody still runs the session."""
-    return holds(lease.owner, lease.expires, now)
+def lost_to(session: str, successor: str) -> LeaseLost:
+    """Returns the error of a process that no longer holds a session's lease."""
+    hint = "Nothing was written. What was saved before is safe; resume the session to continue."
+    who = shown(successor) if successor else "nobody"
+    return LeaseLost(f"session {session} is now run by {who}", hint=hint)
 
 
 def holds(owner: str, expires: float, now: float) -> bool:
@@ -183,6 +197,15 @@ def is_gone(owner: str) -> bool:
     return _lives(owner) is False
 
 
+def ended_here(owner: str) -> bool:
+    """Returns True only if the owner is a process of this boot of this machine that has ended.
+
+    Unlike `is_gone`, it is never wrong about another machine with the same name.
+    """
+    boot = [*owner.rpartition(":")[2].split("."), "", ""][1]
+    return bool(boot) and boot == _boot() and _lives(owner) is False
+
+
 def this_process() -> str:
     """Names this process so that others on the same machine can tell whether it still lives."""
     return f"{socket.gethostname()}:{os.getpid()}:{_birth(os.getpid())}.{_boot()}.{_pid_namespace()}"
@@ -194,17 +217,19 @@ def shown(owner: str) -> str:
     return f"process {pid} on {host}" if pid else owner
 
 
-def _releasing(lease: Lease) -> Callable[[apsw.Connection], None]:
-    def job(connection: apsw.Connection) -> None:
+def _releasing(lease: Lease) -> Callable[[SqlConnection], None]:
+    def job(connection: SqlConnection) -> None:
         query = "UPDATE leases SET expires = 0, owner = '' WHERE session = ? AND owner = ? AND token = ?"
         connection.execute(query, (lease.session, lease.owner, lease.token))
 
     return job
 
 
-def _find(connection: apsw.Connection, session: str) -> Lease | None:
+def find_lease(connection: SqlConnection, session: str) -> Lease | None:
+    """Returns the last lease of a session, also one that has ended."""
     columns = connection.execute(
-        "SELECT * FROM leases WHERE session = ?", (session,)
+        f"SELECT {_FIELDS} FROM leases WHERE session = ?",  # noqa: S608 - our own names
+        (session,),
     ).fetchone()
     return Lease(*columns) if columns else None
 

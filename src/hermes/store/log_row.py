@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-import apsw
 import msgspec
 
 from hermes.errors import StoreError
@@ -23,6 +22,10 @@ _PLACE = struct.Struct("<qqd").pack
 _encode = msgspec.json.Encoder().encode
 _decoders = {topic: msgspec.json.Decoder(cls) for topic, cls in CATALOGUE.items()}
 _plain = msgspec.json.Decoder(dict[str, Any])
+
+
+class DamagedRow(Exception):
+    """A row that is not what was written, or that can't be read."""
 
 
 class EncodedEvent(NamedTuple):
@@ -88,13 +91,16 @@ MESSAGE_COLUMNS = "type, role, turn, seq, epoch, ts, crc, CAST(data AS BLOB)"
 def checked_messages(
     session: str, stored: Iterable[tuple[Any, ...]]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yields type and JSON of each message. Raises apsw.CorruptError if one does not match its checksum.
+    """Yields type and JSON of each message. Raises DamagedRow if one does not match its checksum.
 
     Half as dear as `checked`: no rows are built, and the text is never decoded. Messages have no frames.
     """
     heads: dict[tuple[str, str | None, str], int] = {}
     crc32 = zlib.crc32
-    for kind, role, turn, seq, epoch, ts, crc, data in stored:
+    for kind, role, turn, seq, epoch, ts, crc, blob in stored:
+        data = (
+            blob if isinstance(blob, bytes) else blob.encode()
+        )  # PostgreSQL's is text
         try:
             head = heads.get((kind, role, turn))
             if head is None:
@@ -114,14 +120,14 @@ def checked_messages(
         yield kind, data
 
 
-def _mismatch(session: str, seq: object) -> apsw.CorruptError:
-    return apsw.CorruptError(
+def _mismatch(session: str, seq: object) -> DamagedRow:
+    return DamagedRow(
         f"session {session}, row {seq}: the content does not match its checksum"
     )
 
 
 def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
-    """Builds rows from `STORED` columns. Raises apsw.CorruptError if one does not match its checksum."""
+    """Builds rows from `STORED` columns. Raises DamagedRow if one does not match its checksum."""
     rows: list[Row] = []
     heads: dict[tuple[str, str, str | None, str], int] = {}
     crc32 = zlib.crc32

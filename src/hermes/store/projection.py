@@ -7,8 +7,6 @@ Rebuilding a projection means replaying the log through the same functions.
 import math
 from datetime import UTC, datetime
 
-import apsw
-
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     AuxiliaryCalled,
@@ -19,6 +17,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.log_row import Row
+from hermes.store.sql import SqlConnection
 
 _MAX_CALL_TOKENS = 10**12  # of one call
 
@@ -31,19 +30,19 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_USAGE = """
 INSERT INTO usage VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET
-  calls = calls + 1,
-  input_tokens = input_tokens + excluded.input_tokens,
-  output_tokens = output_tokens + excluded.output_tokens,
-  cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens,
-  cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
-  reasoning_tokens = reasoning_tokens + excluded.reasoning_tokens,
-  cost_usd = cost_usd + excluded.cost_usd,
-  unpriced_calls = unpriced_calls + excluded.unpriced_calls
+ON CONFLICT (session, day, provider, model) DO UPDATE SET
+  calls = usage.calls + 1,
+  input_tokens = usage.input_tokens + excluded.input_tokens,
+  output_tokens = usage.output_tokens + excluded.output_tokens,
+  cache_read_tokens = usage.cache_read_tokens + excluded.cache_read_tokens,
+  cache_write_tokens = usage.cache_write_tokens + excluded.cache_write_tokens,
+  reasoning_tokens = usage.reasoning_tokens + excluded.reasoning_tokens,
+  cost_usd = usage.cost_usd + excluded.cost_usd,
+  unpriced_calls = usage.unpriced_calls + excluded.unpriced_calls
 """
 
 
-def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
+def project(connection: SqlConnection, row: Row, event: Event | None) -> None:
     """Applies one new row to the projections."""
     if row.seq == 1:
         _begin_session(
@@ -70,9 +69,7 @@ def project(connection: apsw.Connection, row: Row, event: Event | None) -> None:
         _count_call(connection, row, event)
 
 
-def _begin_session(
-    connection: apsw.Connection, row: Row, event: SessionCreated
-) -> None:
+def _begin_session(connection: SqlConnection, row: Row, event: SessionCreated) -> None:
     values = (
         event.kind,
         event.parent,
@@ -86,19 +83,23 @@ def _begin_session(
     )
 
 
-def _count_call(
-    connection: apsw.Connection,
-    row: Row,
-    message: AssistantMessage | AuxiliaryCalled | SessionCompacted,
-) -> None:
-    if message.usage is None or _is_copy(connection, row):
-        return
-    day = datetime.fromtimestamp(row.ts, UTC).date().isoformat()
-    key = (row.session, day, message.provider, message.model)
-    connection.execute(_ADD_USAGE, (*key, *_amounts(message.usage)))
+def _count_call(connection: SqlConnection, row: Row, event: Event) -> None:
+    used = usage_of(event, row.ts)
+    if used is not None and not _is_copy(connection, row):
+        connection.execute(_ADD_USAGE, (row.session, *used))
 
 
-def _is_copy(connection: apsw.Connection, row: Row) -> bool:
+def usage_of(event: Event, ts: float) -> tuple[str | int | float, ...] | None:
+    """Returns the day, provider, model and amounts of a call to a model; None if the event is no such call."""
+    if not isinstance(event, AssistantMessage | AuxiliaryCalled | SessionCompacted):
+        return None
+    if event.usage is None:
+        return None
+    day = datetime.fromtimestamp(ts, UTC).date().isoformat()
+    return (day, event.provider, event.model, *_amounts(event.usage))
+
+
+def _is_copy(connection: SqlConnection, row: Row) -> bool:
     """Returns whether a branch copied this row from its parent, where it is already paid for."""
     query = (
         "SELECT 1 FROM sessions WHERE id = ? AND kind = 'branch' AND parent_seq >= ?"

@@ -4,18 +4,20 @@ Each instant is written before it runs and ends exactly once; of all processes t
 one runs it.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-import apsw
 import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import NotFound, UsageError
 from hermes.schema.schedules import Instant, Job, State
-from hermes.store.connection import log
-from hermes.store.database import Database
-from hermes.store.leases import LEASE_TTL_S, holds, this_process
+from hermes.store.leases import LEASE_TTL_S, this_process
+from hermes.store.ports import SqlDatabase
+from hermes.store.sql import SqlConnection
+
+log = logging.getLogger("hermes.store")
 
 Planned = TypeVar("Planned", bound=Instant | None)
 
@@ -24,6 +26,7 @@ WAITING = "waiting"
 
 CUT_OFF = "the process ended while it ran"
 _FIELDS = ", ".join(Instant.__struct_fields__)
+_LATEST = "CASE WHEN began >= ended AND began >= due THEN began WHEN ended >= due THEN ended ELSE due END"
 _PLACES = ", ".join("?" for _ in Instant.__struct_fields__)
 # An instant that never ran may be planned once more: it was given up before its time, or by a clock that was ahead.
 _WRITE = f"""
@@ -38,7 +41,7 @@ WHERE instants.state = 'planned' OR (instants.state IN ('skipped', 'missed') AND
 class ScheduleStore:
     """The schedules of one database."""
 
-    def __init__(self, database: Database, clock: Clock, *, owner: str = "") -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock, *, owner: str = "") -> None:
         self._db = database
         self._clock = clock
         self._owner = owner or this_process()
@@ -95,7 +98,8 @@ class ScheduleStore:
         """
         now = self._clock.now()
 
-        def write(connection: apsw.Connection) -> tuple[Job, Planned]:
+        def write(connection: SqlConnection) -> tuple[Job, Planned]:
+            self._db.lock(connection, "schedules")
             job = _job(connection, name)
             if job is None or job.removed:
                 raise NotFound(
@@ -148,36 +152,31 @@ class ScheduleStore:
         """
         now = self._clock.now()
         taken = msgspec.structs.replace(
-            instant,
-            state="running",
-            owner=self._owner,
-            expires=now + LEASE_TTL_S,
-            began=now,
-            session="",
+            instant, state="running", owner=self._owner, began=now, session=""
         )
 
-        def take(connection: apsw.Connection) -> Instant | None:
+        def take(connection: SqlConnection) -> Instant | None:
+            self._db.lock(connection, "schedules")
+            expires = self._db.lease_time(connection, self._clock) + LEASE_TTL_S
             busy = connection.execute(
                 "SELECT 1 FROM instants WHERE job = ? AND state = 'running'",
                 (instant.job,),
             ).get
             query = """UPDATE instants SET state = 'running', owner = ?, expires = ?, began = ?
-            WHERE job = ? AND due = ? AND state = 'planned'"""
+            WHERE job = ? AND due = ? AND state = 'planned' RETURNING 1"""
             if busy:
                 return None
             if instant.cause == "hand":  # due now, and never planned before
                 _write(connection, instant)
-            connection.execute(
-                query, (taken.owner, taken.expires, now, instant.job, instant.due)
-            )
-            if not connection.changes():
+            values = (taken.owner, expires, now, instant.job, instant.due)
+            if connection.execute(query, values).get is None:
                 return None
             if after is not None and (job := _job(connection, instant.job)) is not None:
                 changed, following = after(job)
                 _put(connection, changed)
                 if following is not None:
                     _write(connection, following)
-            return taken
+            return msgspec.structs.replace(taken, expires=expires)
 
         return self._db.write(take)
 
@@ -186,7 +185,7 @@ class ScheduleStore:
         as they are.
         """
 
-        def write(connection: apsw.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             for instant in (*ended, *planned):
                 _write(connection, instant)
 
@@ -194,11 +193,14 @@ class ScheduleStore:
 
     def renew(self, instant: Instant) -> bool:
         """Extends a run (the heartbeat). Returns False if it is no longer ours."""
-        query = "UPDATE instants SET expires = ? WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"
-        return self._change(
-            query,
-            (self._clock.now() + LEASE_TTL_S, instant.job, instant.due, self._owner),
-        )
+        query = "UPDATE instants SET expires = ? WHERE job = ? AND due = ? AND state = 'running' AND owner = ? RETURNING 1"
+
+        def job(connection: SqlConnection) -> bool:
+            expires = self._db.lease_time(connection, self._clock) + LEASE_TTL_S
+            values = (expires, instant.job, instant.due, self._owner)
+            return connection.execute(query, values).get is not None
+
+        return self._db.write(job)
 
     def belongs_to(self, instant: Instant, session: str) -> None:
         """Records the session that does the work."""
@@ -227,7 +229,12 @@ class ScheduleStore:
     def settle(self) -> list[Instant]:
         """Ends and returns runs whose process is gone. Nothing is run again."""
         now = self._clock.now()
-        gone = [one for one in self.running() if not holds(one.owner, one.expires, now)]
+        judged = self._db.read(lambda one: self._db.lease_time(one, self._clock))
+        gone = [
+            one
+            for one in self.running()
+            if not self._db.holds(one.owner, one.expires, judged)
+        ]
         query = """UPDATE instants SET state = 'failed', reason = ?, ended = ?
         WHERE job = ? AND due = ? AND state = 'running' AND owner = ? AND expires = ?"""
         return [
@@ -240,16 +247,18 @@ class ScheduleStore:
 
     def history(self, job: str = "", *, limit: int = 50) -> list[Instant]:
         """Returns past and running instants, newest first."""
-        where = "WHERE state != 'planned' AND (?1 = '' OR job = ?1) ORDER BY max(began, ended, due) DESC LIMIT ?2"
+        where = f"WHERE state != 'planned' AND (?1 = '' OR job = ?1) ORDER BY {_LATEST} DESC LIMIT ?2"
         return self._select(where, (job, limit))
 
     def latest(self) -> list[Instant]:
         """Returns each job's last result. Instants cancelled before their time, as by a change, do
         not count.
         """
-        query = f"""SELECT {_FIELDS}, max(ended) FROM instants
-        WHERE state NOT IN ('planned', 'running') AND due <= ended GROUP BY job"""  # noqa: S608 - our own names
-        return [Instant(*row[:-1]) for row in self._rows(query, ())]
+        query = f"""SELECT {_FIELDS} FROM (
+          SELECT {_FIELDS}, row_number() OVER (PARTITION BY job ORDER BY ended DESC, due DESC) AS place
+          FROM instants WHERE state NOT IN ('planned', 'running') AND due <= ended
+        ) AS ended WHERE place = 1"""  # noqa: S608 - our own names
+        return [Instant(*row) for row in self._rows(query, ())]
 
     def undelivered(self) -> list[Instant]:
         """Returns results that have not reached their chat."""
@@ -263,10 +272,9 @@ class ScheduleStore:
     def forget(self, before: float) -> int:
         """Deletes instants that ended before a time, and removed jobs without instants."""
 
-        def clear(connection: apsw.Connection) -> int:
-            query = "DELETE FROM instants WHERE state NOT IN ('planned', 'running') AND ended < ? AND delivery != ?"
-            connection.execute(query, (before, WAITING))
-            return connection.changes()
+        def clear(connection: SqlConnection) -> int:
+            query = "DELETE FROM instants WHERE state NOT IN ('planned', 'running') AND ended < ? AND delivery != ? RETURNING 1"
+            return len(connection.execute(query, (before, WAITING)).fetchall())
 
         return self._db.write(clear)
 
@@ -277,14 +285,14 @@ class ScheduleStore:
         ]
 
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
-        return self._db.read(
+        return self._db.run_on_reader(
             lambda connection: connection.execute(query, values).fetchall()
         )
 
     def _change(self, query: str, values: tuple[Any, ...]) -> bool:
-        def run(connection: apsw.Connection) -> bool:
-            connection.execute(query, values)
-            return connection.changes() > 0
+        def run(connection: SqlConnection) -> bool:
+            changed = connection.execute(f"{query} RETURNING 1", values)
+            return changed.get is not None
 
         return self._db.write(run)
 
@@ -295,25 +303,27 @@ def _read(name: str, data: str) -> Job | None:
     except (
         msgspec.MsgspecError
     ) as error:  # perhaps by a newer Hermes; the others still run
-        log.error("the job %s can't be read and does not run: %s", name, error)
+        log.error(  # noqa: TRY400 - the message is enough
+            "the job %s can't be read and does not run: %s", name, error
+        )
         return None
 
 
-def _put(connection: apsw.Connection, job: Job) -> None:
+def _put(connection: SqlConnection, job: Job) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO jobs (id, data) VALUES (?, ?)",
+        "INSERT INTO jobs (id, data) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET data = excluded.data",
         (job.id, msgspec.json.encode(job).decode()),
     )
 
 
-def _job(connection: apsw.Connection, name: str) -> Job | None:
+def _job(connection: SqlConnection, name: str) -> Job | None:
     """Returns the current state of a job."""
     data = connection.execute("SELECT data FROM jobs WHERE id = ?", (name,)).get
     return None if data is None else _read(name, str(data))
 
 
 def _replan(
-    connection: apsw.Connection,
+    connection: SqlConnection,
     job: Job,
     following: Instant | None,
     dropped: tuple[str, float],
@@ -326,5 +336,5 @@ def _replan(
         _write(connection, following)
 
 
-def _write(connection: apsw.Connection, instant: Instant) -> None:
+def _write(connection: SqlConnection, instant: Instant) -> None:
     connection.execute(_WRITE, msgspec.structs.astuple(instant))

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
-import apsw
 import msgspec
 
 from hermes.core.ports import Clock
@@ -12,9 +11,10 @@ from hermes.errors import ImportRejected
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event_base import ENVELOPE_FIELDS, Event
 from hermes.schema.events import SessionCreated, SessionImported, SessionRecovered
-from hermes.store.database import Database
 from hermes.store.log_row import MAX_EVENT_BYTES, Row, draft
+from hermes.store.ports import SqlDatabase
 from hermes.store.session_log import SessionLog, new_epoch, require_free, write_row
+from hermes.store.sql import SqlConnection
 
 FORMAT = "hermes-session"
 EXPORT_VERSION = 1
@@ -52,7 +52,7 @@ class Imported(msgspec.Struct, frozen=True):
 class SessionTransfer:
     """Exports from and imports into one database."""
 
-    def __init__(self, database: Database, log: SessionLog, clock: Clock) -> None:
+    def __init__(self, database: SqlDatabase, log: SessionLog, clock: Clock) -> None:
         self._db = database
         self._log = log
         self._clock = clock
@@ -79,7 +79,7 @@ class SessionTransfer:
                 "the file holds no events", hint="Nothing was imported."
             )
 
-        def job(connection: apsw.Connection) -> Imported:
+        def job(connection: SqlConnection) -> Imported:
             session = header.session_id if _is_fit(header.session_id) else fresh_id
             if connection.execute(
                 "SELECT 1 FROM sessions WHERE id = ?", (session,)
@@ -89,7 +89,8 @@ class SessionTransfer:
             now = self._clock.now()
             epoch = new_epoch(now)
             for row, event in rows:
-                write_row(connection, row._replace(session=session, epoch=epoch), event)
+                placed = row._replace(session=session, epoch=epoch)
+                write_row(self._db.insert_row, connection, placed, event)
             note = SessionImported(source=source, rows=len(rows))
             entry = draft(note)
             last = Row(
@@ -103,7 +104,7 @@ class SessionTransfer:
                 "",
                 entry.data,
             )
-            write_row(connection, last, note)
+            write_row(self._db.insert_row, connection, last, note)
             return Imported(session, len(rows), source)
 
         return self._db.write(job)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-import apsw
 import msgspec
 
 from hermes.core.ports import Clock
@@ -21,22 +20,20 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import MESSAGES, Message
 from hermes.store.answers import require_open
-from hermes.store.database import Database
 from hermes.store.leases import Lease, require
 from hermes.store.log_row import (
-    COLUMNS,
     MESSAGE_COLUMNS,
     STORED,
+    DamagedRow,
     Row,
     checked,
     checked_messages,
-    checksum,
     draft,
 )
+from hermes.store.ports import SqlDatabase
 from hermes.store.projection import project
-from hermes.store.shared_text import keep_frame
+from hermes.store.sql import SqlConnection
 
-_INSERT = f"INSERT INTO events ({COLUMNS}, crc, frame) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - our own names
 _PAGE_ROWS = 1000
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
 _PAGE = (
@@ -47,7 +44,7 @@ _LAST_TURN = (
     f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
     " ORDER BY seq DESC LIMIT 1"
 )
-_IDS = "SELECT id FROM events WHERE id > ? ORDER BY id LIMIT ?"
+_IDS = "SELECT id FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
 _BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"  # noqa: S608 - our own names
 
@@ -58,10 +55,14 @@ _decoders: dict[str, Callable[[bytes], Any]] = {
 }
 
 
+InsertRow = Callable[[SqlConnection, Row, Event | None], int]
+"""Inserts a row into the log and returns its id."""
+
+
 class SessionLog:
     """Appends to and reads the sessions of one database."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
         self._db = database
         self._clock = clock
         self._mine: set[int] | None = None
@@ -71,13 +72,14 @@ class SessionLog:
         entry = draft(created)
         require_name(session)
 
-        def job(connection: apsw.Connection) -> Row:
+        def job(connection: SqlConnection) -> Row:
+            self._db.lock(connection, session_lock(session))
             require_free(connection, session)
             now = self._clock.now()
             row = Row(0, session, 1, new_epoch(now), now, *entry[:2], "", entry.data)
-            return self._noted(write_row(connection, row, created))
+            return self._noted(write_row(self._db.insert_row, connection, row, created))
 
-        return self._db.write(job)
+        return self._db.write(job, order=session)
 
     def append(
         self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
@@ -87,22 +89,27 @@ class SessionLog:
         With a lease, nothing is written unless that lease still holds. An answer is written only if
         it fits a question that is open at that moment.
         """
-        return self._db.write(self._appending(session, events, turn, lease))
+        return self._db.write(
+            self._appending(session, events, turn, lease), order=session
+        )
 
     def submit(
         self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
     ) -> "Future[tuple[Row, ...]]":
         """Does the same as `append`, without waiting: the future resolves once the rows are on disk."""
-        return self._db.submit(self._appending(session, events, turn, lease))
+        return self._db.submit(
+            self._appending(session, events, turn, lease), order=session
+        )
 
     def _appending(
         self, session: str, events: Sequence[Event], turn: str, lease: Lease | None
-    ) -> Callable[[apsw.Connection], tuple[Row, ...]]:
+    ) -> Callable[[SqlConnection], tuple[Row, ...]]:
         entries = [(draft(event), event) for event in events]
         if any(isinstance(event, SessionCreated) for event in events):
             raise StoreError("not saved: a session is created once, at its beginning")
 
-        def job(connection: apsw.Connection) -> tuple[Row, ...]:
+        def job(connection: SqlConnection) -> tuple[Row, ...]:
+            self._db.lock(connection, session_lock(session))
             if lease is not None:
                 require(connection, lease)
             head, epoch = head_of(connection, session)
@@ -112,7 +119,8 @@ class SessionLog:
                 if isinstance(event, (ApprovalAnswered, QuestionAnswered)):
                     require_open(connection, session, event)
                 row = Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data)
-                rows.append(self._noted(write_row(connection, row, event)))
+                written = write_row(self._db.insert_row, connection, row, event)
+                rows.append(self._noted(written))
             return tuple(rows)
 
         return job
@@ -130,7 +138,7 @@ class SessionLog:
             )
         )
         if not rows and not self._db.select(_HEAD, (session,)):
-            raise _missing(session)
+            raise missing_session(session)
         return rows
 
     def has_open_turn(self, session: str) -> bool:
@@ -143,8 +151,14 @@ class SessionLog:
 
     def newest(self) -> int:
         """Returns the `id` of the last row of all sessions; 0 if there is none."""
-        query = "SELECT coalesce(max(id), 0) FROM events"
-        return int(self._db.read(lambda connection: connection.execute(query).get))
+        query = "SELECT coalesce(max(id), 0) FROM events WHERE id <= ?"
+        return int(
+            self._db.read(
+                lambda connection: (
+                    connection.execute(query, (self._db.read_limit(connection),)).get
+                )
+            )
+        )
 
     def since(self, number: int, *, limit: int = 1000) -> tuple[int, list[Row]]:
         """Returns rows of any session with a larger `id`, in order of writing, without those of
@@ -153,8 +167,9 @@ class SessionLog:
         Also returns the `id` up to which it read. Reads at most `limit` rows.
         """
 
-        def job(connection: apsw.Connection) -> tuple[int, list[Row]]:
-            ids = [one for (one,) in connection.execute(_IDS, (number, limit))]
+        def job(connection: SqlConnection) -> tuple[int, list[Row]]:
+            end = self._db.read_limit(connection)
+            ids = [one for (one,) in connection.execute(_IDS, (number, end, limit))]
             mine = self._mine or set()
             others = [one for one in ids if one not in mine]
             mine.difference_update(ids)
@@ -182,12 +197,12 @@ class SessionLog:
             query += " AND session = ?3"
         values = (after, since, session) if session else (after, since)
 
-        def job(connection: apsw.Connection) -> list[Row]:
+        def job(connection: SqlConnection) -> list[Row]:
             return checked(
                 connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values)
             )
 
-        return self._db.read(job)
+        return self._db.run_on_reader(job)
 
     def every_event(self, session: str) -> Iterator[Row]:
         """Yields all rows of a session, read in pages, so that memory stays flat."""
@@ -201,7 +216,7 @@ class SessionLog:
     def messages(self, session: str, *, after: int = 0) -> list[Message]:
         """Returns the messages in order, including those compacted since."""
 
-        def job(connection: apsw.Connection) -> list[Message]:
+        def job(connection: SqlConnection) -> list[Message]:
             head_of(connection, session)
             try:
                 stored = connection.execute(_MESSAGES, (session, after))
@@ -214,9 +229,7 @@ class SessionLog:
                     f"session {session} has a message of a newer Hermes: {error}"
                 ) from error
             except msgspec.DecodeError as error:
-                raise apsw.CorruptError(
-                    f"a message that is not valid ({error})"
-                ) from error
+                raise DamagedRow(f"a message that is not valid ({error})") from error
 
         return self._db.read(job)
 
@@ -229,7 +242,8 @@ class SessionLog:
 
         require_name(new)
 
-        def job(connection: apsw.Connection) -> Row:
+        def job(connection: SqlConnection) -> Row:
+            self._db.lock(connection, session_lock(new))
             head, _ = head_of(connection, session)
             if at is not None and not 1 <= at <= head:
                 raise StoreError(f"session {session} has rows 1 to {head}, not {at}")
@@ -250,11 +264,12 @@ class SessionLog:
             entry = draft(created)
             now = self._clock.now()
             first = write_row(
+                self._db.insert_row,
                 connection,
                 Row(0, new, 1, new_epoch(now), now, *entry[:2], "", entry.data),
                 created,
             )
-            _copy_rows(connection, session, first, last)
+            _copy_rows(self._db.insert_row, connection, session, first, last)
             connection.execute(
                 "UPDATE sessions SET updated = ? WHERE id = ?", (now, new)
             )
@@ -263,7 +278,7 @@ class SessionLog:
         return self._db.write(job)
 
 
-def _person(connection: apsw.Connection, session: str) -> str:
+def _person(connection: SqlConnection, session: str) -> str:
     """Returns whose memory a session uses, from its first row."""
     rows = checked(connection.execute(_PAGE, (session, 0, 1)))
     created = rows[0].event if rows else None
@@ -277,7 +292,7 @@ def require_name(session: str) -> None:
         raise StoreError(f"{session[:200]!r} can't be the id of a session", hint=hint)
 
 
-def require_free(connection: apsw.Connection, session: str) -> None:
+def require_free(connection: SqlConnection, session: str) -> None:
     """Raises for a name that is taken."""
     if _head(connection, session) is not None:
         raise StoreError(f"session {session} exists already")
@@ -288,23 +303,29 @@ def new_epoch(now: float) -> int:
     return int(now * 1000)
 
 
-def head_of(connection: apsw.Connection, session: str) -> tuple[int, int]:
+def head_of(connection: SqlConnection, session: str) -> tuple[int, int]:
     """Returns the last seq and the epoch of a session that must exist."""
     found = _head(connection, session)
     if found is None:
-        raise _missing(session)
+        raise missing_session(session)
     return found
 
 
-def write_row(connection: apsw.Connection, row: Row, event: Event | None) -> Row:
+def session_lock(session: str) -> str:
+    """Returns the name of the lock under which a session's rows and lease are written."""
+    return f"session {session}"
+
+
+def write_row(
+    insert: InsertRow, connection: SqlConnection, row: Row, event: Event | None
+) -> Row:
     """Inserts a row and applies it to the projections. Returns the row with its id."""
-    inner, frame = keep_frame(connection, event, row.data)
-    connection.execute(_INSERT, (*row[1:-1], inner, checksum(row), frame))
+    number = insert(connection, row, event)
     project(connection, row, event)
-    return row._replace(id=connection.last_insert_rowid())
+    return row._replace(id=number)
 
 
-def _last_row(connection: apsw.Connection, session: str, at: int) -> int:
+def _last_row(connection: SqlConnection, session: str, at: int) -> int:
     """Returns the last row up to `at`: a recovered session may lack that very one."""
     return int(
         connection.execute(
@@ -313,20 +334,23 @@ def _last_row(connection: apsw.Connection, session: str, at: int) -> int:
     )
 
 
-def _copy_rows(connection: apsw.Connection, source: str, first: Row, last: int) -> None:
+def _copy_rows(
+    insert: InsertRow, connection: SqlConnection, source: str, first: Row, last: int
+) -> None:
     """Copies rows 2 to `last` of `source` behind `first`, keeping their seq and time."""
     rows = checked(connection.execute(_PART, (source, last)))
     if len(rows) < last - 1:
         rows += _note_of_loss(connection, source, last)
     for row in rows:
         write_row(
+            insert,
             connection,
             row._replace(session=first.session, epoch=first.epoch),
             row.event,
         )
 
 
-def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[Row]:
+def _note_of_loss(connection: SqlConnection, source: str, last: int) -> list[Row]:
     """Returns the row in which a recovery reported losses, as the next one, if it is not among
     those up to `last`.
     """
@@ -335,11 +359,12 @@ def _note_of_loss(connection: apsw.Connection, source: str, last: int) -> list[R
     return [note._replace(seq=last + 1) for note in notes if note.seq > last]
 
 
-def _head(connection: apsw.Connection, session: str) -> tuple[int, int] | None:
+def _head(connection: SqlConnection, session: str) -> tuple[int, int] | None:
     return connection.execute(_HEAD, (session,)).fetchone()
 
 
-def _missing(session: str) -> SessionNotFound:
+def missing_session(session: str) -> SessionNotFound:
+    """Returns the error for a session that does not exist."""
     return SessionNotFound(
         f"there is no session {session}",
         hint="`hermes sessions list` lists them.",

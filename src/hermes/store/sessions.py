@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from typing import Any
 
-import apsw
 import msgspec
 
 from hermes.core.ports import Clock
@@ -16,16 +15,17 @@ from hermes.schema.events import (
     SessionUndone,
 )
 from hermes.store import shared_text
-from hermes.store.database import Database
-from hermes.store.leases import Lease, is_live, shown
-from hermes.store.search import forget, write_indexed
+from hermes.store.leases import find_lease, shown
+from hermes.store.ports import SqlDatabase
+from hermes.store.session_log import session_lock
+from hermes.store.sql import SqlConnection
 
 _FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
 _MAX_CACHED_SESSIONS = 2_048  # cached origins
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
-  (SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM usage WHERE session = sessions.id)
+  (SELECT CAST(coalesce(sum(input_tokens + output_tokens), 0) AS BIGINT) FROM usage WHERE session = sessions.id)
 FROM sessions
 """  # noqa: S608 - our own names
 
@@ -35,14 +35,18 @@ FROM sessions
 _USES = (SessionCreated, SessionTitled, SessionImported, SessionUndone, SessionRedone)
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _USES)
 _LAST = f"""
-SELECT session FROM events CROSS JOIN sessions AS s ON s.id = session
-WHERE s.kind != 'child' AND (events.role = 'user' OR events.type IN ({_TOPICS}))
+SELECT session FROM events
+WHERE (role = 'user' OR type IN ({_TOPICS})) AND (SELECT kind FROM sessions WHERE sessions.id = events.session) != 'child'
 ORDER BY events.id DESC LIMIT 1
 """  # noqa: S608 - our own names
 
+_COUNTED = "calls input_tokens output_tokens cache_read_tokens cache_write_tokens reasoning_tokens"
+_TOTALS = ", ".join(f"CAST(sum({name}) AS BIGINT)" for name in _COUNTED.split())
+
 FAMILY = """
 WITH RECURSIVE family (id) AS (
-  SELECT ?2 UNION SELECT sessions.id FROM sessions, family WHERE sessions.parent = family.id AND sessions.kind = 'child'
+  SELECT CAST(?2 AS TEXT)
+  UNION SELECT sessions.id FROM sessions, family WHERE sessions.parent = family.id AND sessions.kind = 'child'
 ) SELECT id FROM family
 """
 """Selects session ?2 and its child sessions."""
@@ -99,7 +103,7 @@ class UsageRow(msgspec.Struct, frozen=True):
 class SessionTable:
     """The sessions of one database."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
         self._db = database
         self._clock = clock
         self._origins: dict[str, SessionOrigin] = {}
@@ -144,7 +148,7 @@ class SessionTable:
         known = self._origins.get(session)
         if known is None:
             query = "SELECT kind, parent, root, surface, cwd FROM sessions WHERE id = ?"
-            row = self._db.read(
+            row = self._db.run_on_reader(
                 lambda connection: connection.execute(query, (session,)).fetchone()
             )
             if row is None:
@@ -157,14 +161,16 @@ class SessionTable:
 
     def missing(self, sessions: Collection[str]) -> set[str]:
         """Returns the given ids that no session has."""
-        query = "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
-        ids = msgspec.json.encode(list(sessions)).decode()
-        return set(sessions) - {one for (one,) in self._db.select(query, (ids,))}
+        places = ", ".join("?" for _ in sessions)
+        query = f"SELECT id FROM sessions WHERE id IN ({places})"  # noqa: S608 - placeholders
+        return set(sessions) - {
+            one for (one,) in self._db.select(query, tuple(sessions))
+        }
 
     def title(self, session: str) -> str:
         """Returns a session's title; empty if it has none yet."""
         query = "SELECT title FROM sessions WHERE id = ?"
-        row = self._db.read(
+        row = self._db.run_on_reader(
             lambda connection: connection.execute(query, (session,)).fetchone()
         )
         if row is None:
@@ -174,16 +180,16 @@ class SessionTable:
     def delete(self, session: str) -> int:
         """Deletes a session and all its rows, unless somebody runs it. Returns the number of rows."""
 
-        def job(connection: apsw.Connection) -> int:
-            held = connection.execute(
-                "SELECT * FROM leases WHERE session = ?", (session,)
-            ).fetchone()
-            if held and is_live(Lease(*held), self._clock.now()):
+        def job(connection: SqlConnection) -> int:
+            self._db.lock(connection, session_lock(session))
+            held = find_lease(connection, session)
+            now = self._db.lease_time(connection, self._clock)
+            if held and self._db.holds(held.owner, held.expires, now):
                 hint = "Nothing was deleted. Stop its turn first."
                 raise SessionBusy(
-                    f"session {session} is being run by {shown(held[1])}", hint=hint
+                    f"session {session} is being run by {shown(held.owner)}", hint=hint
                 )
-            forget(connection, session)
+            self._db.forget_messages(connection, session)
             rows = connection.execute(
                 "SELECT count(*) FROM events WHERE session = ?", (session,)
             ).get
@@ -193,7 +199,7 @@ class SessionTable:
             connection.execute(shared_text.FORGET)
             return int(rows)
 
-        rows = write_indexed(self._db, job)
+        rows = self._db.write_indexed(job)
         self._origins.pop(session, None)
         return rows
 
@@ -204,18 +210,16 @@ class SessionTable:
         if session:
             where, values = f"day >= ?1 AND session IN ({FAMILY})", (since_day, session)
         query = f"""
-        SELECT day, provider, model, sum(calls), sum(input_tokens), sum(output_tokens), sum(cache_read_tokens),
-          sum(cache_write_tokens), sum(reasoning_tokens), sum(cost_usd), sum(unpriced_calls)
-        FROM usage WHERE {where}
-        GROUP BY day, provider, model ORDER BY day, provider, model
+        SELECT day, provider, model, {_TOTALS}, sum(cost_usd), CAST(sum(unpriced_calls) AS BIGINT)
+        FROM usage WHERE {where} GROUP BY day, provider, model
         """  # noqa: S608 - one of two texts of our own
-        rows = self._db.read(
+        rows = self._db.run_on_reader(
             lambda connection: connection.execute(query, values).fetchall()
         )
-        return [UsageRow(*row) for row in rows]
+        return [UsageRow(*row) for row in sorted(rows)]
 
     def _select(self, rest: str, values: tuple[Any, ...]) -> list[SessionInfo]:
-        rows = self._db.read(
+        rows = self._db.run_on_reader(
             lambda connection: connection.execute(_SELECT + rest, values).fetchall()
         )
         return [SessionInfo(*row) for row in rows]

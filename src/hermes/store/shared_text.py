@@ -7,11 +7,11 @@ whole text, so a frame can't change unnoticed.
 
 import hashlib
 
-import apsw
 import msgspec
 
 from hermes.schema.event_base import Event
 from hermes.schema.events import SessionPrompted
+from hermes.store.sql import SqlConnection
 
 TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"
 """The expression a query selects to read the frame of each row."""
@@ -38,7 +38,7 @@ def frame_id(frame: str) -> int:
 
 
 def keep_frame(
-    connection: apsw.Connection, event: Event | None, data: str
+    connection: SqlConnection, event: Event | None, data: str
 ) -> tuple[str, int | None]:
     """Saves the frame of a text if it is new. Returns the part that the row stores, and the frame's id."""
     parts = _divided(event, data)

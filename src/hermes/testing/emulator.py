@@ -1,7 +1,7 @@
-"""A small terminal: what a person would see of the bytes that a program wrote, scrollback included.
+"""A small terminal emulator: turns a program's output into the text that a person would see, with scrollback.
 
-Understands what line-oriented programs use: printing with wrapping, CR, LF, BS, moving, erasing. On a narrower window
-it breaks the rows that are there, as most terminals do. Colours are kept beside the text. Other codes are skipped.
+Supports what line-oriented programs use: wrapping, CR, LF, BS, cursor movement and erasing. When the window gets
+narrower, rows are rewrapped, as in most terminals. Colours are stored beside the text. Other codes are ignored.
 """
 
 import codecs
@@ -35,21 +35,21 @@ class Emulator:
 
     @property
     def lines(self) -> list[str]:
-        """The rows as text, without what is blank at their end."""
+        """The rows as text, without trailing blanks."""
         return ["".join(char for char, _ in row).rstrip() for row in self._rows]
 
     @property
     def text(self) -> str:
-        """All rows, without the blank ones at the end."""
+        """All rows as one text, without blank rows at the end."""
         return "\n".join(self.lines).rstrip("\n")
 
     @property
     def coloured(self) -> str:
-        """All rows with the codes that colour them."""
+        """All rows, with their colour codes."""
         return "\n".join(map(_coloured, self._rows)).rstrip("\n")
 
     def feed(self, data: bytes) -> None:
-        """Shows more bytes."""
+        """Processes output."""
         text = self._rest + self._decoder.decode(data)
         self._rest = ""
         at = 0
@@ -66,7 +66,7 @@ class Emulator:
             at = found.end()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Another size of the window; rows that no longer fit are broken, and the cursor stays with its character."""
+        """Resizes the window. Rows that no longer fit are rewrapped, and the cursor stays at its character."""
         broken: list[list[_Cell]] = []
         x, y = 0, 0
         for number, row in enumerate(self._rows):
@@ -128,12 +128,24 @@ class Emulator:
                 del self._rows[self._y][self._x :]
                 if code == "J":
                     del self._rows[self._y + 1 :]
+            case "L" | "M":
+                self._move_rows(count if code == "L" else -count)
             case "m":
                 self._paint(numbers)
             case "h" | "l" if numbers == "?7":
                 self._wraps = code == "h"
             case _:
                 pass
+
+    def _move_rows(self, count: int) -> None:
+        """Inserts blank rows at the cursor, or deletes rows; those below move within the window."""
+        bottom = self._top + self._height
+        self._rows += [[] for _ in range(bottom - len(self._rows))]
+        below = self._rows[self._y : bottom]
+        room = len(below)
+        blank: list[list[_Cell]] = [[] for _ in range(min(abs(count), room))]
+        moved = [*blank, *below] if count > 0 else [*below[-count:], *blank]
+        self._rows[self._y : bottom] = moved[:room]
 
     def _paint(self, numbers: str) -> None:
         if not numbers or numbers.startswith("0"):

@@ -1,4 +1,4 @@
-"""Heavy parts that tests need and a machine may lack: fetched once into the user's cache, by one process at a time."""
+"""Large programs that tests need: downloaded once into the user's cache, by one process at a time."""
 
 import shutil
 import subprocess
@@ -11,28 +11,28 @@ from typing import NamedTuple
 from hermes.primitives.file_lock import FileLock
 
 _NODE = "24.19.0"
-_PATIENCE = 600.0  # seconds for one part
+_FETCH_TIMEOUT_S = 600.0  # seconds for one part
 
 
 class NotFetched(Exception):
-    """It can't be had here; the text says why."""
+    """The program can't be installed here; the message says why."""
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Where fetched parts are kept."""
+    """The folder for downloaded programs."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hermes"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Makes the folder, and keeps other processes waiting until the end of the block."""
+    """Creates the folder and locks it against other processes until the end of the block."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / ".lock")
     except OSError as error:
         raise NotFetched(f"{folder} can't be written: {error.strerror}.") from error
     with lock:
-        if not lock.acquire(_PATIENCE):
+        if not lock.acquire(_FETCH_TIMEOUT_S):
             raise NotFetched(f"another process has kept {folder} locked.")
         yield
 
@@ -40,7 +40,7 @@ def locked(folder: Path) -> Iterator[None]:
 def fetched(
     name: str, fetch: Callable[[Path], None], environ: Mapping[str, str]
 ) -> Path:
-    """The folder of that name in the cache, which `fetch` fills the first time."""
+    """The folder of that name in the cache; `fetch` fills it the first time."""
     folder = cache_folder(environ) / name
     with locked(folder):
         if not (folder / "complete").exists():
@@ -53,13 +53,13 @@ def fetched(
 
 
 class Node(NamedTuple):
-    """Node.js and its package manager, as commands."""
+    """The commands of Node.js and npm."""
 
     program: str
     npm: Sequence[str]
 
     def install(self, package: str, folder: Path, environ: Mapping[str, str]) -> None:
-        """Installs a package of npm's registry, `name@version`, into a folder."""
+        """Installs a package from npm's registry, given as `name@version`, into a folder."""
         soon = (
             "--fetch-retry-mintimeout=1000",
             "--fetch-retry-maxtimeout=5000",
@@ -80,7 +80,7 @@ class Node(NamedTuple):
 
 
 def find_node(environ: Mapping[str, str]) -> Node:
-    """The machine's own, or the one that a package of Python's registry carries."""
+    """The machine's own Node.js, or the one in a PyPI package."""
     node, npm = (
         shutil.which(name, path=environ.get("PATH", "")) for name in ("node", "npm")
     )
@@ -97,7 +97,7 @@ def find_node(environ: Mapping[str, str]) -> Node:
 
 
 def run(command: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Runs a program to its end. NotFetched gives the last of what it said, when it fails."""
+    """Runs a program to its end. If it fails, raises NotFetched with the end of its output."""
     try:
         done = subprocess.run(
             command,
@@ -106,7 +106,7 @@ def run(command: Sequence[str], environ: Mapping[str, str]) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_PATIENCE,
+            timeout=_FETCH_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotFetched(

@@ -1,4 +1,4 @@
-"""The three wire formats as their real services write them: a scripted reply in, server-sent events out."""
+"""Renders a scripted reply as server-sent events in the three wire formats, as the real services send them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias
@@ -13,14 +13,14 @@ Format: TypeAlias = Literal["chat", "responses", "anthropic"]
 def render(
     wire: Format, reply: ScriptedResponse, model: str, number: int
 ) -> list[bytes]:
-    """The events of one reply; joined they are the body."""
+    """The events of one reply; together they are the response body."""
     return list(_RENDERERS[wire](reply, model, number))
 
 
 def render_whole(
     wire: Format, reply: ScriptedResponse, model: str, number: int
 ) -> bytes:
-    """The same reply at once, as a server that does not stream sends it."""
+    """The same reply as one JSON object, as a server without streaming sends it."""
     if wire == "anthropic":
         return _json(_anthropic_whole(reply, model, number))
     if wire == "responses":
@@ -66,7 +66,7 @@ def error_body(wire: Format, status: int, message: str, code: str) -> bytes:
 
 
 def error_frame(wire: Format, message: str) -> bytes:
-    """The error that a service sends inside a stream."""
+    """An error event inside a stream."""
     if wire == "anthropic":
         return _named(
             {"type": "error", "error": {"type": "overloaded_error", "message": message}}

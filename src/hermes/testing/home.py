@@ -1,4 +1,4 @@
-"""A HERMES_HOME that is gone afterwards."""
+"""A temporary HERMES_HOME."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Ids that tests can foretell."""
+"""Predictable ids."""
 
 from itertools import count
 

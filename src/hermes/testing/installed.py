@@ -1,4 +1,4 @@
-"""The installed `hermes` as a process: run to its end, or driven at a terminal like a person would."""
+"""Runs the installed `hermes` as a process: to its end, or on a terminal, as a person would use it."""
 
 import asyncio
 import fcntl
@@ -18,14 +18,14 @@ import msgspec
 
 from hermes.testing.emulator import Emulator
 
-_PATIENCE = 30.0  # seconds for anything to happen
+_WAIT_TIMEOUT_S = 30.0  # seconds for anything to happen
 _ESCAPES = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])"
 )
 
 
 class FinishedRun(NamedTuple):
-    """What a run left behind."""
+    """The result of a finished run."""
 
     code: int
     out: str
@@ -33,12 +33,12 @@ class FinishedRun(NamedTuple):
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The lines of `--json`."""
+        """The events printed by `--json`."""
         return [msgspec.json.decode(line) for line in self.out.splitlines()]
 
 
 class InstalledHermes:
-    """Runs `hermes` with a home and a working directory of its own, and a model service at `url`."""
+    """Runs `hermes` with its own home and working directory, and a model service at `url`."""
 
     def __init__(self, folder: Path, url: str = "") -> None:
         self.home = folder / "home"
@@ -47,7 +47,7 @@ class InstalledHermes:
         self._url = url
 
     def environ(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment of a run: nothing of the caller's own Hermes or keys."""
+        """The environment of a run, without the caller's Hermes settings or keys."""
         kept = {
             name: os.environ[name]
             for name in ("PATH", "HOME", "LANG", "PYTHONPYCACHEPREFIX")
@@ -69,7 +69,7 @@ class InstalledHermes:
     async def start(
         self, *arguments: str, **environ: str
     ) -> asyncio.subprocess.Process:
-        """A process with pipes; the caller sees to its end."""
+        """Starts a process with pipes. The caller must end it."""
         pipe = asyncio.subprocess.PIPE
         return await asyncio.create_subprocess_exec(
             executable(), *arguments, env=self.environ(environ), cwd=self.work, stdin=pipe, stdout=pipe, stderr=pipe
@@ -78,11 +78,13 @@ class InstalledHermes:
     async def run(
         self, *arguments: str, stdin: str | bytes = "", **environ: str
     ) -> FinishedRun:
-        """Runs to the end; a run that takes too long is ended and fails."""
+        """Runs to the end. A run that takes too long is killed and fails the test."""
         process = await self.start(*arguments, **environ)
         content = stdin.encode() if isinstance(stdin, str) else stdin
         try:
-            out, err = await asyncio.wait_for(process.communicate(content), _PATIENCE)
+            out, err = await asyncio.wait_for(
+                process.communicate(content), _WAIT_TIMEOUT_S
+            )
         except TimeoutError:
             process.kill()
             await process.wait()
@@ -100,7 +102,7 @@ class InstalledHermes:
 
 
 class TerminalProcess:
-    """A process on a pseudo-terminal. `screen` is all it ever wrote, without the codes that drive a terminal."""
+    """A process on a pseudo-terminal. `screen` is everything it has written, without terminal codes."""
 
     def __init__(
         self,
@@ -149,7 +151,7 @@ class TerminalProcess:
 
     @property
     def pid(self) -> int:
-        """The process at the terminal."""
+        """The id of the process on the terminal."""
         assert self._process is not None, "it was not started"  # noqa: S101
         return self._process.pid
 
@@ -165,7 +167,7 @@ class TerminalProcess:
 
     @property
     def shown(self) -> str:
-        """What a person sees now, with everything that scrolled away."""
+        """What a person sees now, including the scrollback."""
         return self._emulator.text
 
     @property
@@ -174,30 +176,30 @@ class TerminalProcess:
         return self._emulator.coloured
 
     def resize(self, columns: int, rows: int) -> None:
-        """Changes the window's size, and tells the process."""
+        """Resizes the window and notifies the process."""
         self._emulator.resize(columns, rows)
         fcntl.ioctl(
             self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0)
         )
 
     def vanish(self) -> None:
-        """The terminal is gone: its window was closed, its connection lost."""
+        """Closes the terminal, as when its window is closed or its connection is lost."""
         asyncio.get_running_loop().remove_reader(self._fd)
         os.close(self._fd)
         self._fd = os.open(os.devnull, os.O_RDWR)
 
     def kill(self) -> None:
-        """Ends the process as a crash does."""
+        """Kills the process, as a crash would."""
         assert self._process is not None, "the terminal was not entered"  # noqa: S101
         self._process.kill()
 
     async def changed(self) -> None:
         """Waits until it has written more."""
         self._changed.clear()
-        await asyncio.wait_for(self._changed.wait(), _PATIENCE)
+        await asyncio.wait_for(self._changed.wait(), _WAIT_TIMEOUT_S)
 
     async def until(self, holds: Callable[[str], bool]) -> str:
-        """Waits until that holds of what a person sees; what that is."""
+        """Waits until a condition holds for what a person sees, and returns that text."""
 
         async def look() -> None:
             while not holds(self.shown):
@@ -205,7 +207,7 @@ class TerminalProcess:
                 await self._changed.wait()
 
         try:
-            await asyncio.wait_for(look(), _PATIENCE)
+            await asyncio.wait_for(look(), _WAIT_TIMEOUT_S)
         except TimeoutError as error:
             raise AssertionError(f"it never held of:\n{self.shown}") from error
         return self.shown
@@ -215,9 +217,9 @@ class TerminalProcess:
         os.write(self._fd, text.encode())
 
     async def sees(self, text: str, *, times: int = 1) -> str:
-        """Waits until it has written that text so often; the screen as it is then.
+        """Waits until the text has been written that many times. Returns the screen.
 
-        Blanks don't count: a screen that is drawn in place writes them, moves, or leaves them out.
+        Whitespace is ignored, because a screen that is redrawn in place may write, skip or omit it.
         """
         wanted = "".join(text.split())
 
@@ -227,7 +229,7 @@ class TerminalProcess:
                 await self._changed.wait()
 
         try:
-            await asyncio.wait_for(look(), _PATIENCE)
+            await asyncio.wait_for(look(), _WAIT_TIMEOUT_S)
         except TimeoutError as error:
             raise AssertionError(
                 f"{text!r} was not seen {times} times in:\n{self.screen}"
@@ -235,9 +237,9 @@ class TerminalProcess:
         return self.screen
 
     async def ends(self) -> int:
-        """Waits for its end; the exit code."""
+        """Waits for the process to end. Returns the exit code."""
         assert self._process is not None, "the terminal was not entered"  # noqa: S101
-        code = await asyncio.wait_for(self._process.wait(), _PATIENCE)
+        code = await asyncio.wait_for(self._process.wait(), _WAIT_TIMEOUT_S)
         self._read()
         return code
 

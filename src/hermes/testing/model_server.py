@@ -1,7 +1,8 @@
-"""A fake model service on loopback that speaks the three real wire formats, answers by script and fails on command.
+"""A fake model service on loopback. It speaks the three real wire formats, replies by a script and fails on demand.
 
-In a test: `async with ModelServer(Served(text="hi")) as server: ... server.url`. Running out of replies answers 500
-and fails the test at the end. From a shell: `python -m hermes.testing.model_server --port 0 --script FILE` prints its
+In a test: `async with ModelServer(Served(text="hi")) as server: ... server.url`. A request without a scripted
+reply gets a 500 and fails the test at the end. From a shell: `python -m hermes.testing.model_server --port 0
+--script FILE` prints its
 address; a script is a JSON list of replies (see `hermes.testing.scripted_responses`).
 """
 
@@ -41,7 +42,7 @@ _WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """A request as it came: nothing is parsed or tidied."""
+    """A request exactly as it was received."""
 
     method: str
     path: str
@@ -49,12 +50,12 @@ class Recorded(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class _Asked(msgspec.Struct):
+class _RequestBody(msgspec.Struct):
     model: str = "unknown"
 
 
 class ModelServer:
-    """`requests` holds what was asked. With `repeat`, the last reply is given again and again.
+    """`requests` holds the received requests. With `repeat`, the last reply is repeated.
 
     With `respond`, each reply follows from its request instead, so that a client may come back after a crash.
     """
@@ -88,12 +89,12 @@ class ModelServer:
 
     @property
     def left(self) -> int:
-        """Replies that were not asked for."""
+        """Scripted replies that were not used."""
         return len(self._replies)
 
     @property
     def posts(self) -> list[Recorded]:
-        """The requests for an answer."""
+        """The requests for a model reply."""
         return [request for request in self.requests if request.method == "POST"]
 
     async def start(self, port: int = 0) -> None:
@@ -102,7 +103,7 @@ class ModelServer:
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     async def close(self) -> None:
-        """Stop, and fail if more was asked than was scripted."""
+        """Stops. Fails if there were more requests than scripted replies."""
         if self._server is not None:
             self._server.close()
         await self._tasks.close()
@@ -124,7 +125,7 @@ class ModelServer:
         trace: TracebackType | None,
     ) -> None:
         if kind is not None:
-            self._unexpected = 0  # the test has failed already, and says why
+            self._unexpected = 0  # the test has already failed with its own error
         await self.close()
 
     def _accept(
@@ -156,7 +157,7 @@ class ModelServer:
                 file.write(msgspec.json.encode(line) + b"\n")
 
     async def _answer(self, request: Recorded, connection: "_Connection") -> bool:
-        """Whether the connection goes on."""
+        """Whether the connection stays open."""
         if request.method == "GET" and request.path.endswith("/models"):
             listing = {
                 "object": "list",
@@ -172,7 +173,7 @@ class ModelServer:
                 404, error_body("chat", 404, f"no such path: {request.path}", "")
             )
         try:
-            model = msgspec.json.decode(request.body, type=_Asked).model
+            model = msgspec.json.decode(request.body, type=_RequestBody).model
         except msgspec.DecodeError as error:
             return await connection.send(
                 400, error_body(kind, 400, f"the body is not JSON: {error}", "")
@@ -248,7 +249,7 @@ def _packed(events: list[bytes], window: int) -> Iterator[bytes]:
 
 
 class _Connection:
-    """HTTP/1.1 on one socket, as much as a client of a model service needs."""
+    """The part of HTTP/1.1 that clients of a model service need, on one socket."""
 
     def __init__(
         self,
@@ -261,7 +262,7 @@ class _Connection:
         self._owner = server
 
     async def read_request(self) -> Recorded | None:
-        """The next request; None when the client has closed the connection between two."""
+        """The next request; None if the client has closed the connection."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:
@@ -290,7 +291,7 @@ class _Connection:
     async def send(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None
     ) -> bool:
-        """A whole answer."""
+        """Sends a complete response."""
         self._head(
             status,
             {
@@ -320,7 +321,7 @@ class _Connection:
     async def stream(
         self, events: list[bytes], delay: float, delivery: str = "stream"
     ) -> bool:
-        """A stream with its proper end."""
+        """Sends a complete stream."""
         self._begin(delivery)
         for event in (
             _packed(events, _WINDOWS[delivery]) if delivery in _WINDOWS else events
@@ -334,14 +335,14 @@ class _Connection:
         return True
 
     async def cut(self, data: bytes) -> None:
-        """A stream that breaks off."""
+        """Sends a stream that breaks off."""
         self._begin()
         if data:
             self._chunk(data)
         await self._writer.drain()
 
     async def hang(self, events: list[bytes], *, head: bool) -> None:
-        """Say so much and then nothing, until the client goes away."""
+        """Sends part of a stream, then nothing until the client disconnects."""
         if head:
             self._begin()
         for event in events:
@@ -363,7 +364,7 @@ async def _run(server: ModelServer, port: int) -> None:
 
 
 def main() -> None:
-    """The server as a process; it runs until it is ended."""
+    """Runs the server as a process until it is killed."""
     parser = argparse.ArgumentParser(
         prog="python -m hermes.testing.model_server",
         description="A fake model service.",

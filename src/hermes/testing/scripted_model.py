@@ -1,4 +1,4 @@
-"""A model that says what the test wrote down, in order, and fails the test when it is asked once more."""
+"""A model that returns scripted replies in order, and fails the test if it is called too often."""
 
 import itertools
 from collections.abc import AsyncIterator, Iterable
@@ -29,7 +29,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScriptedModel:
-    """Implements the `Model` port. `requests` holds what it was asked."""
+    """Implements the `Model` port. `requests` holds the requests it received."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ScriptedModel:
 
     @property
     def left(self) -> int:
-        """Replies that were not asked for."""
+        """Scripted replies that were not used."""
         return len(self._replies)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:

@@ -1,4 +1,4 @@
-"""What a fake model server answers, written down as data, so that a test or a script file can say it."""
+"""Scripted replies of the fake model server, as data for tests and script files."""
 
 from typing import Annotated, Literal
 
@@ -17,17 +17,17 @@ class ServedCall(msgspec.Struct, frozen=True):
 class ServerFault(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
-    """How a reply goes wrong. One of these at a time, but for what belongs to `status`."""
+    """How a reply fails. Only one of these at a time, except those that belong to `status`."""
 
     status: int = 0
-    message: str = "this was scripted"
+    message: str = "a scripted failure"
     code: str = ""
     retry_after: str = ""
     hang: Literal["", "head", "body", "middle"] = (
         ""  # silence before the head, after it, or after half of the body
     )
     cut_after: int | None = (
-        None  # bytes of the body; the connection is then closed without the proper end
+        None  # bytes of the body, after which the connection breaks off
     )
     malformed: bool = False  # half of the events, then one that is not JSON
     error_frame: bool = False  # half of the events, then the format's own error
@@ -60,7 +60,7 @@ class ScriptedResponse(
 
 
 def pieces(text: str, size: int) -> list[str]:
-    """`text` in deltas."""
+    """Splits a text into deltas."""
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 

@@ -16,8 +16,8 @@ from hermes.tools.tool import tool
 _MAX_SEARCHED_HITS = 200
 """Messages that are looked at, to find those in other sessions too."""
 _EXCERPT_CHARACTERS = 160
-_MAX_MESSAGE_CHARACTERS = 2_000
-_MAX_RESULT_CHARACTERS = 24_000
+_MAX_FOUND_MESSAGE_CHARACTERS = 2_000
+_MAX_SEARCH_RESULT_CHARACTERS = 24_000
 
 
 class FoundMessage(msgspec.Struct, frozen=True):
@@ -104,7 +104,10 @@ class SessionSearchTool:
         parts: list[str] = []
         shown: set[tuple[str, int]] = set()
         for hit in hits:
-            if len(parts) == limit or sum(map(len, parts)) > _MAX_RESULT_CHARACTERS:
+            if (
+                len(parts) == limit
+                or sum(map(len, parts)) > _MAX_SEARCH_RESULT_CHARACTERS
+            ):
                 break
             if (hit.session, hit.seq) not in shown:
                 near = self._recall.around(hit.session, hit.seq, before=1, after=1)
@@ -127,10 +130,11 @@ class SessionSearchTool:
         for one in sorted(
             said, key=lambda one: abs(one.seq - seq)
         ):  # the nearest ones first, as far as they fit
-            line = _line(one, _MAX_MESSAGE_CHARACTERS)
+            line = _line(one, _MAX_FOUND_MESSAGE_CHARACTERS)
             if (
                 lines
-                and sum(map(len, lines.values())) + len(line) > _MAX_RESULT_CHARACTERS
+                and sum(map(len, lines.values())) + len(line)
+                > _MAX_SEARCH_RESULT_CHARACTERS
             ):
                 break
             lines[one.seq] = line
@@ -160,7 +164,7 @@ def _hit(hit: FoundMessage, near: Sequence[FoundMessage]) -> str:
 
 def _line(said: FoundMessage, width: int, mark: str = "") -> str:
     text = clean(said.text).strip()
-    short = text if width >= _MAX_MESSAGE_CHARACTERS else " ".join(text.split())
+    short = text if width >= _MAX_FOUND_MESSAGE_CHARACTERS else " ".join(text.split())
     if len(short) > width:
         short = f"{short[:width]}... ({len(text):,} characters)"
     return f"{mark}{said.seq} {said.role}: {short}"

@@ -114,23 +114,33 @@ async def running(folder: Path) -> AsyncIterator[Board]:
         hermes = InstalledHermes(folder, model.url)
         hermes.home.mkdir()
         (hermes.home / "config.yaml").write_text(f"model:\n  default: {MODEL}\n")
-        process = await hermes.start("dashboard", "--port", "0", "--no-open")
-        assert process.stdout is not None
-        try:
-            said = ""
-            async with asyncio.timeout(PATIENCE):
-                while "code=" not in said:
-                    line = (await process.stdout.readline()).decode()
-                    assert line, said
-                    said += line
+        async with started(hermes) as (url, link):
             board = Board(hermes, model, replies)
-            (board.url,) = re.findall(r"Hermes is at (\S+)", said)
-            (board.link,) = re.findall(r"(\S+/login\?code=\S+)", said)
+            board.url, board.link = url, link
             yield board
-        finally:
-            if process.returncode is None:
-                process.terminate()
-            await asyncio.wait_for(process.communicate(), PATIENCE)
+
+
+@asynccontextmanager
+async def started(
+    hermes: InstalledHermes, **environ: str
+) -> AsyncIterator[tuple[str, str]]:
+    """`hermes dashboard` until the end of the block: its address, and a link that signs in."""
+    process = await hermes.start("dashboard", "--port", "0", "--no-open", **environ)
+    assert process.stdout is not None
+    try:
+        said = ""
+        async with asyncio.timeout(PATIENCE):
+            while "code=" not in said:
+                line = (await process.stdout.readline()).decode()
+                assert line, said
+                said += line
+        (url,) = re.findall(r"Hermes is at (\S+)", said)
+        (link,) = re.findall(r"(\S+/login\?code=\S+)", said)
+        yield url, link
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await asyncio.wait_for(process.communicate(), PATIENCE)
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")

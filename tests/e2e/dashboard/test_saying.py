@@ -192,6 +192,29 @@ async def test_keys_that_come_with_the_question_do_not_answer_it(
     assert (dashboard.hermes.work / "early.py").read_text() == "colour = 'red'\n"
 
 
+async def test_a_key_pressed_twice_answers_one_of_two_questions(
+    page: Page, dashboard: Board
+) -> None:
+    outside = dashboard.hermes.work.parent / "notes.pem"
+    outside.write_text("something\n")
+    read = ServedCall("read_file", json.dumps({"path": str(outside)}))
+    dashboard.says(ScriptedResponse(calls=(read, read)), "Done.")
+    await page.evaluate("performance.now = () => 1000")
+    await say(page, "read both")
+    asking = page.get_by_role("group", name="Hermes wants to use read_file")
+    await expect(asking).to_have_count(2)
+    await page.evaluate("performance.now = () => 1400")
+    await page.keyboard.press("Alt+y")
+    await expect(asking).to_have_count(1)
+    await page.keyboard.press("Alt+y")
+    await page.evaluate("performance.now = () => 1800")
+    await page.keyboard.press("Alt+n")
+    await rests(page, 1)
+    answers = await page.locator(".answered").all_inner_texts()
+    assert ["Denied" in text for text in answers].count(True) == 1
+    assert len(answers) == 2
+
+
 async def test_words_are_said_into_the_turn_that_runs(
     page: Page, dashboard: Board
 ) -> None:

@@ -199,7 +199,7 @@ def test_it_tries_at_once_when_a_dashboard_has_begun(tmp_path: Path) -> None:
     bridge = Bridge(Bus(), find, Outbox(tmp_path), backoff=Backoff(600.0, 600.0))
     assert asked.acquire(timeout=20)
     wait_until(lambda: bridge.state == "waiting")
-    bridge.hurry()
+    bridge.reconnect_now()
     assert asked.acquire(timeout=20)
     bridge.stop()
 

@@ -1,8 +1,13 @@
 """The window of a process: who looks sees everything up to its end, and who does not read holds nobody up."""
 
 import contextlib
+import os
+import signal
 import socket
 import stat
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +70,61 @@ def test_somebody_who_looks_and_does_not_read_holds_up_neither_events_nor_the_en
             bus.publish("agent.message.delta", {"text": "x" * 200, "n": number})
         assert bus.stats().failed == 0
         window.close()
+
+
+_WAITS_FOR_PROCESSES = """
+import sys
+from pathlib import Path
+from hermes.bridge.event_socket import new_process_socket
+server = new_process_socket(Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.read()
+server.setblocking(False)
+try:
+    server.accept()
+    print("somebody came")
+except BlockingIOError:
+    print("nobody came")
+"""
+
+
+def _reader_process(folder: Path) -> "subprocess.Popen[bytes]":
+    """A process that waits for new ones, and accepts none."""
+    reader = subprocess.Popen(
+        [sys.executable, "-c", _WAITS_FOR_PROCESSES, folder],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == b"ready\n"
+    return reader
+
+
+def test_a_new_process_waits_for_a_reader_that_a_busy_machine_holds_up(
+    tmp_path: Path,
+) -> None:
+    reader = _reader_process(tmp_path)
+    opening = threading.Thread(target=lambda: _open(tmp_path, Bus()).close())
+    opening.start()
+    try:
+        opening.join(0.8)  # longer than a reader takes on an idle machine
+        assert opening.is_alive()
+    finally:
+        reader.kill()
+        reader.communicate()
+    opening.join(30)
+    assert not opening.is_alive()
+
+
+def test_a_new_process_does_not_wait_for_a_reader_that_is_stopped(
+    tmp_path: Path,
+) -> None:
+    reader = _reader_process(tmp_path)
+    reader.send_signal(signal.SIGSTOP)
+    os.waitpid(reader.pid, os.WUNTRACED)
+    try:
+        _open(tmp_path, Bus()).close()
+    finally:
+        reader.send_signal(signal.SIGCONT)
+        out, _ = reader.communicate(timeout=30)
+    assert out == b"nobody came\n"

@@ -20,7 +20,7 @@ from hermes.app.approvals import PendingQuestions
 from hermes.app.session_service import SessionService
 from hermes.codex.approver import CommandPolicy
 from hermes.codex.runtime import ARGUMENTS, CodexEngine, EngineSettings
-from hermes.codex.tool_lending import Lending
+from hermes.codex.tool_lending import LendingContext
 from hermes.core.budget import TurnBudget
 from hermes.core.ports import Approver, PolicyDecision
 from hermes.core.turn import Runtime
@@ -41,7 +41,7 @@ class Bench:
         self.cwd = cwd
         self.questions = PendingQuestions()
         self.judge: CommandPolicy = FixedJudge(PolicyDecision("ask"))
-        self.lending: Callable[[Approver], Lending] | None = None
+        self.lending: Callable[[Approver], LendingContext] | None = None
         self.native: Callable[[str, Approver], Runtime] | None = None
         self.budget: Callable[[str], TurnBudget] = lambda _: TurnBudget()
         self.published: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()

@@ -156,7 +156,7 @@ import os, sys
 from pathlib import Path
 from hermes.codex import codex_config
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
-planned = codex_config.plan(path, codex_config.Wanted(tool_server=("/opt/hermes",)))
+planned = codex_config.plan(path, codex_config.BlockContents(tool_server=("/opt/hermes",)))
 left = limit
 def hook(name, args):
     global left
@@ -174,7 +174,7 @@ def test_a_crash_at_any_point_leaves_the_old_or_the_new_file(tmp_path: Path) -> 
     config = tmp_path / "config.toml"
     config.write_text(MINE)
     new = codex_config.plan(
-        config, codex_config.Wanted(tool_server=("/opt/hermes",))
+        config, codex_config.BlockContents(tool_server=("/opt/hermes",))
     ).after
     crashes, seen = 0, set()
     for limit in range(1, 60):
@@ -194,7 +194,7 @@ def test_a_crash_at_any_point_leaves_the_old_or_the_new_file(tmp_path: Path) -> 
 def test_a_file_that_changed_meanwhile_is_not_written(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(MINE)
-    planned = codex_config.plan(config, codex_config.Wanted())
+    planned = codex_config.plan(config, codex_config.BlockContents())
     config.write_text(MINE + "x = 1\n")
     assert not codex_config.write(planned)
     assert config.read_text() == MINE + "x = 1\n"
@@ -206,12 +206,12 @@ def test_the_files_mode_and_a_link_to_it_are_kept(tmp_path: Path) -> None:
     real.chmod(0o640)
     link = tmp_path / "config.toml"
     link.symlink_to(real)
-    assert codex_config.write(codex_config.plan(link, codex_config.Wanted()))
+    assert codex_config.write(codex_config.plan(link, codex_config.BlockContents()))
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
 
 
-LITERAL = codex_config.Wanted(
+LITERAL = codex_config.BlockContents(
     servers={"s": McpServerSettings(command="x", env={"API_KEY": "sk-literal"})}
 )
 
@@ -292,7 +292,7 @@ def test_the_real_program_accepts_the_block_in_whatever_file(
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "config.toml"
         config.write_text("".join(keys + tables))
-        wanted = codex_config.Wanted(
+        wanted = codex_config.BlockContents(
             servers=servers, tool_server=("/opt/hermes", "mcp"), plugins=("a@b",)
         )
         codex_config.write(codex_config.plan(config, wanted))

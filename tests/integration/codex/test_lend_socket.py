@@ -66,7 +66,7 @@ async def test_nobody_else_can_connect_even_in_an_open_folder(
 
 async def test_a_socket_that_can_not_be_made_leaves_nothing(tmp_path: Path) -> None:
     lender = Lender(tmp_path, ("x",))
-    lender._place().touch()
+    lender._socket_path().touch()
     with pytest.raises(OSError, match="in use"):
         await lender._listen()
     await lender.close()

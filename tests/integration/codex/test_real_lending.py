@@ -9,7 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.codex.tool_lending import Ask, Lending, borrow
+from hermes.codex.tool_lending import (
+    LendingContext,
+    LendingRequest,
+    send_lending_request,
+)
 from hermes.codex.tools_server import serve_command
 from hermes.core.answers import approval_hash
 from hermes.core.ports import Approver, PolicyDecision, Tool, ToolContext
@@ -68,8 +72,8 @@ class Asks:
         raise AssertionError("not asked for")
 
 
-def lending(approvals: Approver) -> Lending:
-    return Lending(TOOLS, Asks(), approvals)
+def lending(approvals: Approver) -> LendingContext:
+    return LendingContext(TOOLS, Asks(), approvals)
 
 
 def lent(
@@ -134,7 +138,9 @@ async def test_only_what_codex_lacks_is_offered(lender: Any) -> None:
         session = bench.begin()
         await bench.say(session, "hi")
         _, lent_by = bench.engine._sessions[session]
-        reply = await borrow(str(lent_by._path), Ask(lent_by._token))
+        reply = await send_lending_request(
+            str(lent_by._path), LendingRequest(lent_by._token)
+        )
         assert sorted(offer.spec.name for offer in reply.offers) == [
             "ask_user",
             "delegate",
@@ -169,9 +175,11 @@ async def test_the_socket_is_private_and_wants_its_token_and_a_turn(
             path = lent_by._path
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-            wrong = await borrow(str(path), Ask("guess", "web_search", {"query": "x"}))
-            late = await borrow(
-                str(path), Ask(lent_by._token, "web_search", {"query": "x"})
+            wrong = await send_lending_request(
+                str(path), LendingRequest("guess", "web_search", {"query": "x"})
+            )
+            late = await send_lending_request(
+                str(path), LendingRequest(lent_by._token, "web_search", {"query": "x"})
             )
         assert not path.exists()
     assert (wrong.result, wrong.refusal) == (None, "The token is wrong.")

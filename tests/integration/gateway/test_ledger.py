@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+from tests.fakes.store_engines import OpenStore
 
 from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.store import Store, open_store
@@ -22,15 +23,15 @@ def bound(store: Store, session: str = "s1", key: str = KEY) -> None:
 
 
 def test_the_same_message_is_taken_in_once_also_after_it_was_dealt_with(
-    tmp_path: Path,
+    open_database: OpenStore,
 ) -> None:
-    with open_store(tmp_path / "state.db") as store:
+    with open_database() as store:
         bound(store)
         assert store.chats.accept("telegram", "7", "words", KEY).result()
         assert not store.chats.accept("telegram", "7", "words", KEY).result()
         assert [one.data for one in store.chats.waiting()] == ["words"]
         assert [one.key for one in store.chats.busy()] == [KEY]
-    with open_store(tmp_path / "state.db") as store:
+    with open_database() as store:
         store.chats.rest(KEY, "s1", 5, ["7"]).result()
         assert store.chats.waiting() == []
         assert store.chats.busy() == []
@@ -38,8 +39,10 @@ def test_the_same_message_is_taken_in_once_also_after_it_was_dealt_with(
         assert store.chats.accept("discord", "7", "words", "discord/1").result()
 
 
-def test_a_chat_is_behind_until_everything_was_delivered(tmp_path: Path) -> None:
-    with open_store(tmp_path / "state.db") as store:
+def test_a_chat_is_behind_until_everything_was_delivered(
+    open_database: OpenStore,
+) -> None:
+    with open_database() as store:
         bound(store)
         assert store.chats.behind() == []
         store.log.append("s1", SessionTitled(title="more"))
@@ -50,8 +53,10 @@ def test_a_chat_is_behind_until_everything_was_delivered(tmp_path: Path) -> None
         assert store.chats.behind() == []
 
 
-def test_a_session_has_one_chat_and_a_chat_one_session(tmp_path: Path) -> None:
-    with open_store(tmp_path / "state.db") as store:
+def test_a_session_has_one_chat_and_a_chat_one_session(
+    open_database: OpenStore,
+) -> None:
+    with open_database() as store:
         bound(store)
         bound(store, "s2")
         found = store.chats.find(KEY)
@@ -64,8 +69,8 @@ def test_a_session_has_one_chat_and_a_chat_one_session(tmp_path: Path) -> None:
         assert moved.key == "discord/9"
 
 
-def test_what_was_begun_becomes_part_of_its_row(tmp_path: Path) -> None:
-    with open_store(tmp_path / "state.db") as store:
+def test_what_was_begun_becomes_part_of_its_row(open_database: OpenStore) -> None:
+    with open_database() as store:
         bound(store)
         piece = store.chats.sending(KEY, "s1", 0, 0).result()
         assert store.chats.pieces(KEY, "s1", 0) == [piece]
@@ -78,9 +83,9 @@ def test_what_was_begun_becomes_part_of_its_row(tmp_path: Path) -> None:
         assert [key for key, _ in store.chats.everywhere("s1", 4)] == [KEY, KEY]
 
 
-def test_old_ids_are_forgotten_and_what_waits_is_not(tmp_path: Path) -> None:
+def test_old_ids_are_forgotten_and_what_waits_is_not(open_database: OpenStore) -> None:
     clock = FakeClock()
-    with open_store(tmp_path / "state.db", clock=clock) as store:
+    with open_database(clock) as store:
         bound(store)
         for name in ("old", "waits"):
             store.chats.accept("telegram", name, "words", KEY).result()

@@ -46,7 +46,7 @@ def test_a_full_memory_is_an_error_with_its_content(tmp_path: Path) -> None:
     with pytest.raises(LearningError) as failed:
         learning.apply(add("y" * 200), MODEL)
     assert (
-        "is full: it would have 606 characters, and may have 500"
+        "is full: it would have 606 characters; the limit is 500"
         in failed.value.message
     )
     assert "x" * 400 in failed.value.hint

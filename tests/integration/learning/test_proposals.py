@@ -37,7 +37,7 @@ def test_a_proposal_changes_nothing_until_it_is_approved(
     entry = again.history.log("memories")[0]
     assert (entry.hash, entry.origin) == (approved.hash, REVIEW)
     assert again.proposals.pending() == []
-    with pytest.raises(LearningError, match="approved already"):
+    with pytest.raises(LearningError, match="already approved"):
         again.approve(proposal.id)
 
 

@@ -62,7 +62,7 @@ async def test_a_note_is_kept_at_once_with_an_event_and_provenance(
 ) -> None:
     bench = Bench(tmp_path)
     result = await bench.remember("likes tea")
-    assert result.text.startswith("Kept.")
+    assert result.text.startswith("Saved.")
     entry = bench.world.learning.history.log("memories")[0]
     assert (entry.origin.by, entry.origin.session, entry.origin.turn) == (
         "model",

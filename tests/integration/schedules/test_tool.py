@@ -101,7 +101,7 @@ async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(
                 f"session:{session}",
                 "tell the news",
             )
-            assert "is made" in server.posts[1].body.decode()
+            assert "Created job" in server.posts[1].body.decode()
             await agent.close()
 
 

@@ -2,7 +2,12 @@
 
 import pytest
 
-from hermes.app.session_titles import MAX_TITLE_CHARS, asked, first_words, shortened
+from hermes.app.session_titles import (
+    MAX_TITLE_CHARS,
+    first_words,
+    shortened,
+    title_request,
+)
 from hermes.core.history import ConversationHistory
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -40,7 +45,7 @@ def test_the_first_words_are_a_title_of_one_short_line(text: str, title: str) ->
 
 
 def test_a_model_is_asked_apart_from_the_conversation() -> None:
-    request = asked(conversation("please fix the tests"))
+    request = title_request(conversation("please fix the tests"))
     assert "user: please fix the tests\n\nassistant: Sure." in request.messages[0].text
     assert request.tools == ()
     assert request.cache_key == ""

@@ -278,7 +278,7 @@ def test_commands_are_shown_as_they_were_written(command: str, shown: str) -> No
 
 def test_only_empty_folders_that_were_not_there_are_litter(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    absent = stray_folders.places([tmp_path])
+    absent = stray_folders.possible_folders([tmp_path])
     for name in (".codex", ".agents", ".aws"):
         (tmp_path / name).mkdir()
     (tmp_path / ".aws" / "config").touch()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.codex import config_block
-from hermes.codex.codex_config import Wanted, _Writer
+from hermes.codex.codex_config import BlockContents, _Writer
 from hermes.errors import SettingsError
 from hermes.settings.sections import McpServerSettings, McpToolSettings
 
@@ -82,7 +82,7 @@ servers = st.dictionaries(
 )
 
 
-def lines_for(text: str, wanted: Wanted) -> tuple[config_block.Parts, list[str]]:
+def lines_for(text: str, wanted: BlockContents) -> tuple[config_block.Parts, list[str]]:
     parts = config_block.split(text)
     return parts, list(_Writer(config_block.data(parts)).lines(wanted))
 
@@ -93,7 +93,7 @@ def lines_for(text: str, wanted: Wanted) -> tuple[config_block.Parts, list[str]]
 def test_the_block_goes_in_and_out_without_a_trace(
     text: str, configured: Any, plugins: list[str]
 ) -> None:
-    wanted = Wanted(
+    wanted = BlockContents(
         servers=configured,
         tool_server=("/opt/hermes", "mcp", "serve-tools"),
         plugins=tuple(plugins),
@@ -123,8 +123,8 @@ def test_the_block_goes_in_and_out_without_a_trace(
 def test_another_block_takes_the_place_of_the_one_before(
     text: str, first: Any, second: Any
 ) -> None:
-    parts, lines = lines_for(text, Wanted(servers=first))
-    _, other = lines_for(text, Wanted(servers=second))
+    parts, lines = lines_for(text, BlockContents(servers=first))
+    _, other = lines_for(text, BlockContents(servers=second))
     once = config_block.join(parts, lines)
     assert config_block.join(config_block.split(once), other) == config_block.join(
         parts, other
@@ -134,7 +134,7 @@ def test_another_block_takes_the_place_of_the_one_before(
 def test_what_the_user_wrote_wins_and_is_reported() -> None:
     text = 'sandbox_mode = "read-only"\n[mcp_servers.git]\ncommand = "mine"\n[plugins."a@b"]\nenabled = false\n'
     writer = _Writer(config_block.data(config_block.split(text)))
-    wanted = Wanted(
+    wanted = BlockContents(
         servers={
             "git": McpServerSettings(command="ours"),
             "new": McpServerSettings(command="x"),
@@ -175,7 +175,9 @@ def test_keys_are_mapped_and_what_has_no_equivalent_is_reported() -> None:
         trusted=True,
     )
     writer = _Writer({})
-    lines = list(writer.lines(Wanted(servers={"local": local, "remote": remote})))
+    lines = list(
+        writer.lines(BlockContents(servers={"local": local, "remote": remote}))
+    )
     found = tomllib.loads("\n".join(lines))["mcp_servers"]
     assert found["local"] == {
         "command": "npx",
@@ -212,7 +214,7 @@ def test_keys_are_mapped_and_what_has_no_equivalent_is_reported() -> None:
     "text", ["\ufeff[a]\nb = 1\n", "\ufeff", "\ufeffx = 1\n[a]\n", "\ufeff# c\n[a]\n"]
 )
 def test_a_byte_order_mark_stays_in_front(text: str) -> None:
-    parts, lines = lines_for(text, Wanted())
+    parts, lines = lines_for(text, BlockContents())
     once = config_block.join(parts, lines)
     assert once.startswith("\ufeff")
     assert tomllib.loads(once[1:])["default_permissions"] == ":workspace"
@@ -227,7 +229,7 @@ def test_no_secret_is_written() -> None:
     server = McpServerSettings(
         command="x", env={"A_TOKEN": "${A_TOKEN}", "B": "x-${A_TOKEN}"}
     )
-    lines = "\n".join(_Writer({}).lines(Wanted(servers={"s": server})))
+    lines = "\n".join(_Writer({}).lines(BlockContents(servers={"s": server})))
     assert "${" not in lines
 
 
@@ -257,7 +259,7 @@ def test_what_is_written_in_one_line_stays_and_is_reported(
     writer = _Writer(
         config_block.data(parts), config_block.closed(parts, ("mcp_servers", "plugins"))
     )
-    wanted = Wanted(
+    wanted = BlockContents(
         servers={"b": McpServerSettings(command="y")},
         tool_server=("/opt/hermes",),
         plugins=("a@b",),
@@ -295,7 +297,7 @@ def test_values_that_are_written_as_they_are_are_reported() -> None:
     )
     list(
         writer.lines(
-            Wanted(
+            BlockContents(
                 servers={
                     "l": local,
                     "r": remote,
@@ -321,7 +323,7 @@ def test_a_file_without_literal_values_is_not_private() -> None:
     writer = _Writer({})
     list(
         writer.lines(
-            Wanted(
+            BlockContents(
                 servers={
                     "l": McpServerSettings(command="x", env={"A_TOKEN": "${A_TOKEN}"})
                 }

@@ -63,7 +63,7 @@ def test_an_answer_without_a_result_is_null() -> None:
     ],
 )
 def test_what_is_no_message_is_noise(line: bytes) -> None:
-    assert isinstance(wire.classify(line), wire.Noise)
+    assert isinstance(wire.classify(line), wire.MalformedLine)
 
 
 @given(

@@ -9,7 +9,7 @@ from tests.unit.providers.streams import CODECS, FORMATS, endpoint
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.image_encoding import RequestImage
 from hermes.providers.provider_table import GENERIC, family
-from hermes.providers.request_prefix import NOTHING, Prefixes, Settled, build_body
+from hermes.providers.request_prefix import NOTHING, EncodedPrefix, Prefixes, build_body
 from hermes.schema.messages import (
     AssistantMessage,
     Image,
@@ -63,7 +63,7 @@ def test_growing_step_by_step_gives_the_bytes_of_building_at_once(
         grown, settled = build_body(
             codec, at, request, LOADED, prefixes.find(at, request)
         )
-        prefixes.keep(request, settled)
+        prefixes.remember(request, settled)
         assert grown == build_body(codec, at, request, LOADED)[0]
         msgspec.json.decode(grown)
 
@@ -76,9 +76,11 @@ def conversation(turns: int) -> tuple[Message, ...]:
     return (*(message for pair in pairs for message in pair), UserMessage(text="last"))
 
 
-def settle(prefixes: Prefixes, at: ModelEndpoint, request: ModelRequest) -> Settled:
+def settle(
+    prefixes: Prefixes, at: ModelEndpoint, request: ModelRequest
+) -> EncodedPrefix:
     _, settled = build_body(CODECS["chat"], at, request, {}, prefixes.find(at, request))
-    prefixes.keep(request, settled)
+    prefixes.remember(request, settled)
     return settled
 
 

@@ -14,6 +14,7 @@ CALLER = CalledService(
     model="gpt-5",
     base_url="https://api.openai.com/v1",
     quirks=OPENAI,
+    key_variable="OPENAI_API_KEY",
 )
 
 
@@ -173,6 +174,27 @@ def test_a_password_in_the_address_is_not_shown() -> None:
     )
     error = retry_rules.from_transport(caller, TransportFailure("connect", "refused"))
     assert error.hint.endswith("https://host:1/v1")
+
+
+def test_a_rejected_key_is_named_by_the_variable_that_was_used() -> None:
+    caller = CalledService(
+        provider="lab",
+        model="m",
+        base_url="http://lab:8000/v1",
+        quirks=GENERIC,
+        key_variable="LAB_API_KEY",
+    )
+    error = retry_rules.from_status(caller, 401, b"", {}, now=0.0)
+    assert error.hint == "Check the key: hermes config set LAB_API_KEY"
+
+
+def test_a_service_that_has_no_key_variable_gets_one_first() -> None:
+    caller = CalledService(
+        provider="lab", model="m", base_url="http://lab:8000/v1", quirks=GENERIC
+    )
+    error = retry_rules.from_status(caller, 401, b"", {}, now=0.0)
+    assert "OPENAI_API_KEY" not in error.hint
+    assert "custom_providers.lab.key_env" in error.hint
 
 
 def test_words_are_bounded_and_printable() -> None:

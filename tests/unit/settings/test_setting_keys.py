@@ -1,12 +1,14 @@
 """Keys derived from the types: names, variables, kinds, suggestions, parsing."""
 
 from functools import reduce
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
 from msgspec import Meta, Struct
 
 from hermes.errors import SettingsError
+from hermes.settings.edit import set_value
 from hermes.settings.sections import Settings
 from hermes.settings.setting_keys import (
     OTHER_PREFIXES,
@@ -19,6 +21,7 @@ from hermes.settings.setting_keys import (
     parse_value,
     unknown_variables,
 )
+from hermes.settings.yaml_read import parse_yaml
 
 
 class Server(Struct, frozen=True):
@@ -159,3 +162,25 @@ def test_unknown_variables_are_those_that_mean_nothing() -> None:
         "HERMES_STORE": "",
     }
     assert unknown_variables({**environ, "PATH": ""}) == ["HERMES_STORE"]
+
+
+def test_the_name_of_an_entry_may_contain_dots(tmp_path: Path) -> None:
+    key = "custom_providers.own.models.gpt-4.1.images"
+    assert find_key(key).path == (
+        "custom_providers", "own", "models", "gpt-4.1", "images"
+    )  # fmt: skip
+    assert find_key("custom_providers.api.example.org.base_url").path == (
+        "custom_providers", "api.example.org", "base_url"
+    )  # fmt: skip
+    for unknown in (
+        "custom_providers.own.nope",
+        "custom_providers..base_url",
+        "custom_providers.own.models.gpt-4.1.nope",
+    ):
+        with pytest.raises(SettingsError, match="There is no setting called"):
+            find_key(unknown)
+    config = tmp_path / "config.yaml"
+    set_value(config, key, True)
+    assert parse_yaml(config.read_text()) == {
+        "custom_providers": {"own": {"models": {"gpt-4.1": {"images": True}}}}
+    }

@@ -1,5 +1,7 @@
 """The small terminal that tests look at."""
 
+import pytest
+
 from hermes.testing.emulator import Emulator
 
 
@@ -54,3 +56,20 @@ def test_a_narrower_window_breaks_rows_and_keeps_the_cursor() -> None:
 def test_wide_characters_take_two_cells() -> None:
     assert seen("日本語日本語").lines == ["日本語日本", "語"]
     assert seen("日本\b\b!").lines == ["日!"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "lines"),
+    [
+        ("\x1b[2A\r\x1b[L", ["a", "b", "", "c", "d"]),
+        ("\x1b[2A\r\x1b[2Lx", ["a", "b", "x", "", "c"]),
+        ("\x1b[2A\r\x1b[9M", ["a", "b"]),
+        ("\x1b[1A\r\x1b[M", ["a", "b", "c", "e"]),
+    ],
+)
+def test_rows_are_inserted_and_deleted_inside_the_window(
+    codes: str, lines: list[str]
+) -> None:
+    screen = Emulator(10, 3)
+    screen.feed(b"a\r\nb\r\nc\r\nd\r\ne" + codes.encode())
+    assert screen.text.split("\n") == lines

@@ -19,7 +19,7 @@ from hermes.learning.imports.hermes_agent_config import (
     ImportedConfig,
     read_configuration,
 )
-from hermes.learning.imports.sources import Kind, Left, find, read
+from hermes.learning.imports.sources import Kind, SkippedItem, find, read
 from hermes.learning.learning_service import LearningService
 from hermes.learning.memory import FILES
 from hermes.learning.memory_entries import Notes
@@ -59,7 +59,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, object] = {}
     secrets: dict[str, str] = {}
     schedules: tuple[JobDraft, ...] = ()
-    left: tuple[Left, ...] = ()
+    left: tuple[SkippedItem, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -84,7 +84,7 @@ class ImportReport(msgspec.Struct):
     settings: int = 0
     secrets: int = 0
     schedules: int = 0
-    problems: list[Left] = []
+    problems: list[SkippedItem] = []
 
 
 class Importer:
@@ -101,7 +101,7 @@ class Importer:
             raise LearningError(
                 "That is the home in use.", hint="Name the home of another agent."
             )
-        left: list[Left] = []
+        left: list[SkippedItem] = []
         new, messages = (
             self._count(kind, files, left) if "sessions" in parts else (0, 0)
         )
@@ -131,7 +131,7 @@ class Importer:
         return done
 
     def _count(
-        self, kind: Kind, files: tuple[Path, ...], left: list[Left]
+        self, kind: Kind, files: tuple[Path, ...], left: list[SkippedItem]
     ) -> tuple[int, int]:
         messages = known = 0
         new: set[str] = set()
@@ -140,7 +140,7 @@ class Importer:
                 known += 1
             elif conversation.name in new:
                 left.append(
-                    Left(
+                    SkippedItem(
                         f"session {conversation.id}",
                         "another file has a session with that id",
                     )
@@ -149,11 +149,11 @@ class Importer:
                 new.add(conversation.name)
                 messages += len(conversation.messages)
         if known:
-            left.append(Left(f"{known} sessions", "they are already here"))
+            left.append(SkippedItem(f"{known} sessions", "they are already here"))
         return len(new), messages
 
     def _plan_home(
-        self, made: ImportPlan, parts: tuple[Part, ...], left: list[Left]
+        self, made: ImportPlan, parts: tuple[Part, ...], left: list[SkippedItem]
     ) -> ImportPlan:
         source = made.source
         carried = (
@@ -161,7 +161,9 @@ class Importer:
             if {"settings", "secrets"} & set(parts)
             else ImportedConfig()
         )
-        left += [Left(what, "there is no such setting here") for what in carried.left]
+        left += [
+            SkippedItem(what, "there is no such setting here") for what in carried.left
+        ]
         return msgspec.structs.replace(
             made,
             notes=self._plan_notes(source, left) if "memories" in parts else (),
@@ -173,7 +175,9 @@ class Importer:
             else (),
         )
 
-    def _plan_notes(self, source: Path, left: list[Left]) -> tuple[MemoryEdit, ...]:
+    def _plan_notes(
+        self, source: Path, left: list[SkippedItem]
+    ) -> tuple[MemoryEdit, ...]:
         """The notes that fit. Each is tried after those before it."""
         edits: tuple[MemoryEdit, ...] = ()
         for name, file in FILES.items():
@@ -185,7 +189,7 @@ class Importer:
                     self._learning.preview(MemoryChange(wanted))
                 except LearningError as error:
                     left.append(
-                        Left(
+                        SkippedItem(
                             f"{file}: {' '.join(note.text.split())[:60]}", error.message
                         )
                     )
@@ -193,7 +197,9 @@ class Importer:
                     edits = wanted
         return edits
 
-    def _plan_skills(self, source: Path, left: list[Left]) -> tuple[InstallPlan, ...]:
+    def _plan_skills(
+        self, source: Path, left: list[SkippedItem]
+    ) -> tuple[InstallPlan, ...]:
         found: list[InstallPlan] = []
         came_along = _came_along(source)
         own = {
@@ -212,34 +218,34 @@ class Importer:
                     self._learning.skills, SkillSource(read_files(folder), str(folder))
                 )
             except LearningError as error:
-                left.append(Left(f"skill {folder.name}", error.message))
+                left.append(SkippedItem(f"skill {folder.name}", error.message))
                 continue
             if chosen.name in own:
                 left.append(
-                    Left(
+                    SkippedItem(
                         f"skill {chosen.name}",
                         "a skill with that name already exists here",
                     )
                 )
             elif chosen.dangers:
-                left.append(Left(f"skill {chosen.name}", str(chosen.dangers[0])))
+                left.append(SkippedItem(f"skill {chosen.name}", str(chosen.dangers[0])))
             else:
                 found.append(chosen)
         if came_along:
             left.append(
-                Left(
+                SkippedItem(
                     f"{len(came_along)} skills", "they are bundled with the other agent"
                 )
             )
         return tuple(found)
 
     def _plan_settings(
-        self, carried: ImportedConfig, left: list[Left]
+        self, carried: ImportedConfig, left: list[SkippedItem]
     ) -> dict[str, object]:
         here, problems = read_config(self._app.home)
         if problems:
             left.append(
-                Left(
+                SkippedItem(
                     "settings",
                     "config.yaml here can't be used; see: hermes config check",
                 )
@@ -248,28 +254,30 @@ class Importer:
         wanted: dict[str, object] = {}
         for key, value in carried.settings.items():
             if _at(here, key) is not None:
-                left.append(Left(key, "it is already set here"))
+                left.append(SkippedItem(key, "it is already set here"))
             elif not _fits(key, value):
-                left.append(Left(key, "its value does not fit here"))
+                left.append(SkippedItem(key, "its value does not fit here"))
             elif key == "model.provider" and not _known(
                 str(value), str(carried.settings.get("model.base_url", ""))
             ):
-                left.append(Left(key, f"there is no provider {value} here"))
+                left.append(SkippedItem(key, f"there is no provider {value} here"))
             else:
                 wanted[key] = value
         return wanted
 
     def _plan_secrets(
-        self, carried: ImportedConfig, left: list[Left]
+        self, carried: ImportedConfig, left: list[SkippedItem]
     ) -> dict[str, str]:
         here = load_secrets({}, home=self._app.home)
         known = [name for name in carried.secrets if here.get(name)]
-        left += [Left(name, "it is already set here") for name in known]
+        left += [SkippedItem(name, "it is already set here") for name in known]
         return {
             name: value for name, value in carried.secrets.items() if name not in known
         }
 
-    def _plan_schedules(self, source: Path, left: list[Left]) -> tuple[JobDraft, ...]:
+    def _plan_schedules(
+        self, source: Path, left: list[SkippedItem]
+    ) -> tuple[JobDraft, ...]:
         path = source / "cron" / "jobs.json"
         if not path.is_file() or path.stat().st_size > 10_000_000:
             return ()
@@ -283,7 +291,9 @@ class Importer:
                 done.schedules += 1
             except HermesError as error:
                 done.problems.append(
-                    Left(f"schedule {draft.name or draft.prompt[:40]}", error.message)
+                    SkippedItem(
+                        f"schedule {draft.name or draft.prompt[:40]}", error.message
+                    )
                 )
 
     def _bring_notes(self, made: ImportPlan, done: ImportReport) -> None:
@@ -293,7 +303,7 @@ class Importer:
             self._learning.apply(MemoryChange(made.notes), Provenance("import"))
             done.notes = len(made.notes)
         except HermesError as error:
-            done.problems.append(Left("memories", error.message))
+            done.problems.append(SkippedItem("memories", error.message))
 
     def _bring_skills(self, made: ImportPlan, done: ImportReport) -> None:
         for chosen in made.skills:
@@ -301,7 +311,7 @@ class Importer:
                 self._learning.skills.install(chosen.name, chosen.files, chosen.source)
                 done.skills += 1
             except HermesError as error:
-                done.problems.append(Left(f"skill {chosen.name}", error.message))
+                done.problems.append(SkippedItem(f"skill {chosen.name}", error.message))
 
     def _bring_settings(self, made: ImportPlan, done: ImportReport) -> None:
         for key, value in made.settings.items():
@@ -309,18 +319,18 @@ class Importer:
                 set_value(self._app.home.config, key, value)
                 done.settings += 1
             except SettingsError as error:
-                done.problems.append(Left(key, error.message))
+                done.problems.append(SkippedItem(key, error.message))
         for name, secret in made.secrets.items():
             try:
                 set_secret(self._app.home.env_file, name, secret)
                 done.secrets += 1
             except SettingsError as error:
-                done.problems.append(Left(name, error.message))
+                done.problems.append(SkippedItem(name, error.message))
 
     def _bring_sessions(
         self, made: ImportPlan, done: ImportReport, said: Callable[[str], None]
     ) -> None:
-        unread: list[Left] = []
+        unread: list[SkippedItem] = []
         for conversation in read(made.kind, made.sessions, unread):
             if self._has(conversation.name):
                 continue
@@ -330,7 +340,9 @@ class Importer:
                 )
                 done.sessions += 1
             except HermesError as error:
-                done.problems.append(Left(f"session {conversation.id}", error.message))
+                done.problems.append(
+                    SkippedItem(f"session {conversation.id}", error.message)
+                )
             if done.sessions % 50 == 0:
                 said(f"{done.sessions:,} of {made.new_sessions:,} sessions")
         done.problems += [

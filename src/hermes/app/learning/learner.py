@@ -26,8 +26,8 @@ from hermes.learning.review import (
     ReviewChanges,
     ReviewCounter,
     ReviewOutcome,
+    apply_changes,
     lease,
-    settle,
 )
 from hermes.learning.untrusted_text import UntrustedText
 from hermes.primitives.recent import RecentDict
@@ -40,7 +40,7 @@ from hermes.store.log_row import Row
 
 log = logging.getLogger("hermes.learning")
 
-_MAX_SESSIONS = 256  # whose counts are kept
+_MAX_COUNTED_SESSIONS = 256  # whose counts are kept
 
 
 class Learner:
@@ -50,7 +50,9 @@ class Learner:
         self._app = app
         self._deps = deps
         self._settings = app.settings.learning
-        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(_MAX_SESSIONS)
+        self._tallies: RecentDict[str, ReviewCounter] = RecentDict(
+            _MAX_COUNTED_SESSIONS
+        )
         self._taint = UntrustedText()
         self._tasks = BackgroundTasks("a review")
         self._handle: Any = None
@@ -204,7 +206,7 @@ class Learner:
                 await asyncio.to_thread(self._record, session, reviewing.called)
             raise
         work = asyncio.to_thread(
-            self._land, session, reviewing.called, ended, stage.changes, upto
+            self._record_review, session, reviewing.called, ended, stage.changes, upto
         )
         landing = asyncio.ensure_future(work)
         try:
@@ -215,7 +217,7 @@ class Learner:
             await landing
             raise
 
-    def _land(
+    def _record_review(
         self,
         session: str,
         called: AuxiliaryCalled,
@@ -227,7 +229,7 @@ class Learner:
         reviewed = LearningReviewed(upto=upto, failure=ended.detail or ended.reason)
         if ended.reason in ("done", "budget"):
             try:
-                outcome = self._settle(session, changes)
+                outcome = self._apply_changes(session, changes)
             except HermesError as error:
                 reviewed = LearningReviewed(upto=upto, failure=error.message)
             else:
@@ -245,10 +247,10 @@ class Learner:
         self._app.record(session, called, reviewed)
         return reviewed
 
-    def _settle(self, session: str, changes: list[Change]) -> ReviewOutcome:
+    def _apply_changes(self, session: str, changes: list[Change]) -> ReviewOutcome:
         doubt = self._taint.of(self._events(session), whole=True) if changes else ""
         auto = self._settings.mode == "auto"
-        outcome = settle(
+        outcome = apply_changes(
             self.learning,
             changes,
             Provenance("review", session),
@@ -258,7 +260,9 @@ class Learner:
         old: list[Change] = [
             *unused(self.learning, self._app.clock.now(), self._settings.retire_after)
         ]
-        retired = settle(self.learning, old, Provenance("hermes"), auto=auto, doubt="")
+        retired = apply_changes(
+            self.learning, old, Provenance("hermes"), auto=auto, doubt=""
+        )
         return ReviewOutcome(
             (*outcome.proposals, *retired.proposals),
             (*outcome.changes, *retired.changes),

@@ -236,7 +236,7 @@ class ReviewTools:
     def text_of(self, name: str, path: str) -> str | None:
         return self._stage.text_of(name, path)
 
-    async def land(self, change: Change, context: ToolContext) -> ToolResult:  # noqa: ARG002 - the port's shape
+    async def submit(self, change: Change, context: ToolContext) -> ToolResult:  # noqa: ARG002 - the port's shape
         await asyncio.to_thread(self._stage.add, change)
         return ToolResult(text="Noted.")
 

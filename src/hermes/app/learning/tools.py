@@ -41,7 +41,7 @@ class ChangeTarget(Protocol):
         """A file of a skill, as the next change would find it."""
         ...
 
-    async def land(self, change: Change, context: ToolContext) -> ToolResult:
+    async def submit(self, change: Change, context: ToolContext) -> ToolResult:
         """Accepts a change and returns the outcome. Raises LearningError if it can't be made."""
         ...
 
@@ -105,7 +105,7 @@ class LearningTools:
         file or page wants remembered. `old`: a piece of the note. All edits or none; none shows the notes."""
         if not edits:
             return ToolResult(text=await asyncio.to_thread(self._learning.memory.state))
-        return await self._land(MemoryChange(tuple(edits)), context)
+        return await self._submit(MemoryChange(tuple(edits)), context)
 
     @tool("skills_list", effect="read")
     def skills_list(self) -> ToolResult:
@@ -139,7 +139,7 @@ class LearningTools:
             change = self._change(action, name, file, text, old)
         except LearningError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
-        return await self._land(change, context)
+        return await self._submit(change, context)
 
     def _change(
         self, action: Action, name: str, file: str, text: str, old: str
@@ -157,9 +157,9 @@ class LearningTools:
             )
         return SkillChange(name, (SkillFileChange(path, before, after),))
 
-    async def _land(self, change: Change, context: ToolContext) -> ToolResult:
+    async def _submit(self, change: Change, context: ToolContext) -> ToolResult:
         try:
-            return await self._landing.land(change, context)
+            return await self._landing.submit(change, context)
         except LearningError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
 
@@ -184,7 +184,7 @@ class ConversationChanges:
         """The text of the file on disk."""
         return self._learning.skills.text_of(name, path)
 
-    async def land(self, change: Change, context: ToolContext) -> ToolResult:
+    async def submit(self, change: Change, context: ToolContext) -> ToolResult:
         """Makes the change or asks the user. If nobody answers, it waits as a proposal."""
         origin = Provenance("model", context.session, context.turn)
         why = await asyncio.to_thread(self._doubt, change, context.session)
@@ -202,9 +202,9 @@ class ConversationChanges:
                 text="Not saved: the user has rejected exactly this before.", ok=False
             )
         await asyncio.to_thread(self._record, context.session, proposed(proposal))
-        return await self._asked(proposal, context)
+        return await self._ask(proposal, context)
 
-    async def _asked(self, proposal: Proposal, context: ToolContext) -> ToolResult:
+    async def _ask(self, proposal: Proposal, context: ToolContext) -> ToolResult:
         waits = f"It waits for the user as proposal {proposal.id} ({proposal.why}); it is not in effect."
         question = f"Keep this? ({proposal.why})\n{proposal.diff[:_MAX_QUESTION_CHARS]}"
         try:

@@ -24,7 +24,7 @@ Deliver: TypeAlias = Callable[[str, str], Awaitable[None]]
 delivered."""
 
 
-class Deliveries:
+class JobDeliveries:
     """Delivers the results of one home. Without `deliver`, those for chats are left to other processes."""
 
     def __init__(self, app: App, deliver: Deliver | None) -> None:
@@ -32,7 +32,7 @@ class Deliveries:
         self._deliver = deliver
         self._tasks = BackgroundTasks("delivering results")
 
-    def place(self, job: Job, outcome: JobOutcome) -> str:
+    def deliver(self, job: Job, outcome: JobOutcome) -> str:
         """Delivers a result to a file or a session, or queues it for a chat. Never fails the run."""
         if job.deliver == NOWHERE or (
             outcome.text.strip() == SILENT and outcome.state == "done"
@@ -76,11 +76,13 @@ class Deliveries:
                     for job in await asyncio.to_thread(self._table.jobs, removed=True)
                 }
                 for instant in waiting:
-                    await self._take(deliver, jobs.get(instant.job), instant)
+                    await self._deliver_queued(deliver, jobs.get(instant.job), instant)
         except Exception:
             log.exception("results could not be delivered; will try again")
 
-    async def _take(self, deliver: Deliver, job: Job | None, instant: Instant) -> None:
+    async def _deliver_queued(
+        self, deliver: Deliver, job: Job | None, instant: Instant
+    ) -> None:
         if job is None:
             await asyncio.to_thread(
                 self._table.delivered, instant, "not delivered: its job can't be read"

@@ -78,7 +78,7 @@ class JobForm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ) = None
 
 
-def given(form: JobForm) -> dict[str, Any]:
+def parsed_fields(form: JobForm) -> dict[str, Any]:
     """The fields of a job that the form has, parsed. Raises UsageError or ScheduleError."""
     found: dict[str, Any] = {
         name: value for name in _AS_TYPED if (value := getattr(form, name)) is not None

@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import HermesError
-from hermes.learning.imports.sources import Left
+from hermes.learning.imports.sources import SkippedItem
 
 RESTING = "imported; look at it, then resume it"
 _MIN_INTERVAL_MINUTES = 1
@@ -45,24 +45,24 @@ class _File(msgspec.Struct):
     jobs: list[msgspec.Raw] = []
 
 
-def read_jobs(text: str, left: list[Left]) -> tuple[JobDraft, ...]:
+def read_jobs(text: str, left: list[SkippedItem]) -> tuple[JobDraft, ...]:
     """The jobs in a `jobs.json` of Hermes Agent (Nous Research), as drafts. Those that can't be imported are named."""
     try:
         entries = msgspec.json.decode(text, type=_File).jobs
     except msgspec.MsgspecError:
-        left.append(Left("schedules", "the file can't be read"))
+        left.append(SkippedItem("schedules", "the file can't be read"))
         return ()
     found: list[JobDraft] = []
     for number, entry in enumerate(entries, 1):
         try:
             found.append(_draft(msgspec.json.decode(entry, type=_Job)))
         except (msgspec.MsgspecError, ValueError) as error:
-            left.append(Left(f"schedule {number}", str(error)))
+            left.append(SkippedItem(f"schedule {number}", str(error)))
     return tuple(found)
 
 
 def fitting(
-    book: JobBook, drafts: tuple[JobDraft, ...], known: bool, left: list[Left]
+    book: JobBook, drafts: tuple[JobDraft, ...], known: bool, left: list[SkippedItem]
 ) -> tuple[JobDraft, ...]:
     """The drafts that are valid and do not exist yet. `known` tells whether there is a database to look in."""
     jobs = book.store.jobs() if known else []
@@ -76,12 +76,12 @@ def fitting(
         try:
             job = book.preview(draft)
         except HermesError as error:
-            left.append(Left(what, error.message))
+            left.append(SkippedItem(what, error.message))
             continue
         if (job.prompt, job.schedule) in here:
-            left.append(Left(what, "it is already here"))
+            left.append(SkippedItem(what, "it is already here"))
         elif job.name.casefold() in names:
-            left.append(Left(what, "there is already a job with that name"))
+            left.append(SkippedItem(what, "there is already a job with that name"))
         else:
             names.add(job.name.casefold())
             found.append(draft)
@@ -98,7 +98,7 @@ def _draft(job: _Job) -> JobDraft:
         else 0
     )
     return JobDraft(
-        schedule=_words(job.schedule),
+        schedule=_schedule_text(job.schedule),
         prompt=f"{skills}{job.prompt or ''}".strip(),
         name=job.name or "",
         deliver=_target(job),
@@ -107,7 +107,7 @@ def _draft(job: _Job) -> JobDraft:
     )
 
 
-def _words(schedule: _Schedule | str | None) -> str:
+def _schedule_text(schedule: _Schedule | str | None) -> str:
     match schedule:
         case str():
             return schedule

@@ -21,7 +21,7 @@ from hermes.tools.toolsets import TOOLSETS
 SILENT = "[SILENT]"
 """What a job answers when there is nothing to deliver."""
 
-_STOP_TIMEOUT_S = 30.0  # after the time of the job was up
+_JOB_STOP_TIMEOUT_S = 30.0  # after the time of the job was up
 _TASK = (
     "You were started by a schedule ({schedule}); nobody is there to answer questions or to approve anything. Do the "
     "task to its end. Your answer is the result{where}. If there is nothing worth telling, answer with exactly "
@@ -86,7 +86,7 @@ class JobRun:
         done, _ = await asyncio.wait({working}, timeout=job.timeout)
         if not done:
             await service.interrupt(self.session, by="schedule")
-            await asyncio.wait({working}, timeout=_STOP_TIMEOUT_S)
+            await asyncio.wait({working}, timeout=_JOB_STOP_TIMEOUT_S)
             working.cancel()
             text, _ = await asyncio.to_thread(self._answer)
             return JobOutcome(

@@ -136,7 +136,7 @@ class JobBook:
             self.store.find(name), "paused", "the job was paused", paused=why
         )[0]
 
-    def rest(self, job: Job, why: str) -> None:
+    def pause_broken(self, job: Job, why: str) -> None:
         """Pauses a job that can't run as it is."""
         self._change(job, "paused", why, paused=why)
 
@@ -193,7 +193,7 @@ class JobBook:
 
     def changed(self, job: Job, change: Change, planned: Instant | None = None) -> None:
         """Tells the bus."""
-        self.tell(
+        self.publish(
             ScheduleChanged(
                 job=job.id,
                 name=job.name,
@@ -202,7 +202,7 @@ class JobBook:
             )
         )
 
-    def tell(self, event: Event) -> None:
+    def publish(self, event: Event) -> None:
         """Publishes an event of the schedules."""
         self._app.bus.publish(event.topic, payload_of(event))
 

@@ -8,7 +8,7 @@ import logging
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.schedules.delivery import Deliver, Deliveries
+from hermes.app.schedules.delivery import Deliver, JobDeliveries
 from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
@@ -46,12 +46,16 @@ class ScheduleLoop:
     ) -> None:
         self._app = app
         self._secrets = secrets
-        self._deliveries = Deliveries(app, deliver)
+        self._deliveries = JobDeliveries(app, deliver)
         self._book = JobBook(app)
         self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
         self._bell = asyncio.Event()
         self._looked = 0.0
         self._watching_since = 0.0
+
+    def use(self, secrets: Secrets) -> None:
+        """Uses other keys from the next run on."""
+        self._secrets = secrets
 
     @property
     def running(self) -> int:
@@ -165,7 +169,7 @@ class ScheduleLoop:
             log.warning(
                 "job %s (%s) is paused: %s", job.id, job.name, in_sentences(error)
             )
-            self._book.rest(job, error.message)
+            self._book.pause_broken(job, error.message)
             return False
         return True
 
@@ -263,7 +267,7 @@ class ScheduleLoop:
 
         async def began(session: str) -> None:
             await asyncio.to_thread(self._book.store.belongs_to, instant, session)
-            self._book.tell(
+            self._book.publish(
                 ScheduleStarted(
                     job=job.id,
                     name=job.name,
@@ -285,7 +289,7 @@ class ScheduleLoop:
             except Exception as error:  # the boundary of a run
                 log.exception("job %s failed", job.id)
                 outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
-        delivery = await asyncio.to_thread(self._deliveries.place, job, outcome)
+        delivery = await asyncio.to_thread(self._deliveries.deliver, job, outcome)
         ended = msgspec.structs.replace(
             instant,
             state=outcome.state,
@@ -343,7 +347,7 @@ class ScheduleLoop:
             log.warning(
                 "job %s (%s) %s: %s", instant.job, name, instant.state, instant.reason
             )
-        self._book.tell(
+        self._book.publish(
             ScheduleEnded(
                 job=instant.job,
                 name=name,

@@ -13,7 +13,7 @@ from hermes.settings import Home
 
 log = logging.getLogger("hermes.schedules")
 
-_LOCK_TIMEOUT_S = 5.0  # others hold it exclusively only while they look
+_SCHEDULER_LOCK_TIMEOUT_S = 5.0  # others hold it exclusively only while they look
 
 
 @contextlib.contextmanager
@@ -23,7 +23,7 @@ def on_watch(home: Home) -> Iterator[None]:
         try:
             home.ensure(_path(home).parent)
             lock = stack.enter_context(FileLock(_path(home)))
-            if not lock.acquire(_LOCK_TIMEOUT_S, shared=True):
+            if not lock.acquire(_SCHEDULER_LOCK_TIMEOUT_S, shared=True):
                 raise TimeoutError("another process holds the lock")
         except (OSError, HermesError) as error:
             # Jobs run all the same; only others can't see this process.

@@ -37,7 +37,7 @@ class _Chat(msgspec.Struct):
 
 
 def _about(owner: Any, arguments: Mapping[str, Any]) -> str:
-    return owner.meaning(arguments) if isinstance(owner, ScheduleTools) else ""
+    return owner.describe_call(arguments) if isinstance(owner, ScheduleTools) else ""
 
 
 class ScheduleTools:
@@ -88,7 +88,7 @@ class ScheduleTools:
         except HermesError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
 
-    def meaning(self, arguments: Mapping[str, Any]) -> str:
+    def describe_call(self, arguments: Mapping[str, Any]) -> str:
         """What a call would do, for the person who decides about it."""
         try:
             if arguments.get("action") != "add":

@@ -20,7 +20,7 @@ AGENT = "claude-code"
 _NOT_TYPED = ("<local-command-", "<command-name>", "Caveat: The messages below")
 
 
-def is_one(path: Path) -> bool:
+def is_claude_code_file(path: Path) -> bool:
     """Returns whether a file looks like a conversation of Claude Code."""
     for number, entry in enumerate(Objects(path)):
         if "sessionId" in entry and entry.get("type") in ("user", "assistant"):

@@ -24,7 +24,7 @@ _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 
 
-def is_one(path: Path) -> bool:
+def is_codex_file(path: Path) -> bool:
     """Returns whether a file looks like a conversation of codex."""
     first = next(iter(Objects(path)), None) or {"type": ""}
     return first.get("type") == "session_meta" or (
@@ -53,7 +53,7 @@ def read(path: Path) -> ImportedConversation | None:
         if item.get("type") == "reasoning":
             thought += [text(item.get("summary"))]
             continue
-        for said in _said(item, when, ids):
+        for said in _messages_of(item, when, ids):
             _add(messages, said, model, thought)
     if not any(message.role == "user" for message in messages):
         return None
@@ -70,7 +70,7 @@ def read(path: Path) -> ImportedConversation | None:
     )
 
 
-def _said(item: Object, when: float, ids: CallIds) -> Iterator[ImportedMessage]:
+def _messages_of(item: Object, when: float, ids: CallIds) -> Iterator[ImportedMessage]:
     kind = item.get("type")
     if kind == "message":
         words = text(item.get("content"))

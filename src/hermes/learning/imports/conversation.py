@@ -24,7 +24,7 @@ from hermes.schema.messages import (
 )
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_MAX_MESSAGE_CHARS = 4_000_000  # of one message
+_MAX_IMPORTED_MESSAGE_CHARS = 4_000_000  # of one message
 
 
 class ImportedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ def session_lines(conversation: ImportedConversation) -> Iterator[str]:
     if conversation.title:
         yield writer.row(SessionTitled(title=conversation.title[:200], by="hermes"))
     for message in conversation.messages:
-        yield from writer.take(message)
+        yield from writer.add(message)
     yield from writer.end()
 
 
@@ -105,16 +105,16 @@ class _Writer:
         turn = {"turn_id": f"turn-{self._turn}"} if self._open else {}
         return msgspec.json.encode(place | turn | msgspec.to_builtins(event)).decode()
 
-    def take(self, message: ImportedMessage) -> Iterator[str]:
+    def add(self, message: ImportedMessage) -> Iterator[str]:
         self._when = max(self._when, message.when)
-        text = message.text[:_MAX_MESSAGE_CHARS]
+        text = message.text[:_MAX_IMPORTED_MESSAGE_CHARS]
         if message.role == "user":
             yield from self.end()
             yield self.row(UserMessage(text=text))
             self._turn, self._open = self._turn + 1, True
             yield self.row(TurnStarted(inputs=(self._seq,), runtime="import"))
         elif message.role == "assistant":
-            yield from self._begun()
+            yield from self._begin_turn()
             yield from self._unanswered()
             yield self.row(_reply(message, text))
             self._calls = {call.id: call for call in message.calls}
@@ -135,7 +135,7 @@ class _Writer:
             yield self.row(TurnEnded(reason="done", detail="imported"))
             self._open = False
 
-    def _begun(self) -> Iterator[str]:
+    def _begin_turn(self) -> Iterator[str]:
         """Starts a turn for a reply that answers nobody."""
         if not self._open:
             self._turn, self._open = self._turn + 1, True
@@ -154,7 +154,7 @@ class _Writer:
 def _reply(message: ImportedMessage, text: str) -> AssistantMessage:
     return AssistantMessage(
         text=text,
-        reasoning=message.reasoning[:_MAX_MESSAGE_CHARS],
+        reasoning=message.reasoning[:_MAX_IMPORTED_MESSAGE_CHARS],
         tool_calls=message.calls,
         finish="tool_calls" if message.calls else "stop",
         model=message.model,

@@ -88,7 +88,7 @@ def _conversation(connection: Any, row: Any) -> ImportedConversation | None:
     found = [
         said
         for one in connection.execute(query, (row["id"],))
-        if (said := _said(one, ids)) is not None
+        if (said := _message_of(one, ids)) is not None
     ]
     if not any(said.role == "user" for said in found):
         return None
@@ -101,11 +101,11 @@ def _conversation(connection: Any, row: Any) -> ImportedConversation | None:
     )
 
 
-def _said(row: Any, ids: CallIds) -> ImportedMessage | None:
+def _message_of(row: Any, ids: CallIds) -> ImportedMessage | None:
     taken_back = row["active"] == 0 and not row["compacted"]
     if taken_back or row["_compressed_summary"]:
         return None
-    when, words = moment(row["timestamp"]), _words(row["content"])
+    when, words = moment(row["timestamp"]), _text_of(row["content"])
     match row["role"]:
         case "user":
             return (
@@ -130,7 +130,7 @@ def _said(row: Any, ids: CallIds) -> ImportedMessage | None:
             return None
 
 
-def _words(content: object) -> str:
+def _text_of(content: object) -> str:
     if isinstance(content, str) and content.startswith(_ENCODED):
         with contextlib.suppress(msgspec.DecodeError):
             return text(msgspec.json.decode(content[len(_ENCODED) :]))

@@ -13,7 +13,7 @@ from hermes.learning.imports.conversation import ImportedConversation
 Kind: TypeAlias = Literal["hermes", "claude-code", "codex"]
 
 
-class Left(msgspec.Struct, frozen=True):
+class SkippedItem(msgspec.Struct, frozen=True):
     """Something that is not imported, and why."""
 
     what: str
@@ -27,8 +27,8 @@ class _Reader(NamedTuple):
 
 
 _READERS = (
-    _Reader("codex", codex.is_one, codex.read),
-    _Reader("claude-code", claude_code.is_one, claude_code.read),
+    _Reader("codex", codex.is_codex_file, codex.read),
+    _Reader("claude-code", claude_code.is_claude_code_file, claude_code.read),
 )
 
 
@@ -54,7 +54,7 @@ def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
 
 
 def read(
-    kind: Kind, files: tuple[Path, ...], left: list[Left]
+    kind: Kind, files: tuple[Path, ...], left: list[SkippedItem]
 ) -> Iterator[ImportedConversation]:
     """Reads the conversations. Reports a file that cannot be read and continues with the others."""
     readers = {reader.kind: reader.read for reader in _READERS}
@@ -65,14 +65,14 @@ def read(
             elif (conversation := readers[kind](path)) is not None:
                 if conversation.unread:
                     left.append(
-                        Left(
+                        SkippedItem(
                             f"{conversation.unread} lines of {path}",
                             "not JSON, or truncated",
                         )
                     )
                 yield conversation
         except (OSError, LearningError) as error:
-            left.append(Left(str(path), str(error)))
+            left.append(SkippedItem(str(path), str(error)))
 
 
 def _is_home(source: Path) -> bool:

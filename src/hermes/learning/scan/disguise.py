@@ -59,6 +59,8 @@ _WINDOW_CHARS = 100_000
 
 def hidden(text: str) -> str:
     """Returns what the text holds that a reader cannot see; empty if nothing."""
+    if text.isascii():
+        return ""
     if any(ord(char) in _TAGS for char in text) and not _only_flags(text):
         return "invisible characters of the Unicode tag block"
     if re.search(_HIDDEN_IN_WORD, text) or re.search(_ZERO_WIDTH, text):
@@ -86,12 +88,7 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     yield text
     shown = _visible(text)
     yield shown
-    folded = unicodedata.normalize("NFKC", shown).casefold()
-    stripped = "".join(
-        char
-        for char in unicodedata.normalize("NFKD", folded)
-        if not unicodedata.combining(char)
-    )
+    stripped = _without_accents(shown)
     yield stripped
     if not stripped.isascii():
         yield stripped.translate(_LOOKALIKES)
@@ -116,8 +113,22 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
             yield turned
 
 
+def _without_accents(text: str) -> str:
+    """Returns plain lower-case letters: ligatures, full-width forms and accents are gone."""
+    if text.isascii():
+        return text.casefold()
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(
+        char
+        for char in unicodedata.normalize("NFKD", folded)
+        if not unicodedata.combining(char)
+    )
+
+
 def _visible(text: str) -> str:
     """Replaces tag characters by the letters they stand for, and removes other invisible ones."""
+    if text.isascii():
+        return text
     letters = "".join(
         chr(ord(char) - 0xE0000) if ord(char) in _TAGS and ord(char) > 0xE001F else char
         for char in text

@@ -5,13 +5,24 @@
     choice = choose_for_this_machine(folder, environment)            # `choice.sentence` says which and why
     if find(choice.entry, folder) is None:                           # show `offer(...).question`, ask, then draw:
         for progress in fetch(choice.entry, folder, hub=...): ...
-    model = build_model(choice.entry, folder)
+    file = known_file(choice.entry.id, folder)
+    kind = (await adapter_of(file, folder)).adapter                  # how it uses tools: tested once, then remembered
+    model = run_file(file, folder, kind)
 
 Importing this package loads nothing heavy; the engine's library lives in the child alone.
 """
 
 from hermes.providers.embedded.banner import banner
-from hermes.providers.embedded.build import build_custom_model, build_model
+from hermes.providers.embedded.build import (
+    ModelFile,
+    adapter_of,
+    build_custom_model,
+    build_model,
+    custom_file,
+    engine_for,
+    known_file,
+    run_file,
+)
 from hermes.providers.embedded.catalogue import (
     CATALOGUE,
     DEFAULT,
@@ -45,20 +56,26 @@ __all__ = [
     "EmbeddedModel",
     "KnownModel",
     "LocalWeights",
+    "ModelFile",
     "ModelHub",
     "Progress",
     "WeightsChoice",
+    "adapter_of",
     "banner",
     "build_custom_model",
     "build_model",
     "choose_for_this_machine",
+    "custom_file",
+    "engine_for",
     "fetch",
     "find",
     "find_best",
     "find_local_weights",
+    "known_file",
     "known_models",
     "model_hub",
     "models_folder",
     "offer",
+    "run_file",
     "size_text",
 ]

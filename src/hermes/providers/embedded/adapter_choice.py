@@ -4,15 +4,17 @@ A short test of the model decides, once: the answer is kept beside the model fil
 """
 
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from hermes.core.ports import Model
 from hermes.errors import ModelError
 from hermes.primitives.files import replace_file
+from hermes.providers.embedded.catalogue import AdapterKind
 from hermes.providers.embedded.gguf_header import GgufFacts
 from hermes.schema.messages import (
     AssistantMessage,
@@ -23,8 +25,6 @@ from hermes.schema.messages import (
 )
 from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.schema.tool_spec import ToolSpec
-
-AdapterKind: TypeAlias = Literal["native", "lines", "chat"]
 
 MIN_NATIVE_PARAMETERS = 2_800_000_000  # what is sold as 3B
 _FILE_NAME = "adapters.json"
@@ -99,16 +99,29 @@ def possible_adapters(facts: GgufFacts) -> tuple[AdapterKind, ...]:
     return ("lines", "chat")
 
 
+@runtime_checkable
+class _Closable(Protocol):
+    async def close(self) -> None: ...
+
+
 async def choose_adapter(
-    kinds: tuple[AdapterKind, ...], build: Callable[[AdapterKind], Model]
+    kinds: tuple[AdapterKind, ...],
+    build: Callable[[AdapterKind], Model],
+    on_step: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> AdapterRecord:
-    """Tests one kind after the other, and returns the first that works.
+    """Tests one kind after the other, and returns the first that works. `on_step` hears how far it is.
 
     Raises ModelError if the model can't be run at all: that says nothing about the kind.
     """
     problems: list[str] = []
-    for kind in kinds[:-1]:
-        problem = await find_problem(build(kind))
+    for number, kind in enumerate(kinds[:-1]):
+        on_step(number, len(kinds))
+        model = build(kind)
+        try:
+            problem = await find_problem(model)
+        finally:
+            if isinstance(model, _Closable):
+                await model.close()
         if not problem:
             return AdapterRecord(adapter=kind, reason="; ".join(problems))
         problems.append(f"{kind}: {problem}")
@@ -120,19 +133,25 @@ async def find_problem(model: Model) -> str:
 
     Returns what went wrong; nothing if the model can use tools this way.
     """
-    first = await _ask(model, _REQUEST)
+    with tempfile.TemporaryDirectory(prefix="hermes-") as folder:
+        (Path(folder) / "notes.md").write_text(_NOTE)
+        return await _find_problem(model, folder)
+
+
+async def _find_problem(model: Model, folder: str) -> str:
+    first = await _ask(model, folder, _REQUEST)
     if [call.name for call in first.tool_calls] != [_READ.name]:
         return "it did not call the tool that reads a file"
     call = first.tool_calls[0]
     if not _names_notes(call):
         return "it called the tool with wrong arguments"
     result = ToolFinished(call_id=call.id, name=call.name, text=_NOTE)
-    second = await _ask(model, _REQUEST, first, result)
+    second = await _ask(model, folder, _REQUEST, first, result)
     if second.tool_calls or not re.search(
         "ana|bicycle|bike", second.text, re.IGNORECASE
     ):
         return "it did not use what the tool returned"
-    third = await _ask(model, UserMessage(text="What is 2 + 2?"))
+    third = await _ask(model, folder, UserMessage(text="What is 2 + 2?"))
     if third.tool_calls or not re.search(r"\b4\b|four", third.text, re.IGNORECASE):
         return "it called a tool where none was needed"
     return ""
@@ -146,12 +165,13 @@ def _names_notes(call: ToolCall) -> bool:
     return str(arguments.get("path", "")).removeprefix("./") == "notes.md"
 
 
-async def _ask(model: Model, *messages: Message) -> AssistantMessage:
+async def _ask(model: Model, folder: str, *messages: Message) -> AssistantMessage:
     request = ModelRequest(
         system=_SYSTEM,
         messages=messages,
         tools=_TOOLS,
         max_output_tokens=_MAX_TOKENS,
+        folder=folder,
     )
     async for event in model.stream(request):
         if isinstance(event, ReplyFinished):

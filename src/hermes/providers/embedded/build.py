@@ -3,17 +3,152 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import engine_wire, small_prompt
-from hermes.providers.embedded.catalogue import CATALOGUE, KnownModel
+from hermes.providers.embedded import decision, engine_wire, small_prompt
+from hermes.providers.embedded.adapter_choice import (
+    AdapterMemory,
+    AdapterRecord,
+    choose_adapter,
+    possible_adapters,
+)
+from hermes.providers.embedded.catalogue import CATALOGUE, AdapterKind, KnownModel
+from hermes.providers.embedded.completion import CacheSlot, ChatTurn
 from hermes.providers.embedded.engine import LocalEngine
+from hermes.providers.embedded.gguf_header import GgufFacts, NotGguf, read_facts
 from hermes.providers.embedded.model import EmbeddedModel
 from hermes.providers.embedded.weights import find, size_text
 
+if TYPE_CHECKING:
+    from hermes.providers.embedded.native_model import NativeToolModel
+
 PrepareCallback = Callable[[int, int], None]
+_NATIVE_CONTEXT_TOKENS = 8_192  # of which a third is for tools
+
+
+class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A GGUF file that is on this machine, and how it may be run. `key` stands for its content."""
+
+    path: Path
+    key: str
+    name: str
+    adapters: tuple[AdapterKind, ...]
+    context_tokens: int = 4096
+
+
+def known_file(
+    name: str, folder: Path, models: Mapping[str, KnownModel] = CATALOGUE
+) -> ModelFile:
+    """Returns the file of a known model. Raises ModelError if it is not in the cache."""
+    entry = models.get(name)
+    if entry is None:
+        known = ", ".join(models)
+        hint = f"Known are: {known}. Another GGUF file is added with `hermes model add PATH`."
+        raise ModelError(
+            f"there is no local model {name!r}", hint=hint, reason="not_found"
+        )
+    if find(entry, folder) is None:
+        hint = f"`hermes model add {name}` downloads it ({size_text(entry.size)}); `hermes setup` connects another model."
+        raise ModelError(
+            f"the local model {name!r} is not on this machine yet",
+            hint=hint,
+            reason="not_found",
+        )
+    path = folder / entry.file_name
+    return ModelFile(
+        path=path,
+        key=entry.sha256[:16],
+        name=entry.name,
+        adapters=entry.adapters or possible_adapters(_facts(path)),
+        context_tokens=entry.context_tokens,
+    )
+
+
+def custom_file(path: Path) -> ModelFile:
+    """Returns any other GGUF file. It is known by its path, size and time: hashing it would take too long."""
+    facts = _facts(path)
+    status = path.stat()
+    identity = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
+    adapters = possible_adapters(facts)
+    return ModelFile(
+        path=path,
+        key=hashlib.sha256(identity.encode()).hexdigest()[:16],
+        name=f"{path.stem} (local)",
+        adapters=adapters,
+        context_tokens=min(_NATIVE_CONTEXT_TOKENS, facts.context_tokens or 4096)
+        if "native" in adapters
+        else 4096,
+    )
+
+
+def _facts(path: Path) -> GgufFacts:
+    """Reads the header. Raises ModelError if there is none."""
+    try:
+        return read_facts(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ModelError(
+            f"{path} can't be read: {reason}",
+            hint="Check the path.",
+            reason="not_found",
+        ) from error
+    except NotGguf as error:
+        raise ModelError(
+            f"{path} is not a GGUF file that can be read: {error}",
+            hint="Nothing was added.",
+            reason="bad_request",
+        ) from error
+
+
+def run_file(
+    file: ModelFile,
+    folder: Path,
+    kind: AdapterKind,
+    *,
+    on_prepare: PrepareCallback | None = None,
+) -> "EmbeddedModel | NativeToolModel":
+    """Returns the model in a file, which uses tools in one way."""
+    if kind == "native":
+        from hermes.providers.embedded.native_model import NativeToolModel
+
+        load = engine_wire.Load(
+            path=str(file.path),
+            state=str(folder / "state" / file.key),
+            context=file.context_tokens,
+            reads_calls=True,
+        )
+        engine = LocalEngine(load, on_prepare=on_prepare)
+        return NativeToolModel(
+            engine, name=file.name, context_tokens=file.context_tokens
+        )
+    load = _load(
+        file.path,
+        folder,
+        file.key,
+        acts=kind == "lines",
+        context_tokens=file.context_tokens,
+    )
+    engine = LocalEngine(load, on_prepare=on_prepare)
+    return EmbeddedModel(engine, name=file.name, acts=kind == "lines")
+
+
+async def adapter_of(
+    file: ModelFile, folder: Path, on_step: PrepareCallback = lambda _done, _total: None
+) -> AdapterRecord:
+    """Returns how the model in a file uses tools: the only way, the one that is remembered, or what a test shows."""
+    if len(file.adapters) == 1:
+        return AdapterRecord(adapter=file.adapters[0])
+    memory = AdapterMemory(folder)
+    record = memory.get(file.key)
+    if record is None or record.adapter not in file.adapters:
+        record = await choose_adapter(
+            file.adapters, lambda kind: run_file(file, folder, kind), on_step
+        )
+        memory.put(file.key, record)
+    return record
 
 
 def build_model(
@@ -23,70 +158,55 @@ def build_model(
     models: Mapping[str, KnownModel] = CATALOGUE,
     on_prepare: PrepareCallback | None = None,
 ) -> EmbeddedModel:
-    """The model of that name, whose file must be in the cache. `on_prepare` hears how far the first start is."""
-    entry = models.get(name)
-    if entry is None:
-        known = ", ".join(models)
-        hint = f"Known are: {known}. Another GGUF file is added with `hermes model add PATH`."
-        raise ModelError(
-            f"there is no local model {name!r}", hint=hint, reason="not_found"
-        )
-    path = find(entry, folder)
-    if path is None:
-        hint = f"`hermes model add {name}` downloads it ({size_text(entry.size)}); `hermes setup` connects another model."
-        raise ModelError(
-            f"the local model {name!r} is not on this machine yet",
-            hint=hint,
-            reason="not_found",
-        )
-    prefix = small_prompt.prefix() if entry.acts else ()
-    engine = LocalEngine(
-        _load(path, folder, entry.sha256[:16], prefix, entry.context_tokens),
-        on_prepare=on_prepare,
+    """The known model of that name with the adapter for small models. `on_prepare` hears how far the first start is."""
+    file = known_file(name, folder, models)
+    engine = engine_for(models[name], folder, on_prepare=on_prepare)
+    return EmbeddedModel(engine, name=file.name, acts=models[name].acts)
+
+
+def engine_for(
+    entry: KnownModel, folder: Path, *, on_prepare: PrepareCallback | None = None
+) -> LocalEngine:
+    """The engine of a known model, whose file must be in the cache."""
+    load = _load(
+        folder / entry.file_name,
+        folder,
+        entry.sha256[:16],
+        acts=entry.acts,
+        context_tokens=entry.context_tokens,
     )
-    return EmbeddedModel(engine, name=entry.name, acts=entry.acts)
+    return LocalEngine(load, on_prepare=on_prepare)
 
 
 def build_custom_model(
     path: Path, folder: Path, *, on_prepare: PrepareCallback | None = None
 ) -> EmbeddedModel:
-    """Any other GGUF file. It is known by its name, size and time: hashing it would take too long."""
-    try:
-        with path.open("rb") as file:
-            is_gguf = file.read(4) == b"GGUF"
-        status = path.stat()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ModelError(
-            f"{path} can't be read: {reason}",
-            hint="Check the path.",
-            reason="not_found",
-        ) from error
-    if not is_gguf:
-        raise ModelError(
-            f"{path} is not a GGUF file",
-            hint="Nothing was added.",
-            reason="bad_request",
-        )
-    identity = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
-    key = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    engine = LocalEngine(
-        _load(path, folder, key, small_prompt.prefix()), on_prepare=on_prepare
-    )
-    return EmbeddedModel(engine, name=f"{path.stem} (local)")
+    """Any other GGUF file with the adapter for small models."""
+    file = custom_file(path)
+    engine = LocalEngine(_load(path, folder, file.key), on_prepare=on_prepare)
+    return EmbeddedModel(engine, name=file.name)
 
 
 def _load(
     path: Path,
     folder: Path,
     key: str,
-    prefix: tuple[engine_wire.ChatTurn, ...],
+    *,
+    acts: bool = True,
     context_tokens: int = 4096,
 ) -> engine_wire.Load:
-    digest = hashlib.sha256(msgspec.json.encode(prefix)).hexdigest()[:16]
+    """What the engine's child loads. A first answer needs the prefixes in this order."""
+    prefixes: dict[CacheSlot, tuple[ChatTurn, ...]] = {
+        "talk": small_prompt.talk_prefix()
+    }
+    if acts:
+        prefixes |= {
+            "decide": decision.PREFIX,
+            "work": small_prompt.work_prefix(),
+        }
     return engine_wire.Load(
         path=str(path),
-        state=str(folder / "state" / f"{key}.{digest}"),
-        prefix=prefix,
+        state=str(folder / "state" / key),
+        prefixes=prefixes,
         context=context_tokens,
     )

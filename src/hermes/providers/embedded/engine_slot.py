@@ -24,7 +24,7 @@ from hermes.providers.embedded.engine_chat import run_chat
 _BATCH_TOKENS = 128  # tokens computed at a time: how long a cancelled prompt goes on
 _MIN_REPLY_TOKENS = 384  # tokens that a reply may always count on
 _TURN_TOKENS = 8  # tokens that a chat template puts around a turn
-_SLOTS: tuple[CacheSlot, ...] = ("talk", "work", "other")
+_SLOTS: tuple[CacheSlot, ...] = ("talk", "work", "decide", "other")
 
 
 class CannotStart(Exception):

@@ -25,7 +25,8 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
 
     `words` are those of the request: `replace` may name them by themselves, where a file holds them.
     `write` is for `only_path` alone, if that is set. With `look`, it only names its file, so that we can look whether
-    it exists; the files in `absent` are known not to, and are written at once.
+    it exists; the files in `absent` are known not to, and are written at once. `read` and `list` are for `readable` and
+    `listable` alone, if they are set: the paths that exist.
     """
 
     verbs: frozenset[Verb]
@@ -34,6 +35,8 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
     words: frozenset[str] = frozenset()
     look: bool = False
     absent: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    listable: tuple[str, ...] = ()
 
 
 def build(allowed: Allowed) -> str:
@@ -45,8 +48,8 @@ def build(allowed: Allowed) -> str:
         "body": r"[^\x00]+",
     }
     lines: dict[Verb, str] = {
-        "read": '"read " path',
-        "list": '"list " path',
+        "read": f'"read " {_one_of(allowed.readable)}',
+        "list": f'"list " {_one_of(allowed.listable)}',
         "find": '"find " inline',
         "run": '"run " inline',
         "todo": '"todo " inline',
@@ -71,6 +74,10 @@ def build(allowed: Allowed) -> str:
         )
         + "\n"
     )
+
+
+def _one_of(paths: tuple[str, ...]) -> str:
+    return f"({' | '.join(map(quote, paths))})" if paths else "path"
 
 
 def _write(allowed: Allowed) -> str:

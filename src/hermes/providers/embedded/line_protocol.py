@@ -81,6 +81,17 @@ def parse_line(line: str, seen: Mapping[str, str]) -> Action:
             return Action(verb=verb, text=rest.strip())
 
 
+def parse_loosely(reply: str, seen: Mapping[str, str]) -> Action:
+    """What a reply asks for that no grammar bound. What is no action is an answer."""
+    text = reply.strip().removeprefix("```").removesuffix("```").strip()
+    first = text.partition("\n")[0]
+    is_long = first.partition(" ")[0] in {"write", "append", "say"}
+    try:
+        return parse_line(text if is_long else first, seen)
+    except NotALine:
+        return Action(verb="say", text=text or "(no answer)")
+
+
 def _parse_replace(rest: str, seen: Mapping[str, str]) -> Action:
     """The shortest OLD that the file really holds: an arrow inside it is text, not the middle of the line."""
     path, colon, change = rest.partition(": ")

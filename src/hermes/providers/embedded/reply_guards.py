@@ -8,24 +8,11 @@ from hermes.providers.embedded.conversation import (
     SeenFile,
     seen_files,
 )
+from hermes.providers.embedded.folder_view import NO_FOLDER, FolderView
 from hermes.providers.embedded.grammar import Allowed
 from hermes.providers.embedded.line_protocol import Verb
 
 MAX_CALLS = 6
-_EXTENSIONS = (
-    "bat c cc cfg conf cpp cs css csv db diff env gitignore go h hpp htm html ini ipynb java js json jsonl jsx kt lock "
-    "log lua md mjs php pl properties ps1 py rb rs rst scss sh sql svg swift tex toml ts tsv tsx txt vue xml yaml "
-    "yml zig"
-)
-_FILE = re.compile(
-    r"(?<![\w@:/])(?:[\w.~-]*/)*[\w.-]*\w?\.(?:"
-    + "|".join(_EXTENSIONS.split())
-    + r")(?![\w/])"
-    r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b"
-)
-_NO_MATCH = re.compile(
-    r"\W*(?:no match|nothing found|no results|0 matches)", re.IGNORECASE
-)
 _CHANGE = re.compile(
     r"\b(?:add|append|apply|bump|change|comment|convert|copy|correct|creat|delet|drop|edit|fill|fix|format|generat|improve|insert|"
     r"mak|mark|modif|move|note|put|refactor|remov|renam|replac|rewrit|sav|set|sort|split|stor|swap|switch|translat|turn|"
@@ -36,44 +23,44 @@ _CHANGING: frozenset[Verb] = frozenset({"write", "append", "replace"})
 _MAX_REQUEST_CHARACTERS = (
     2_000  # characters of a request; in long pasted text a name means nothing
 )
-_ADDRESS = re.compile(r"\w+://\S+|\S+@\S+")
-_LOOKING: frozenset[Verb] = frozenset({"read", "list", "find", "run"})
+_MAX_NAMED_PATHS = 150  # paths in a grammar; beyond it, any may be named
 
 
-def names_file(request: str) -> bool:
-    """Whether a request names a file."""
-    return (
-        _FILE.search(_ADDRESS.sub(" ", request[:_MAX_REQUEST_CHARACTERS])) is not None
-    )
-
-
-def allow(exchange: RequestExchange, verbs: frozenset[Verb]) -> Allowed:
-    """What the model may do next in this exchange."""
+def allow(
+    exchange: RequestExchange, verbs: frozenset[Verb], view: FolderView = NO_FOLDER
+) -> Allowed:
+    """What the model may do next in this exchange. It may always answer."""
     steps = exchange.steps
     if _stuck(steps):
         return Allowed(verbs=frozenset({"say"}))
     seen = seen_files(exchange)
     last = steps[-1] if steps else None
-    if last is not None and last.looked and last.action is not None:
+    if last is not None and last.overwrites and last.action is not None:
         return _after_look(exchange, last, verbs, seen)
-    if (
-        all(map(_found_nothing, steps))
-        and names_file(exchange.request)
-        and verbs & _LOOKING
-    ):
-        verbs -= {"say"}
     if _only_asks(exchange.request):
         verbs -= _CHANGING
     absent = tuple(
         step.action.path for step in steps if step.action is not None and step.absent
     )
+    readable, listable = _paths(view)
+    if view.known and not readable:
+        verbs -= {"read"}
     return Allowed(
         verbs=verbs,
         files=seen,
         words=_words(exchange),
-        look="read" in verbs,
+        look="write" in verbs and (view.known or "read" in verbs),
         absent=tuple(dict.fromkeys(absent)),
+        readable=readable,
+        listable=listable,
     )
+
+
+def _paths(view: FolderView) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The paths that may be read and listed; empty where any may be named."""
+    if not view.known or not view.complete or len(view.files) > _MAX_NAMED_PATHS:
+        return (), ()
+    return view.files, (".", *view.folders)
 
 
 def instead_of_write(
@@ -103,14 +90,6 @@ def _only_asks(request: str) -> bool:
     return request.rstrip().endswith("?") and _CHANGE.search(request) is None
 
 
-def _found_nothing(step: CallStep) -> bool:
-    """A search without a match: the file that the request names was not looked at."""
-    is_search = step.action is not None and step.action.verb == "find" and step.ok
-    return is_search and (
-        not step.result.strip() or _NO_MATCH.match(step.result) is not None
-    )
-
-
 def _talk_instead(verbs: frozenset[Verb]) -> frozenset[Verb]:
     say: frozenset[Verb] = frozenset({"say"})
     return (verbs - {"write"}) | say
@@ -122,7 +101,11 @@ def _words(exchange: RequestExchange) -> frozenset[str]:
 
 def _stuck(steps: tuple[CallStep, ...]) -> bool:
     """Six calls, or the same call twice in a row."""
-    own = [step for step in steps if not (step.looked and step.absent)]
+    own = [
+        step
+        for step in steps
+        if not step.prepared and not (step.overwrites and step.absent)
+    ]
     return len(own) >= MAX_CALLS or (len(own) >= 2 and own[-1].line == own[-2].line)
 
 
@@ -134,7 +117,7 @@ def _after_look(
 ) -> Allowed:
     path = look.action.path if look.action is not None else ""
     if look.absent:
-        return Allowed(verbs=frozenset({"write"}), only_path=path)
+        return Allowed(verbs=frozenset({"write", "say"}), only_path=path)
     if look.ok:
         changing = verbs & {"append", "replace", "say"}
         return Allowed(verbs=changing, files={path: seen[path]}, words=_words(exchange))

@@ -1,14 +1,27 @@
-"""The small model's own prompt: a fixed system text, worked examples, and as much of the conversation as fits."""
+"""The small model's own prompts: a plain chat for talk; a system text and worked examples for work; and the conversation.
 
+A prompt only grows at its end while a conversation goes on, so that the engine reads nothing twice: what an earlier
+exchange looks like does not depend on later ones, and old exchanges are left out many at a time.
+"""
+
+import datetime
+
+from hermes.providers.embedded import facts
+from hermes.providers.embedded.completion import ChatTurn
 from hermes.providers.embedded.conversation import CallStep, RequestExchange, shown
-from hermes.providers.embedded.engine_wire import ChatTurn
 from hermes.providers.embedded.examples import EXAMPLES
+from hermes.providers.embedded.folder_view import FolderView, absent_files
 
 WINDOW_CHARACTERS = 5_000  # characters of conversation
 MAX_RESULT_CHARACTERS = 1_500  # characters of one result
 _MAX_REQUEST_CHARACTERS = 2_500  # characters of one request
 _MAX_OLD_RESULT_CHARACTERS = 300  # characters of a result in an earlier exchange
 _MAX_OLD_TEXT_CHARACTERS = 600  # characters of an answer or line in an earlier exchange
+_MAX_OLD_REQUEST_CHARACTERS = 1_500  # characters of an earlier request in a chat
+_MAX_OLD_ANSWER_CHARACTERS = 2_000  # characters of an earlier answer in a chat
+_MAX_NOTED_CHARACTERS = (
+    400  # characters of a request in which sums and days are looked for
+)
 
 SYSTEM = """\
 You are Hermes, a careful assistant that works on files in the current folder. Reply with exactly one action:
@@ -24,11 +37,16 @@ say TEXT - answer; this ends the task
 Small talk and general questions: just say the answer. About files: look first, never guess. Do what was asked, \
 all of it and nothing more, one action at a time; then say what you did. Say only what the results show."""
 
-CHAT_SYSTEM = "You are Hermes, a helpful assistant. Answer shortly and plainly."
+TALK_SYSTEM = """\
+You are Hermes, a helpful assistant: a small model that runs on the user's own machine. You chat, answer questions, \
+explain, translate, and write texts and code. When asked, you also work in the user's folder: you read, search and change \
+files and run commands.
+Answer in the language of the user, briefly and plainly. Show texts and code right here. You have no internet, so you \
+can't know today's weather, news, prices or scores: then say that you can't look it up. Say so when you don't know."""
 
 
-def prefix() -> tuple[ChatTurn, ...]:
-    """The part of the prompt that never changes."""
+def work_prefix() -> tuple[ChatTurn, ...]:
+    """The part of the prompt for work that never changes."""
     turns = [ChatTurn("system", SYSTEM)]
     for request, *rest in EXAMPLES:
         turns.append(ChatTurn("user", request))
@@ -39,54 +57,89 @@ def prefix() -> tuple[ChatTurn, ...]:
     return tuple(turns)
 
 
-def conversation(
-    exchanges: list[RequestExchange], *, window: int = WINDOW_CHARACTERS, note: str = ""
+def talk_prefix() -> tuple[ChatTurn, ...]:
+    """The part of the prompt for talk that never changes: all of the system text but the day."""
+    return (ChatTurn("system", TALK_SYSTEM),)
+
+
+def work(
+    exchanges: list[RequestExchange],
+    view: FolderView,
+    now: datetime.datetime,
+    *,
+    window: int = WINDOW_CHARACTERS,
+    note: str = "",
 ) -> tuple[ChatTurn, ...]:
     """The current exchange, and as many of the earlier ones as fit beside it. `note` is added to the last turn."""
     *earlier, current = exchanges
-    turns = _current(current, window)
-    left = window - _size(turns)
-    for exchange in reversed(earlier):
-        older = _earlier(exchange)
-        left -= _size(older)
-        if left < 0:
-            break
-        turns = older + turns
+    turns = _current(current, view, now, window)
+    older = [_earlier(exchange) for exchange in earlier]
+    turns = [
+        *(turn for pair in _newest(older, window - _size(turns)) for turn in pair),
+        *turns,
+    ]
     if note:
         turns[-1] = ChatTurn(turns[-1].role, f"{turns[-1].content}\n{note}")
-    return tuple(turns)
+    return (*work_prefix(), *turns)
 
 
-def chat(
-    system: tuple[str, ...],
+def talk(
     exchanges: list[RequestExchange],
+    now: datetime.datetime,
     *,
     window: int = WINDOW_CHARACTERS,
 ) -> tuple[ChatTurn, ...]:
-    """A prompt without actions: just talk."""
-    text = (
-        trim("\n\n".join(part for part in system if part), window // 3) or CHAT_SYSTEM
-    )
-    turns: list[ChatTurn] = []
-    left = window
-    for index, exchange in enumerate(reversed(exchanges)):
-        pair = [
+    """A plain chat: who Hermes is and which day it is, then what was said."""
+    system = f"{TALK_SYSTEM}\nToday is {facts.day_text(now.date())}."
+    return (ChatTurn("system", system), *_said(exchanges, now, window))
+
+
+def instructed(
+    system: tuple[str, ...],
+    exchanges: list[RequestExchange],
+    now: datetime.datetime,
+    *,
+    window: int = WINDOW_CHARACTERS,
+) -> tuple[ChatTurn, ...]:
+    """A request of another part of Hermes, with instructions of its own, such as a title for a session."""
+    text = trim("\n\n".join(part for part in system if part), window // 3)
+    return (ChatTurn("system", text or TALK_SYSTEM), *_said(exchanges, now, window))
+
+
+def _said(
+    exchanges: list[RequestExchange], now: datetime.datetime, window: int
+) -> list[ChatTurn]:
+    *earlier, current = exchanges
+    notes = facts.request_notes(current.request[:_MAX_NOTED_CHARACTERS], now)
+    request = trim(current.request, max(window - 1_000, window // 2))
+    if notes:
+        request += f"\n(Note: {'; '.join(notes)}.)"
+    pairs = [
+        [
+            ChatTurn("user", trim(exchange.request, _MAX_OLD_REQUEST_CHARACTERS)),
             ChatTurn(
-                "user",
-                trim(
-                    exchange.request, _MAX_REQUEST_CHARACTERS if index else window // 2
-                ),
-            )
+                "assistant",
+                trim(exchange.answer or "(stopped)", _MAX_OLD_ANSWER_CHARACTERS),
+            ),
         ]
-        if exchange.answer:
-            pair.append(
-                ChatTurn("assistant", trim(exchange.answer, _MAX_OLD_TEXT_CHARACTERS))
-            )
-        left -= _size(pair)
-        if index and left < 0:
+        for exchange in earlier
+    ]
+    newest = _newest(pairs, window - len(request))
+    return [*(turn for pair in newest for turn in pair), ChatTurn("user", request)]
+
+
+def _newest(parts: list[list[ChatTurn]], room: int) -> list[list[ChatTurn]]:
+    """The newest parts that fit. When not all do, half of the room stays free, so that the next turns only add."""
+    if sum(map(_size, parts)) <= room:
+        return parts
+    kept: list[list[ChatTurn]] = []
+    left = room // 2
+    for part in reversed(parts):
+        left -= _size(part)
+        if left < 0:
             break
-        turns = pair + turns
-    return (ChatTurn("system", text), *turns)
+        kept.insert(0, part)
+    return kept
 
 
 def trim(text: str, size: int) -> str:
@@ -107,22 +160,23 @@ def _size(turns: list[ChatTurn]) -> int:
     )
 
 
-def _current(exchange: RequestExchange, window: int) -> list[ChatTurn]:
-    """The request and its newest steps."""
-    turns = [
-        ChatTurn(
-            "user", trim(exchange.request, min(_MAX_REQUEST_CHARACTERS, window // 2))
-        )
-    ]
+def _current(
+    exchange: RequestExchange, view: FolderView, now: datetime.datetime, window: int
+) -> list[ChatTurn]:
+    """The request, what is known about its folder, and its newest steps."""
+    request = trim(exchange.request, min(_MAX_REQUEST_CHARACTERS, window // 2))
+    about = _circumstances(exchange, view, now)
+    turns = [ChatTurn("user", f"{about}{request}")]
     left = window - _size(turns)
     steps: list[ChatTurn] = []
     for step in reversed(exchange.steps):
-        if step.looked and step.absent:
+        if step.overwrites and step.absent:
             continue
         pair = _step(
             step,
             line=min(_MAX_REQUEST_CHARACTERS, window // 2),
             result=min(MAX_RESULT_CHARACTERS, window // 3),
+            counted=facts.asks_for_numbers(exchange.request),
         )
         left -= _size(pair)
         if steps and left < 0:
@@ -135,7 +189,7 @@ def _earlier(exchange: RequestExchange) -> list[ChatTurn]:
     """An exchange that is over: shorter, and always with an end."""
     turns = [ChatTurn("user", trim(exchange.request, _MAX_REQUEST_CHARACTERS))]
     for step in exchange.steps:
-        if not (step.looked and step.absent):
+        if not (step.overwrites and step.absent):
             turns += _step(
                 step, line=_MAX_OLD_TEXT_CHARACTERS, result=_MAX_OLD_RESULT_CHARACTERS
             )
@@ -148,11 +202,33 @@ def _earlier(exchange: RequestExchange) -> list[ChatTurn]:
     ]
 
 
-def _step(step: CallStep, *, line: int, result: int) -> list[ChatTurn]:
+def _circumstances(
+    exchange: RequestExchange, view: FolderView, now: datetime.datetime
+) -> str:
+    """The day, the names in the folder, and which named files are not there."""
+    if not view.known:
+        return ""
+    typed = exchange.request[:_MAX_NOTED_CHARACTERS]
+    parts = [f"today: {facts.day_text(now.date())}", f"files here: {view.listing()}"]
+    if facts.asks_for_numbers(typed):
+        parts.append(f"counted: {view.counts()}")
+    for name in absent_files(typed, view):
+        near = view.nearest(name)
+        parts.append(f"there is no {name}" + (f", but {near}" if near else ""))
+    return f"[{'; '.join(parts)}]\n"
+
+
+def _step(
+    step: CallStep, *, line: int, result: int, counted: bool = False
+) -> list[ChatTurn]:
     head = "result:" if step.ok else "error:"
-    if step.looked and step.action is not None:
+    if step.overwrites and step.action is not None:
         head = f"{step.action.path} already exists: use append or replace. It holds:"
     text = trim(_result(step), result) or "(nothing)"
+    if counted and step.ok and step.action is not None and step.action.verb == "read":
+        seen = shown(step.result)
+        if seen.whole:
+            text += f"\n(counted: {facts.file_note(step.action.path, seen.text)})"
     return [
         ChatTurn("assistant", trim(step.line, line)),
         ChatTurn("user", f"{head}\n{text}"),

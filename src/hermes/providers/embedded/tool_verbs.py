@@ -161,7 +161,7 @@ class OfferedTools:
             case "list":
                 return self._listing(action.path)
             case "find":
-                return {"pattern": self._pattern(action.text)}
+                return {"pattern": self._pattern(action.text)} | self._any_case()
             case "write":
                 return {"path": action.path, "content": whole_lines(action.text)}
             case "append":
@@ -203,6 +203,10 @@ class OfferedTools:
         if "regular expression" in described or "regex" in described:
             return _REGEX_SIGNS.sub(r"\\\1", text)
         return text
+
+    def _any_case(self) -> dict[str, Any]:
+        """Small models do not copy capitals: searching ignores case, where the tool can."""
+        return {"any_case": True} if "any_case" in self._tools["find"].fields else {}
 
     def _item(self, text: str) -> Any:
         """An item as the list's tool wants it: a string, or an object with a text and perhaps a status and an id."""
@@ -259,6 +263,11 @@ def _fit(role: str, spec: ToolSpec) -> OfferedTool | None:
             return None
         fields[field] = name
     fields |= {"glob": "glob"} if role == "list" and "glob" in properties else {}
+    fields |= (
+        {"any_case": "ignore_case"}
+        if role == "find" and "ignore_case" in properties
+        else {}
+    )
     fields |= (
         {"every": "replace_all"}
         if role == "edit" and "replace_all" in properties

@@ -34,6 +34,9 @@ PROBE_TIMEOUT_S = 2.0
 _READ_BYTES = 1 << 18
 _TEMPORARY_STATUSES = frozenset((408, 425, 429, 500, 502, 503, 504))
 _RANGE_REFUSED = 416
+_MAX_WAITING_CHUNKS = 16
+_SILENCE_S = 1.0
+_SILENT = "waiting for data"
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,13 +96,16 @@ def _download(
         _check_length(file, response, have if resumed else 0)
         with partial.open("ab" if resumed else "wb") as out:
             done = out.tell()
-            while chunk := _read(response):
+            for chunk in _chunks(response):
                 done += len(chunk)
                 if done > file.size:
                     raise _wrong_size(file, partial)
                 out.write(chunk)
                 yield Progress(
-                    source=file.host, done=done, total=file.size, detail=file.url
+                    source=file.host if chunk else f"{file.host}: {_SILENT}",
+                    done=done,
+                    total=file.size,
+                    detail=file.url,
                 )
     if done < file.size:
         raise _Interrupted("the connection ended early")
@@ -158,14 +164,44 @@ def _wrong_size(file: WebFile, partial: Path) -> SourceFailed:
     return SourceFailed("the file there has another size", file.url)
 
 
-def _read(response: http.client.HTTPResponse) -> bytes:
-    """Returns what has arrived, at least one byte; nothing at the end."""
+def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Yields what arrives; an empty chunk for each second without data. A thread reads, so that silence can be shown."""
+    arrived: queue.Queue[bytes | Exception] = queue.Queue(_MAX_WAITING_CHUNKS)
+    closed = threading.Event()
+
+    def read() -> None:
+        data: bytes | Exception = b" "
+        while data and not isinstance(data, Exception) and not closed.is_set():
+            try:
+                data = response.read1(_READ_BYTES)
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                data = error
+            arrived.put(data)
+
+    threading.Thread(target=read, name="weights-download", daemon=True).start()
     try:
-        return response.read1(_READ_BYTES)
-    except TimeoutError as error:
-        raise _Interrupted("no data arrives") from error
-    except (OSError, http.client.HTTPException) as error:
-        raise _Interrupted(f"the connection broke ({_reason(error)})") from error
+        while True:
+            try:
+                data = arrived.get(timeout=_SILENCE_S)
+            except queue.Empty:
+                yield b""
+                continue
+            if isinstance(data, Exception):
+                raise _interruption(data) from data
+            if not data:
+                return
+            yield data
+    finally:
+        closed.set()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                arrived.get_nowait()
+
+
+def _interruption(error: Exception) -> _Interrupted:
+    if isinstance(error, TimeoutError):
+        return _Interrupted("no data arrives")
+    return _Interrupted(f"the connection broke ({_reason(error)})")
 
 
 def _reason(error: Exception) -> str:

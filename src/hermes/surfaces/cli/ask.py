@@ -128,7 +128,7 @@ class _Run:
     def _press(self) -> None:
         """Handles Ctrl-C: the first stops the turn and keeps its text, the second stops waiting for it, the third exits."""
         if self._lines is not None:
-            self._lines.hurry()
+            self._lines.stop_waiting()
         if self._leaves() or self._interrupts is None:
             return
         match self._interrupts.press():
@@ -145,7 +145,7 @@ class _Run:
             os._exit(code)
         self._code = code
         if self._lines is not None:
-            self._lines.hurry()
+            self._lines.stop_waiting()
         if (
             not self._leaves()
             and self._interrupts is not None

@@ -37,7 +37,7 @@ class AskScreen:
         self._style = stderr_style()
         self._marks = marks_for(sys.stderr.encoding)
         self._calls = RunningCalls()
-        self._questions = Questions(self._put, lambda _: self._ask_again())
+        self._questions = Questions(self._show_request, lambda _: self._ask_again())
         self._at_start = True
         self._status = ""
         self.tells = sys.stderr.isatty()
@@ -72,7 +72,7 @@ class AskScreen:
         if self.tells:
             self._calls.on_event(event)
             self._questions.on_event(event)
-            self._tell(event)
+            self._show_status(event)
 
     def finish(self) -> None:
         """Ends the line that is being written."""
@@ -87,7 +87,7 @@ class AskScreen:
         sys.stdout.flush()
         self._at_start = text.endswith("\n")
 
-    def _tell(self, event: Mapping[str, Any]) -> None:
+    def _show_status(self, event: Mapping[str, Any]) -> None:
         columns = terminal_width(sys.stderr)
         match event["type"]:
             case "agent.turn.started":
@@ -129,7 +129,9 @@ class AskScreen:
         sys.stderr.flush()
         self._status = text
 
-    def _put(self, request: Mapping[str, Any] | None, *, whole: bool = False) -> None:
+    def _show_request(
+        self, request: Mapping[str, Any] | None, *, whole: bool = False
+    ) -> None:
         if request is None:
             return
         for line in question_lines(
@@ -156,9 +158,9 @@ class AskScreen:
             if request is None:
                 continue
             if wants_all(request, line.text):
-                self._put(request, whole=True)
+                self._show_request(request, whole=True)
             elif not await self._questions.take(
-                line.text, self._give, typed_at=line.at
+                line.text, self._deliver, typed_at=line.at
             ):
                 print(again(request), file=sys.stderr)
                 self._ask_again()
@@ -167,11 +169,11 @@ class AskScreen:
         ) is not None:  # nobody can answer any more
             asks = request["type"] == "agent.question.asked"
             word = None if asks else "deny"
-            await self._give(
+            await self._deliver(
                 PersonAnswer(
                     request["call_id"], word, session=request.get("session_id", "")
                 )
             )
 
-    async def _give(self, given: PersonAnswer) -> bool:
+    async def _deliver(self, given: PersonAnswer) -> bool:
         return await deliver_answer(self._agent.service, given, self._session)

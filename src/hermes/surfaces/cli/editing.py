@@ -82,7 +82,7 @@ def edit_memory(
             f"The editor can't be started: {command_line[0]}.",
             hint="Set VISUAL or EDITOR.",
         ) from error
-    history.settle()
+    history.commit_manual_edits()
     if code:
         raise HermesError(
             f"The editor ended with code {code}.", hint=f"What it saved is in {path}."

@@ -51,7 +51,7 @@ class JsonLines:
                     )
                 )
 
-    def hurry(self) -> None:
+    def stop_waiting(self) -> None:
         """Stops waiting for the reader, except for a moment at the end."""
         with self._change:
             self._hurried = True

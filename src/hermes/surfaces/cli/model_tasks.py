@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -47,11 +47,18 @@ _REFUSED = "Not run: a test may not do this."
 
 
 class TaskTools:
-    """Runs calls in a folder, each folder with tools of its own."""
+    """Runs calls in a folder, each folder with tools of its own. `approve` answers for the person, given a command."""
 
-    def __init__(self, hermes_home: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        hermes_home: Path,
+        environ: Mapping[str, str],
+        *,
+        approve: Callable[[str], bool] | None = None,
+    ) -> None:
         self._home = hermes_home
         self._environ = environ
+        self._approve = approve or is_harmless
         self._policy = ApprovalPolicy(
             "auto-edit", Circumstances(hermes_home, Path.home(), strict=True)
         )
@@ -98,7 +105,7 @@ class TaskTools:
             return False
         verdict = self._policy.judge(tool, arguments, folder).verdict
         return verdict == "allow" or (
-            verdict == "ask" and is_harmless(str(arguments.get("command", "")))
+            verdict == "ask" and self._approve(str(arguments.get("command", "")))
         )
 
     def _make(self, folder: Path) -> dict[str, Tool]:
@@ -129,8 +136,9 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        """1 when not one task was done: that is no model to work with."""
-        return int(not any(result.passed for result in self.results))
+        """1 when the model failed to answer, or did not do one task: that is no model to work with."""
+        failed = any(one.problem.startswith(MODEL_FAILED) for one in self.results)
+        return int(failed or not any(one.passed for one in self.results))
 
     def document(self) -> Any:
         total = score(list(self.results))
@@ -169,7 +177,7 @@ def run_model_tasks(
         Literal["choose", "finish", "answer"] | None, "only tasks of this kind"
     ] = None,
 ) -> TaskScores:
-    """Run small tasks in a throwaway folder and print the score; exit code 1 if none succeeds."""
+    """Run small tasks in a throwaway folder and print the score; exit code 1 if the model fails."""
     settings, secrets = context.settings, context.secrets
     route = first_route(settings, secrets)
     if model:

@@ -1,68 +1,73 @@
 """Choosing the model that answers, and adding one: `hermes model pick` and `hermes model add`."""
 
 import asyncio
-import re
-import sys
-import time
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
-import msgspec
-
+from hermes.app.connections import (
+    Connection,
+    add,
+    locate,
+    own_service,
+    save,
+    set_model,
+    try_model,
+)
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.models import providers
-from hermes.errors import HermesError, ModelError, SettingsError, UsageError, os_reason
-from hermes.settings import Secrets, Settings
-from hermes.settings.edit import set_value, unset_value
-from hermes.settings.key_shapes import is_secret_value
-from hermes.settings.load import environment, find_home, load, load_secrets
-from hermes.settings.secrets import is_secret_variable
+from hermes.errors import HermesError, SettingsError, UsageError, os_reason
+from hermes.settings import Home
+from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED
+from hermes.surfaces.terminal.menus import terminal_menus
 from hermes.surfaces.terminal.stderr_message import say
 
 _GGUF_MAGIC = b"GGUF"
 _SERVICE_TIMEOUT_S = 60.0
-_TRY_TIMEOUT_S = 120.0  # for one tiny answer; a local model may have to be loaded
-_MODEL_VARIABLES = (
-    "HERMES_MODEL_PROVIDER",
-    "HERMES_MODEL_DEFAULT",
-    "HERMES_MODEL_BASE_URL",
-)
+_MAX_LISTED_NAMES = 10
 
 
 @command("model pick")
 def pick_model(
-    _context: CommandContext,
+    context: CommandContext,
     model: Annotated[str, "PROVIDER, PROVIDER:MODEL, or a model"] = "",
     *,
     force: Annotated[bool, "accept a model that the service does not list"] = False,
 ) -> int:
     """Choose the model that answers from now on."""
-    text = model or _ask_for_model()
-    provider, name = _split(text)
+    if not model and terminal_menus() is not None:
+        return _ask_for_model(context.home)
+    if not model:
+        raise UsageError(
+            "Which model?",
+            hint="hermes model pick PROVIDER:MODEL; see: hermes model list",
+        )
+    provider, name = _split(model)
     if not force:
-        _check_name(provider, name, text)
-        is_own = provider in load(home=find_home()).custom_providers
+        _check_name(provider, name, model)
+        is_own = provider in load(home=context.home).custom_providers
         if name and is_own and not _service_answers(provider, name):
             say(
                 "The model was not changed.",
-                f"To use it anyway: hermes model pick {text} --force",
+                f"To use it anyway: hermes model pick {model} --force",
             )
             return FAILED
-    set_model(provider, name)
-    print(f"Now using {provider}{':' + name if name else ''} answers.")
+    before = load(home=context.home).model
+    base_url = before.base_url if before.provider == provider else ""
+    for note in set_model(context.home, provider, name, base_url):
+        say(note, alarming=False)
+    print(f"Now using {provider}{':' + name if name else ''}.")
     _warn_about_key(provider)
     return DONE
 
 
 @command("model add")
-def add_model(
-    _context: CommandContext,
+def add_model(  # noqa: PLR0913 - the options of one command
+    context: CommandContext,
     what: Annotated[
-        str, "base, small or nano; a path to a GGUF file; or a name for a service"
-    ],
+        str,
+        "a local model, a path to a GGUF file, or a name for a service; nothing to list the local models",
+    ] = "",
     *,
     base_url: Annotated[
         str, Arg("the service's address, usually ending in /v1", metavar="URL")
@@ -70,48 +75,85 @@ def add_model(
     key_env: Annotated[
         str, Arg("the variable that holds its key, if it needs one", metavar="NAME")
     ] = "",
-    model: Annotated[str, "the model to use there"] = "",
+    model: Annotated[str, "the model to use there; the only one it has otherwise"] = "",
+    force: Annotated[bool, "add a service that does not answer"] = False,
+    verbose: Annotated[bool, "show where the local model comes from"] = False,
 ) -> int:
-    """Download the local model, use a GGUF file, or add a service of your own."""
+    """Download the local model, use a GGUF file, or add a service of your own, which must answer."""
+    if not what and not base_url:
+        from hermes.surfaces.cli.addable_models import print_addable_models
+
+        print_addable_models()
+        return DONE
     if base_url:
-        return add_service(what, base_url, key_env, model)
+        connection = own_service(what, base_url, key_variable=key_env, model=model)
+        return _add_service(connection, context.home, force=force)
     if key_env or model:
         raise UsageError("--key-env and --model also need --base-url.")
     if what.lower().endswith(".gguf") or "/" in what:
-        return _add_file(what)
-    return _add_weights(what)
+        return _add_file(what, context.home)
+    return _add_weights(what, verbose=verbose)
 
 
-def _ask_for_model() -> str:
-    """Lets a person choose a provider by number, then a model."""
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "Which model?",
-            hint="hermes model pick PROVIDER:MODEL; see: hermes model list",
-        )
-    home = find_home()
-    listed = providers(load(home=home), load_secrets(home=home))
-    for number, one in enumerate(listed, 1):
-        print(f"{number:>3}  {one.provider:<16}{one.ready}")
-    answer = ask_line(f"Which provider? [1-{len(listed)}] ")
-    if not answer.isdecimal() or not 1 <= int(answer) <= len(listed):
-        raise UsageError(
-            f"Please type a number from 1 to {len(listed)}.",
-            hint="Nothing was changed.",
-        )
-    chosen = listed[int(answer) - 1]
-    model = ask_line(f"Which model? [{chosen.model}] ")
-    return f"{chosen.provider}:{model}"
+def _add_service(connection: Connection, home: Home, *, force: bool) -> int:
+    """Tries a service, adds it if it answers, and makes its model the default."""
+    name, variable = connection.provider, connection.key_variable
+    if not force:
+        if variable and load_secrets(home=home).get(variable) is None:
+            raise HermesError(
+                f"{variable} is not set, so {name} can't be tried. Nothing was added.",
+                hint=f"Store the key first: hermes config set {variable}   or add it untried with --force",
+            )
+        try:
+            connection = asyncio.run(_tried(connection, home))
+        except HermesError as error:
+            reason = error.message.removesuffix(".")
+            say(
+                f"{reason}. {name} was not added.",
+                f"{error.hint}\nTo add it anyway: --force",
+            )
+            return FAILED
+    if not connection.model:
+        add(connection, home)
+        print(f"Added {name}. To use it: hermes model pick {name}:MODEL")
+        return DONE
+    for note in save(connection, home):
+        say(note, alarming=False)
+    print(f"Added {name}. Now using {connection.model}.")
+    return DONE
 
 
-def ask_line(prompt: str) -> str:
-    """One line from the person at the terminal."""
-    print(prompt, end="", flush=True)
-    line = sys.stdin.readline()
-    if not line:
-        print()
-        raise UsageError("Nothing was entered.", hint="Nothing was changed.")
-    return line.strip()
+async def _tried(connection: Connection, home: Home) -> Connection:
+    """Finds the service, and tries the model. Without a name, the model is the only one that the service has."""
+    name = connection.provider
+    print(f"Trying {name} ...", end=" ", flush=True)
+    try:
+        if not connection.model:
+            connection, models = await locate(connection, home)
+            if len(models) != 1:
+                listed = ", ".join(one.name for one in models[:_MAX_LISTED_NAMES])
+                print(
+                    f"it lists {len(models):,} models: {listed or 'none'}.", flush=True
+                )
+                return connection
+            connection = connection.at_model(models[0].name)
+        seconds = await try_model(connection, home, timeout_s=_SERVICE_TIMEOUT_S)
+    except HermesError:
+        print("failed.", flush=True)
+        raise
+    print(f"it answers ({seconds:.1f} s).", flush=True)
+    return connection
+
+
+def _ask_for_model(home: Home) -> int:
+    """Shows the same screen as `hermes setup`."""
+    from hermes.surfaces.terminal.connect_screen import ConnectScreen
+
+    menus = terminal_menus()
+    if menus is None or ConnectScreen(menus, home).run(is_first_run=False) is None:
+        say("The model was not changed.", alarming=False)
+        return FAILED
+    return DONE
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -151,20 +193,6 @@ def _check_name(provider: str, model: str, text: str) -> None:
         asyncio.run(checked_name(route, settings, secrets, force=force))
 
 
-def set_model(provider: str, model: str, base_url: str = "") -> None:
-    """Writes the choice to config.yaml. Values that belonged to the provider before it are removed."""
-    path = find_home().ensure().config
-    set_value(path, "model.provider", provider)
-    for key, value in (("model.default", model), ("model.base_url", base_url)):
-        if value:
-            set_value(path, key, value)
-        elif path.exists():
-            unset_value(path, key)
-    for name in _MODEL_VARIABLES:
-        if name in environment():
-            say(f"{name} is set and overrides config.yaml.", alarming=False)
-
-
 def _warn_about_key(provider: str) -> None:
     from hermes.providers.routing import address_variable, keys_of, route_to
 
@@ -187,7 +215,7 @@ def _warn_about_key(provider: str) -> None:
         )
 
 
-def _add_weights(name: str) -> int:
+def _add_weights(name: str, *, verbose: bool) -> int:
     """Downloads one of the models that Hermes knows."""
     from hermes.providers.embedded import find
     from hermes.surfaces.terminal.weights_download import (
@@ -205,13 +233,13 @@ def _add_weights(name: str) -> int:
             hint=hint,
         )
     if find(entry, models_folder()) is None:
-        fetch_weights(name, agreed=True)
+        fetch_weights(name, agreed=True, verbose=verbose)
     print(f"{entry.description} is in {models_folder()}")
     print(f"To use it: hermes model pick embedded:{name}")
     return DONE
 
 
-def _add_file(text: str) -> int:
+def _add_file(text: str, home: Home) -> int:
     """Lets a GGUF file of the user's own answer."""
     path = Path(text).expanduser().absolute()
     try:
@@ -224,122 +252,28 @@ def _add_file(text: str) -> int:
         ) from error
     if magic != _GGUF_MAGIC:
         raise HermesError(f"{path} is not a GGUF file.", hint="Nothing was changed.")
-    set_model("embedded", str(path))
+    for note in set_model(home, "embedded", str(path)):
+        say(note, alarming=False)
     print(
         f"Now using {path.name}, on this machine. See what it can do: hermes model test"
     )
     return DONE
 
 
-def add_service(
-    name: str, base_url: str, key_env: str, model: str, *, tried: bool = False
-) -> int:
-    """Adds a service, and makes its model the default if it answers. `tried`: it has just answered a test."""
-    check_service(name, base_url, key_env)
-    home = find_home().ensure()
-    set_value(home.config, f"custom_providers.{name}.base_url", base_url.rstrip("/"))
-    if key_env:
-        set_value(home.config, f"custom_providers.{name}.key_env", key_env)
-    pick = f"hermes model pick {name}:{model or 'MODEL'}"
-    if key_env and load_secrets(home=home).get(key_env) is None:
-        print(f"Added {name}.")
-        say(
-            f"{key_env} is not set yet.",
-            f"Store it with: hermes config set {key_env}; then: {pick}",
-            alarming=False,
-        )
-        return DONE
-    if not model:
-        print(f"Added {name}. To use it: {pick}")
-        return DONE
-    if not tried and not _service_answers(name, model):
-        say(
-            f"Added {name}, but it does not answer. You are still using your current model.",
-            f"To use it anyway: {pick} --force",
-        )
-        return FAILED
-    set_model(name, model)
-    print(f"Added {name}. Now using {model}.")
-    return DONE
-
-
 def _service_answers(name: str, model: str) -> bool:
-    """Makes one tiny call and prints the result."""
+    """Makes one tiny call to a service of the settings and prints the result."""
     home = find_home()
-    settings, secrets = load(home=home), load_secrets(home=home)
-    chosen = msgspec.structs.replace(
-        settings.model,
+    custom = load(home=home).custom_providers[name]
+    connection = Connection(
         provider=name,
-        default=model,
-        base_url="",
-        fallback=(),
-        max_attempts=1,
+        model=model,
+        base_url=custom.base_url,
+        key_variable=custom.key_env,
+        is_custom=True,
     )
-    trial = msgspec.structs.replace(settings, model=chosen)
-    print(f"Trying {name} ...", end=" ", flush=True)
     try:
-        seconds = try_once(trial, secrets, timeout_s=_SERVICE_TIMEOUT_S)
+        asyncio.run(_tried(connection, home))
     except HermesError as error:
-        print("failed.", flush=True)
         say(error.message, error.hint)
         return False
-    print(f"it answers ({seconds:.1f} s).", flush=True)
     return True
-
-
-def try_once(
-    settings: Settings, secrets: Secrets, *, timeout_s: float = _TRY_TIMEOUT_S
-) -> float:
-    """Asks the model that the settings name for one word. Returns the seconds it took; ModelError if it can't."""
-    from hermes.providers.build import build_model
-    from hermes.schema.messages import UserMessage
-    from hermes.schema.model import ModelRequest, ReplyFinished
-
-    model = build_model(settings, secrets)
-    request = ModelRequest(
-        system=("Answer with one word.",),
-        messages=(UserMessage(text="Say ok."),),
-        max_output_tokens=64,
-    )
-
-    async def call() -> None:
-        async with asyncio.timeout(timeout_s):
-            async for event in model.stream(request):
-                if isinstance(event, ReplyFinished):
-                    return
-        raise ModelError("the stream ended early", reason="malformed")
-
-    started = time.monotonic()
-    try:
-        asyncio.run(call())
-    except TimeoutError as error:
-        raise ModelError(
-            f"no answer within {timeout_s:.0f} seconds", reason="timeout"
-        ) from error
-    return time.monotonic() - started
-
-
-def check_service(name: str, base_url: str, key_env: str) -> None:
-    """Raises UsageError for a description of a service that can't be right. Nothing is written."""
-    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name) or name in {"auto", "embedded"}:
-        raise UsageError(
-            f"{name!r} can't be a provider's name.",
-            hint="Use lower-case letters, digits, - and _.",
-        )
-    parts = urlsplit(base_url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(
-            "That is not a usable address.",
-            hint="An address looks like https://example.org/v1.",
-        )
-    if parts.username or parts.password or is_secret_value(base_url):
-        raise UsageError(
-            "The address must not contain a key.",
-            hint="Name the key's variable with --key-env.",
-        )
-    if key_env and (is_secret_value(key_env) or not is_secret_variable(key_env)):
-        variable = re.sub("[^A-Z0-9]", "_", name.upper())
-        raise UsageError(
-            "--key-env takes the name of a variable, not a key.",
-            hint=f"Such as {variable}_API_KEY; the key itself goes into .env.",
-        )

@@ -25,6 +25,7 @@ OPTIONS = (
     ("", "--cwd", "FOLDER", "the folder to work in (default: the current one)"),
     ("", "--approvals", "MODE", "what runs without asking: ask, auto-edit or full"),
     ("", "--fetch", "", "download the local model without asking"),
+    ("", "--verbose", "", "show where the local model comes from, and its hash"),
 )
 
 
@@ -70,6 +71,7 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
         cwd=args.cwd,
         approvals=args.approvals,
         fetch=args.fetch,
+        verbose=args.verbose,
     )
 
 

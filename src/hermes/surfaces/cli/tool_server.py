@@ -27,14 +27,16 @@ def serve_tools(
         return 0
     from hermes.app.agent import Agent
     from hermes.codex.tool_lending import lendable
-    from hermes.codex.tools_server import Alone
+    from hermes.codex.tools_server import StandaloneToolSource
 
     tools = _tools(context)
     if list_:
         print("\n".join(sorted(lendable(tools))))
         return 0
     policy = Agent(context.app, context.secrets).policy
-    asyncio.run(serve(Alone(tools, policy, current_folder()), __version__))
+    asyncio.run(
+        serve(StandaloneToolSource(tools, policy, current_folder()), __version__)
+    )
     return 0
 
 

@@ -37,8 +37,8 @@ _LINK_TOKEN_LIFETIME_S = 60.0
 _DAY_S = 24 * 3600.0
 _TOKEN_DAYS = 30.0
 _MAX_TOKEN_DAYS = 3650
-_REQUEST_TIMEOUT_S = 10.0
-_STOP_TIMEOUT_S = 2.0
+_LINK_REQUEST_TIMEOUT_S = 10.0
+_LEFTOVER_TASKS_TIMEOUT_S = 2.0
 _BROWSER_TIMEOUT_S = 30.0
 
 
@@ -120,14 +120,14 @@ def _ask_for_link(running: RunningDashboard, token: str, cert: str) -> str:
 
     place = urlsplit(running.url)
     host, port = place.hostname or "", place.port or 80
-    connection = http.client.HTTPConnection(host, port, timeout=_REQUEST_TIMEOUT_S)
+    connection = http.client.HTTPConnection(host, port, timeout=_LINK_REQUEST_TIMEOUT_S)
     if place.scheme == "https":
         context = ssl.create_default_context(
             cafile=cert
         )  # its own certificate, and no other, whatever name it has
         context.check_hostname = False
         connection = http.client.HTTPSConnection(
-            host, port, timeout=_REQUEST_TIMEOUT_S, context=context
+            host, port, timeout=_LINK_REQUEST_TIMEOUT_S, context=context
         )
     try:
         connection.request(
@@ -187,7 +187,10 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
-        return not left or not (await asyncio.wait(left, timeout=_STOP_TIMEOUT_S))[1]
+        return (
+            not left
+            or not (await asyncio.wait(left, timeout=_LEFTOVER_TASKS_TIMEOUT_S))[1]
+        )
 
     runner = asyncio.Runner()
     all_ended = True

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.dead_turns import DeadTurns
@@ -14,7 +16,7 @@ from hermes.core.answers import approval_hash
 from hermes.schema.event_base import payload_of
 from hermes.schema.events import ApprovalRequested
 from hermes.settings import Secrets
-from hermes.settings.load import current_folder
+from hermes.settings.load import current_folder, load, load_secrets
 from hermes.surfaces.dashboard.access_control import DashboardAccess
 from hermes.surfaces.dashboard.feed_frames import DashboardFeed
 from hermes.surfaces.dashboard.ingest import Ingest
@@ -76,7 +78,7 @@ class Dashboard:
         if not self.app.has_log:
             return []
         sessions = dict.fromkeys(
-            [*self.feed.asking, *await asyncio.to_thread(self.running)]
+            [*self.feed.sessions_with_questions, *await asyncio.to_thread(self.running)]
         )
         return [one for session in sessions for one in await self.waiting(session)]
 
@@ -99,6 +101,18 @@ class Dashboard:
             if number >= _MAX_WALKED_FILES:
                 break
         return [name for _, _, name in sorted(found)[:limit]]
+
+    async def use_changed_model(self) -> None:
+        """Uses the model and keys that were just saved, from the next turn on. Turns that run keep theirs."""
+        saved = await asyncio.to_thread(load, home=self.app.home)
+        secrets = await asyncio.to_thread(load_secrets, home=self.app.home)
+        self.app.settings = msgspec.structs.replace(
+            self.app.settings,
+            model=saved.model,
+            custom_providers=saved.custom_providers,
+        )
+        self.jobs.use(secrets)
+        await self.agent.renew(secrets)
 
     async def close(self) -> None:
         """Ends terminals, feeds, jobs and turns; the sessions are kept."""

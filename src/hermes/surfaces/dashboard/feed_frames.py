@@ -8,7 +8,7 @@ from hermes.app.feed_inbox import FeedItem
 
 _MAX_FRAME_BYTES = 256 * 1024  # unless a single event is larger
 _STALL_TIMEOUT_S = 10.0
-_REQUEST_TIMEOUT_S = 30.0
+_REQUEST_HEAD_TIMEOUT_S = 30.0
 
 
 class DashboardFeed(Feed):
@@ -20,7 +20,7 @@ class DashboardFeed(Feed):
         """How many connections were closed because their peer took nothing."""
         self.stall_timeout_s = _STALL_TIMEOUT_S
         """Seconds in which a peer must take something."""
-        self.request_timeout_s = _REQUEST_TIMEOUT_S
+        self.request_timeout_s = _REQUEST_HEAD_TIMEOUT_S
         """Seconds in which the head of a request must arrive."""
 
 

@@ -103,7 +103,7 @@ class Ingest:
             if not self._channels[channel]:
                 del self._channels[channel]
 
-    def take(
+    def publish_frame(
         self, channel: str, text: str | bytes, *, trusted: bool = False
     ) -> list[Ack]:
         """Publishes what a frame holds, and passes the frame on. No input makes it raise.

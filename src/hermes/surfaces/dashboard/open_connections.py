@@ -12,7 +12,7 @@ from hermes.surfaces.dashboard.credentials import Keyring, Pass
 
 SIGNED_OUT = 4001
 """The close code of a WebSocket whose credential is void."""
-_CHECK_INTERVAL_S = 2.0
+_CREDENTIAL_CHECK_INTERVAL_S = 2.0
 
 
 class _Credential(NamedTuple):
@@ -103,7 +103,7 @@ class OpenConnections:
     async def keep_checking(self) -> None:
         """Checks from time to time: credentials expire, and other processes revoke them."""
         while True:
-            await asyncio.sleep(_CHECK_INTERVAL_S)
+            await asyncio.sleep(_CREDENTIAL_CHECK_INTERVAL_S)
             if self._open:
                 await self.check()
 

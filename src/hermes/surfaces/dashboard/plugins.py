@@ -35,7 +35,7 @@ _running: ContextVar["RunningPlugin | None"] = ContextVar(
 )
 _PREFIX = "hermes_plugin_"
 _START_TIMEOUT_S = 10.0
-_STOP_TIMEOUT_S = 3.0
+_PLUGIN_STOP_TIMEOUT_S = 3.0
 
 
 class RunningPlugin:
@@ -169,7 +169,7 @@ class Plugins:
         self._routes = routes
         self._running: dict[str, RunningPlugin] = {}
         self._changing = asyncio.Lock()
-        self.timeouts_s = (_START_TIMEOUT_S, _STOP_TIMEOUT_S)
+        self.timeouts_s = (_START_TIMEOUT_S, _PLUGIN_STOP_TIMEOUT_S)
         """How long a plugin may take to start, and to end."""
         self.errors: dict[str, str] = {}
 

@@ -11,7 +11,7 @@ import msgspec
 from hermes.settings import Home, atomic
 from hermes.surfaces.dashboard.credentials import Keyring, dashboard_folder
 
-_CONNECT_TIMEOUT_S = 5.0
+_LISTEN_PROBE_TIMEOUT_S = 5.0
 _TOKEN_LIFETIME_S = 365 * 24 * 3600.0
 
 
@@ -28,7 +28,7 @@ class RunningDashboard(msgspec.Struct, frozen=True):
         place = urlsplit(self.url)
         try:
             with socket.create_connection(
-                (place.hostname, place.port), _CONNECT_TIMEOUT_S
+                (place.hostname, place.port), _LISTEN_PROBE_TIMEOUT_S
             ):
                 return True
         except ConnectionRefusedError:

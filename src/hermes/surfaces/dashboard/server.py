@@ -22,6 +22,7 @@ from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.plugins import Plugins
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
 from hermes.surfaces.dashboard.routes.commands import CommandRoutes
+from hermes.surfaces.dashboard.routes.connections import ConnectionRoutes
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
 from hermes.surfaces.dashboard.routes.login import EntryRoutes, first_visit
@@ -174,6 +175,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *FeedRoutes(board).endpoints(),
         *TerminalRoutes(board).endpoints(),
         *StateRoutes(board).endpoints(),
+        *ConnectionRoutes(board).endpoints(),
         *PolicyRoutes(board).endpoints(),
         *LearningRoutes(board).endpoints(),
         *ScheduleRoutes(board).endpoints(),

@@ -29,7 +29,7 @@ UNWATCHED_TIMEOUT_S = 1800.0
 ENDED_TIMEOUT_S = 300.0
 """How long a terminal whose program has ended is kept, for its last output."""
 _SWEEP_INTERVAL_S = 5.0
-_MAX_COLUMNS = 1000
+_MAX_TERMINAL_COLUMNS = 1000
 
 
 class TerminalLaunch(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,8 +90,8 @@ class OpenTerminal:
 
     def resize(self, cols: int, rows: int, by: asyncio.Event | None = None) -> None:
         self.size = (
-            min(max(1, cols), _MAX_COLUMNS),
-            min(max(1, rows), _MAX_COLUMNS),
+            min(max(1, cols), _MAX_TERMINAL_COLUMNS),
+            min(max(1, rows), _MAX_TERMINAL_COLUMNS),
         )
         self.terminal.resize(*self.size)
         for follower in self._followers - {by}:

@@ -17,7 +17,7 @@ from hermes.surfaces.web.server import ServerProtocols
 TOO_SLOW = 4008
 """The close code for a slow reader, which can connect again with its cursor."""
 _WRITE_BUFFER_BYTES = 256 * 1024
-_CLOSE_TIMEOUT_S = 2.0
+_CLOSE_FRAME_TIMEOUT_S = 2.0
 """For the close code to arrive."""
 _TEXT, _BINARY = 0x81, 0x82  # first bytes of a frame that is a message of its own
 _KIND = "hermes.kind"  # in a message to be sent: which of these its bytes are
@@ -144,7 +144,7 @@ class Sockets(WebSocketsSansIOProtocol):
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.close_sent = True
         self.transport.close()
-        self.loop.call_later(_CLOSE_TIMEOUT_S, self.transport.abort)
+        self.loop.call_later(_CLOSE_FRAME_TIMEOUT_S, self.transport.abort)
 
 
 def protocols_for(feed: DashboardFeed) -> ServerProtocols:

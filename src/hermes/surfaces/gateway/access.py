@@ -27,7 +27,7 @@ _MAX_WRONG_CODES = 5
 _LOCK_S = 3600.0
 """How long no code is accepted after too many wrong ones."""
 _APPROVER_CHECK_S = 2.0
-_MAX_NAME_CHARACTERS = 100
+_MAX_PERSON_NAME_CHARACTERS = 100
 
 
 class PeopleAccess:
@@ -119,7 +119,7 @@ class PeopleAccess:
         request = PairingRequest(
             platform,
             person.id,
-            person.name[:_MAX_NAME_CHARACTERS],
+            person.name[:_MAX_PERSON_NAME_CHARACTERS],
             _digest(platform, code),
             now,
         )

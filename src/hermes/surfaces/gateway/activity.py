@@ -10,8 +10,8 @@ from hermes.surfaces.gateway.sender import Sender
 from hermes.surfaces.terminal.tool_line import label_of
 
 _MAX_TOOL_LINES = 6
-_MAX_LINE_CHARACTERS = 120
-_MAX_PAUSE_S = 5.0
+_MAX_TOOL_LINE_CHARACTERS = 120
+_MAX_UPDATE_PAUSE_S = 5.0
 _TYPING_DELAY_S = 0.7
 """Many replies arrive before "typing" would be shown."""
 
@@ -61,7 +61,7 @@ class ChatActivity:
         ):
             return
         label = mask(label_of(started.name, mask(started.arguments)))[
-            :_MAX_LINE_CHARACTERS
+            :_MAX_TOOL_LINE_CHARACTERS
         ].replace("`", "'")
         self._lines = [*self._lines, f"⚙ `{label}`"][-_MAX_TOOL_LINES:]
         if self._message and self._time() < self._edit_at:
@@ -90,7 +90,7 @@ class ChatActivity:
     def pause(self) -> float:
         """Seconds until the next update may be due."""
         now = self._time()
-        due = [_MAX_PAUSE_S]
+        due = [_MAX_UPDATE_PAUSE_S]
         if self._sender.adapter.limits.typing:
             due.append(self._typing_at - now)
         if self._still_working_s:

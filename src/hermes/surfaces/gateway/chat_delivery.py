@@ -37,7 +37,7 @@ from hermes.surfaces.gateway.activity import ChatActivity
 from hermes.surfaces.gateway.adapter import Chat, Outbound, OutgoingFile
 from hermes.surfaces.gateway.files import linked_files
 from hermes.surfaces.gateway.message_split import split
-from hermes.surfaces.gateway.questions import asking, settled
+from hermes.surfaces.gateway.questions import answered_text, question_text
 from hermes.surfaces.terminal.notices import compaction_notice
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ _STREAM_DELAY_S = 0.8
 """How long a reply is written before its beginning is shown, so that a short one is sent once."""
 _CLOSE_CHECK_S = 0.1
 """Between checks whether a turn that ended has left anything to do."""
-_SILENCE_TIMEOUT_S = 60.0
+_SILENT_TURN_TIMEOUT_S = 60.0
 """How long to wait for a turn of another process that publishes nothing."""
-_MAX_QUOTED_CHARACTERS = 1000
+_MAX_QUOTED_MESSAGE_CHARACTERS = 1000
 _STREAM_ENDS = frozenset(
     (ModelRetried.topic, ReplyRejected.topic, AssistantMessage.topic)
 )
@@ -231,7 +231,9 @@ class ChatDelivery:
             return
         quoted = "\n".join(
             f"> {line}"
-            for line in message.text.strip()[:_MAX_QUOTED_CHARACTERS].split("\n")
+            for line in message.text.strip()[:_MAX_QUOTED_MESSAGE_CHARACTERS].split(
+                "\n"
+            )
         )
         await self._deliver(row, f"💻\n{quoted}")
 
@@ -367,7 +369,7 @@ class ChatDelivery:
             return  # it was asked before a crash, and its buttons still work
         for key, chat, elsewhere in self._deliveries.audience(self._binding, asked):
             sender = self._deliveries.senders[chat.platform]
-            out = asking(
+            out = question_text(
                 row.session,
                 asked,
                 buttons=sender.adapter.limits.buttons,
@@ -393,7 +395,7 @@ class ChatDelivery:
         for seq, _ in found:
             for key, piece in self._deliveries.ledger.everywhere(row.session, seq):
                 await self._deliveries.show_answer(
-                    key, piece, settled(row.session, asked, answered)
+                    key, piece, answered_text(row.session, asked, answered)
                 )
         if answered.by == "expired":
             name = asked.name if isinstance(asked, ApprovalRequested) else "question"
@@ -408,7 +410,7 @@ class ChatDelivery:
             return False
         lost = (
             self._working
-            and deliveries.time() - self._last_event_at > _SILENCE_TIMEOUT_S
+            and deliveries.time() - self._last_event_at > _SILENT_TURN_TIMEOUT_S
             and not deliveries.works_on(binding.session)
         )
         if (

@@ -9,7 +9,7 @@ from hermes.surfaces.gateway.adapter import Inlet, Unreachable, override
 
 log = logging.getLogger("hermes.gateway")
 
-_CHECK_INTERVAL_S = 0.5
+_CONNECTION_CHECK_INTERVAL_S = 0.5
 
 
 async def watch(
@@ -33,7 +33,7 @@ async def watch(
             raise Unreachable(
                 f"the connection was lost and did not come back within {timeout_s:g} seconds"
             )
-        await asyncio.sleep(_CHECK_INTERVAL_S)
+        await asyncio.sleep(_CONNECTION_CHECK_INTERVAL_S)
 
 
 class _RedactingHandler(logging.Handler):

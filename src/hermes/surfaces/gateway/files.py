@@ -28,8 +28,8 @@ _LINK = re.compile(
     r"!?\[[^\]\n]*\]\(\s*<?(?P<target>[^)>\n]+?)>?(?:\s+\"[^\"\n]*\")?\s*\)"
 )
 _MAX_FILES_PER_REPLY = 10
-_MAX_NAME_CHARACTERS = 80
-_IDLE_TIMEOUT_S = 30.0
+_MAX_FILE_NAME_CHARACTERS = 80
+_IDLE_DOWNLOAD_TIMEOUT_S = 30.0
 _IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _UNSAFE = re.compile(r"[^\w.\-]+")
 _HEADERS = {"user-agent": "hermes", "accept": "*/*", "accept-encoding": "identity"}
@@ -39,7 +39,7 @@ async def download(
     http: Http, address: str, max_bytes: int, headers: Mapping[str, str] = {}
 ) -> bytes:
     """The content of an attachment. No error contains the address: it may hold a secret."""
-    timeouts = HttpTimeouts(idle=_IDLE_TIMEOUT_S)
+    timeouts = HttpTimeouts(idle=_IDLE_DOWNLOAD_TIMEOUT_S)
     try:
         async with await http.send(
             "GET", address, {**_HEADERS, **headers}, b"", timeouts
@@ -64,7 +64,7 @@ def store_attachment(
     folder.mkdir(parents=True, exist_ok=True)
     found_type = media_type(data[:32])
     given_name = PurePosixPath(attachment.name.replace("\\", "/")).name
-    name = _UNSAFE.sub("_", given_name).strip("._")[-_MAX_NAME_CHARACTERS:]
+    name = _UNSAFE.sub("_", given_name).strip("._")[-_MAX_FILE_NAME_CHARACTERS:]
     if not name:
         kind = found_type or attachment.media_type
         name = f"{attachment.kind}{mimetypes.guess_extension(kind) or ''}"

@@ -95,7 +95,7 @@ class Gateway:
         self._background.start(self._write_status())
         if self._app.settings.schedules.enabled:
             self._background.start(jobs.run(self._stopping))
-        await self._settle()
+        await self._recover_sessions()
         self._inbound.replay()
         self._connect()
         self.status.state = "running"
@@ -231,12 +231,12 @@ class Gateway:
             await supervisor.part.close()
         self._supervisors.clear()
 
-    async def _settle(self) -> None:
+    async def _recover_sessions(self) -> None:
         """Ends turns that the last gateway left, and answers messages that wait."""
         sessions = [binding.session for binding in self._app.store.chats.busy()]
         for session in sessions:
             await self.agent.service.resume(session)
-        waits = [self.agent.service.settled(session) for session in sessions]
+        waits = [self.agent.service.recovered(session) for session in sessions]
         if waits:
             log.info("%d sessions were working when the last gateway ended", len(waits))
             try:

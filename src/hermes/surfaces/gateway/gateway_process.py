@@ -15,7 +15,7 @@ from hermes.surfaces.terminal.text import one_line
 
 log = logging.getLogger("hermes.gateway")
 
-_STATUS_INTERVAL_S = 0.25
+_REPORT_INTERVAL_S = 0.25
 
 
 def serve(app: App, secrets: Secrets) -> None:
@@ -64,7 +64,7 @@ async def _print_states(gateway: Gateway) -> None:
             ):
                 printed[part.name] = line
                 print(one_line(line), flush=True)
-        await asyncio.sleep(_STATUS_INTERVAL_S)
+        await asyncio.sleep(_REPORT_INTERVAL_S)
 
 
 async def _reload(gateway: Gateway, app: App) -> None:

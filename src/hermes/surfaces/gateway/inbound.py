@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.gateway")
 
-_MAX_NAME_CHARACTERS = 60
+_MAX_SENDER_NAME_CHARACTERS = 60
 """Of a person's name before their message in a group."""
 
 
@@ -249,7 +249,7 @@ class InboundMessages:
         if inbound.chat.kind == "direct" or not text:
             return text, tuple(images)
         name = (
-            " ".join(inbound.person.name.split())[:_MAX_NAME_CHARACTERS].replace(
+            " ".join(inbound.person.name.split())[:_MAX_SENDER_NAME_CHARACTERS].replace(
                 "]", ")"
             )
             or inbound.person.id

@@ -35,7 +35,7 @@ _ANSWERS: dict[Verdict, str] = {
     "always": "✅ Always allowed",
     "deny": "⛔ Denied",
 }
-_MAX_SUMMARY_CHARACTERS = 2500
+_MAX_REQUEST_SUMMARY_CHARACTERS = 2500
 _SUMMARY_END_CHARACTERS = 200
 _MAX_OPTIONS = 10
 _MAX_OPTION_CHARACTERS = 60
@@ -89,7 +89,7 @@ def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
     )
 
 
-def asking(
+def question_text(
     session: str, asked: Asked, *, buttons: bool, elsewhere: str = ""
 ) -> Outbound:
     """A question as a message. `elsewhere` says who answers it, if nobody in the chat can.
@@ -117,11 +117,11 @@ def asking(
 def _described(session: str, asked: ApprovalRequested) -> str:
     """What would happen, and why Hermes asks."""
     what = mask(asked.summary)
-    if (left := len(what) - _MAX_SUMMARY_CHARACTERS) > 0:
+    if (left := len(what) - _MAX_REQUEST_SUMMARY_CHARACTERS) > 0:
         note = (
             f"… {left:,} characters omitted; a terminal or the dashboard shows them …"
         )
-        what = f"{what[: _MAX_SUMMARY_CHARACTERS - _SUMMARY_END_CHARACTERS]}\n{note}\n{what[-_SUMMARY_END_CHARACTERS:]}"
+        what = f"{what[: _MAX_REQUEST_SUMMARY_CHARACTERS - _SUMMARY_END_CHARACTERS]}\n{note}\n{what[-_SUMMARY_END_CHARACTERS:]}"
     head = f"**Approval needed** #{number_of(session, asked)} · `{asked.name}`"
     covers = (
         f"“This session” covers: {asked.scope or 'only this exact call'}"
@@ -156,7 +156,7 @@ def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
     return Outbound(text=text, buttons=rows)
 
 
-def settled(session: str, asked: Asked, answered: Answered) -> str:
+def answered_text(session: str, asked: Asked, answered: Answered) -> str:
     """The message of a question once it is answered: with the answer and who gave it."""
     by = {"nobody": "nobody could be asked", "expired": "nobody answered in time"}.get(
         answered.by, answered.by

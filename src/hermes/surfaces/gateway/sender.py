@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 _FIRST_RETRY_S, _MAX_RETRY_S = 1.0, 30.0
 _FETCH_RETRIES_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """After these, a message goes on without its attachment."""
-_MAX_WAIT_S = 3600.0
+_MAX_PLATFORM_WAIT_S = 3600.0
 """The longest wait that a platform can ask for."""
 
 
@@ -196,7 +196,7 @@ class Sender:
                 raise
             except TooFast as error:
                 self._count(error)
-                await asyncio.sleep(min(error.seconds, _MAX_WAIT_S))
+                await asyncio.sleep(min(error.seconds, _MAX_PLATFORM_WAIT_S))
             except AdapterError as error:
                 self._count(error)
                 wait = backoff.next_s()

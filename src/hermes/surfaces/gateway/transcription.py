@@ -11,7 +11,7 @@ from hermes.settings.gateway import GatewaySettings
 
 log = logging.getLogger("hermes.gateway")
 
-_TIMEOUT_S = 120.0
+_TRANSCRIPTION_TIMEOUT_S = 120.0
 
 
 class _Answer(msgspec.Struct):
@@ -31,7 +31,7 @@ class Voice:
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         try:
             async with httpx2.AsyncClient(
-                timeout=_TIMEOUT_S, trust_env=False
+                timeout=_TRANSCRIPTION_TIMEOUT_S, trust_env=False
             ) as client:
                 with path.open("rb") as file:
                     answer = await client.post(

@@ -55,7 +55,7 @@ _REACHES = {
 }
 _MAX_SUMMARY_LINES = 40
 _TAIL_LINES = 8  # shown from the end of a long summary
-_MAX_NAMED_FILES = 5  # of a patch
+_MAX_PATCH_FILES_NAMED = 5  # of a patch
 _CUT_SUMMARY_CHARS = 20_000  # from this length on, the policy may have cut the summary
 _REMEMBERED_ANSWER_WAIT_S = (
     0.03  # a remembered answer arrives by then, and its question is never shown
@@ -350,8 +350,8 @@ def _files(request: Mapping[str, Any]) -> str:
     names = patched_files(_patch(request))
     if not names:
         return ""
-    shown = ", ".join(map(one_line, names[:_MAX_NAMED_FILES]))
-    hidden = len(names) - _MAX_NAMED_FILES
+    shown = ", ".join(map(one_line, names[:_MAX_PATCH_FILES_NAMED]))
+    hidden = len(names) - _MAX_PATCH_FILES_NAMED
     return f" on {shown} and {hidden} more" if hidden > 0 else f" on {shown}"
 
 

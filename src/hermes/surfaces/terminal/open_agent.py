@@ -15,7 +15,6 @@ from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.stderr_message import say
-from hermes.surfaces.terminal.weights_download import have_weights
 
 
 class SessionTarget(NamedTuple):
@@ -38,14 +37,50 @@ def open_app(question: RunOptions) -> App:
 
 
 def choose_model(app: App, question: RunOptions, *, may_ask: bool = True) -> ModelRoute:
-    """Returns this run's model. Downloads a local model's weights first, with consent."""
+    """Returns this run's model. Without one, lets a person at the terminal connect one first."""
+    route = _route(app, question)
+    if not route.embedded or is_on(app.settings.model):
+        return route
+    from hermes.surfaces.terminal import weights_download
+
+    is_named = bool(question.model or question.provider or question.fetch)
+    if may_ask and not is_named and _connects_first(app, question, route):
+        app.settings = chosen(load(home=app.home), question)
+        return choose_model(app, question, may_ask=False)
+    weights_download.have_weights(
+        route.model, fetch=question.fetch, may_ask=may_ask, verbose=question.verbose
+    )
+    return route
+
+
+def _route(app: App, question: RunOptions) -> ModelRoute:
     secrets = load_secrets(home=app.home)
     route = first_route(app.settings, secrets)
     if question.model:
-        route = route_for(app.settings, secrets, question.model, route)
-    if route.embedded and not is_on(app.settings.model):
-        have_weights(route.model, fetch=question.fetch, may_ask=may_ask)
+        return route_for(app.settings, secrets, question.model, route)
     return route
+
+
+def _connects_first(app: App, question: RunOptions, route: ModelRoute) -> bool:
+    """Shows the first-run screen if it is needed and somebody is there. Returns whether a model was connected.
+
+    A chat needs it while nobody has chosen a model; a single question only if nothing can answer it.
+    """
+    from hermes.surfaces.terminal.weights_download import are_here, is_requested
+
+    is_chosen = app.settings.model.provider not in {"", "auto"} or route.model
+    is_chat = question.text is None and not question.json
+    if is_requested(fetch=False) or (are_here(route.model) and (is_chosen or not is_chat)):  # fmt: skip
+        return False
+    from hermes.surfaces.terminal.menus import terminal_menus
+
+    menus = terminal_menus()
+    if menus is None:
+        return False
+    from hermes.surfaces.terminal.connect_screen import ConnectScreen
+
+    screen = ConnectScreen(menus, app.home, verbose=question.verbose)
+    return screen.run(is_first_run=True) is not None
 
 
 def chosen(settings: Settings, question: RunOptions) -> Settings:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hermes.commands.events import ReplayedEvents
     from hermes.commands.sessions import SearchResults, SessionTranscript
 
-_MIN_COLUMN_CELLS = 12  # of a column that may shrink
+_MIN_TABLE_COLUMN_CELLS = 12  # of a column that may shrink
 
 
 def draw(result: Result, screen: TextScreen, now: float) -> Iterable[str]:
@@ -209,7 +209,7 @@ def _widths(cells: list[list[str]], table: TableBlock, screen: TextScreen) -> li
     excess = sum(widths) - room
     for index, column in enumerate(table.columns):
         if column.shrinks and excess > 0:
-            widths[index] = max(widths[index] - excess, _MIN_COLUMN_CELLS)
+            widths[index] = max(widths[index] - excess, _MIN_TABLE_COLUMN_CELLS)
     return widths
 
 

@@ -20,6 +20,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     cwd: str = ""
     approvals: Approvals = "ask"
     fetch: bool = False
+    verbose: bool = False
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

@@ -18,12 +18,8 @@ def say(
         print(paint("hermes:"), hanging(first, sys.stderr, 8), file=sys.stderr)
         for line in rest:
             print("  " + hanging(line.strip(), sys.stderr, 4), file=sys.stderr)
-        if hint:
-            print(
-                style.dim(hanging(printable(hint), sys.stderr, 0)),
-                file=sys.stderr,
-                flush=True,
-            )
+        for line in printable(hint).split("\n") if hint else ():
+            print(style.dim(hanging(line, sys.stderr, 0)), file=sys.stderr, flush=True)
     except OSError:  # stderr is closed; the exit code must do
         return
 

@@ -119,10 +119,10 @@ def _entry(row: Row, screen: TextScreen) -> Iterator[str]:
     time = moment(row.ts, "%H:%M:%S")
     match row.event:
         case UserMessage(text=text, images=images):
-            yield from _said(screen.style.green("you"), time, screen)
+            yield from _message_lines(screen.style.green("you"), time, screen)
             yield from _body([text, *map(_picture, images)], screen)
         case AssistantMessage() as message:
-            yield from _said(
+            yield from _message_lines(
                 screen.style.bold("hermes"),
                 f"{time} {one_line(message.model)}".rstrip(),
                 screen,
@@ -192,7 +192,7 @@ def _because(detail: str) -> str:
     return f": {one_line(detail)}" if detail else ""
 
 
-def _said(who: str, when: str, screen: TextScreen) -> Iterator[str]:
+def _message_lines(who: str, when: str, screen: TextScreen) -> Iterator[str]:
     yield ""
     yield f"{who}  {screen.style.dim(when)}"
 

@@ -28,19 +28,27 @@ def have_weights(
     They are downloaded if requested (`--fetch`, HERMES_FETCH=1) or if a person at the terminal
     agrees.
     """
-    from hermes.providers.embedded import find, find_best
-
-    if name:
-        entry = local_models().get(name)
-        is_here = entry is None or find(entry, models_folder()) is not None
-    else:
-        is_here = find_best(models_folder()) is not None
-    if is_here:
+    if are_here(name):
         return
-    agreed = fetch or environment().get("HERMES_FETCH", "") not in {"", "0"}
+    agreed = is_requested(fetch=fetch)
     if not agreed and not (may_ask and _can_ask()):
         raise _not_downloaded(name)
     fetch_weights(name, agreed=agreed, verbose=verbose)
+
+
+def are_here(name: str) -> bool:
+    """Returns whether the weights of a local model are on this machine; of any one if none is named."""
+    from hermes.providers.embedded import find, find_best
+
+    if not name:
+        return find_best(models_folder()) is not None
+    entry = local_models().get(name)
+    return entry is None or find(entry, models_folder()) is not None
+
+
+def is_requested(*, fetch: bool) -> bool:
+    """Returns whether a download was agreed to beforehand: by `--fetch` or HERMES_FETCH=1."""
+    return fetch or environment().get("HERMES_FETCH", "") not in {"", "0"}
 
 
 def models_folder() -> Path:
@@ -65,20 +73,26 @@ def choose_weights() -> "WeightsChoice":
 
 
 def fetch_weights(
-    name: str, *, agreed: bool, may_ask: bool = True, verbose: bool = False
+    name: str,
+    *,
+    agreed: bool,
+    may_ask: bool = True,
+    verbose: bool = False,
+    choice: "WeightsChoice | None" = None,
 ) -> str:
     """Downloads a known model's weights, with a progress bar, and returns its name.
 
-    Without a name, the machine decides. Raises HermesError without consent.
+    Without a name, the machine decides, unless its `choice` is known. Raises HermesError without consent.
     """
     from hermes.providers.embedded import ModelHub, WeightsChoice, model_hub, offer
 
-    choice = WeightsChoice(local_models()[name], "") if name else choose_weights()
+    if choice is None:
+        choice = WeightsChoice(local_models()[name], "") if name else choose_weights()
     entry = choice.entry
     hub = model_hub(environment()) if choice.hub_reachable else ModelHub("")
     plan = offer(entry, models_folder(), hub)
     if choice.reason:
-        remark(f"{choice.sentence} Another one: hermes model add ID")
+        remark(f"{choice.sentence} To choose another one: hermes model add")
     if agreed:
         remark(plan.question.replace("Download ", "Downloading ", 1).rstrip("?") + ".")
     if verbose:
@@ -111,10 +125,16 @@ def _fetch(entry: "KnownModel", hub: "ModelHub", *, verbose: bool) -> None:
 
 
 def _not_downloaded(name: str) -> HermesError:
-    """Says what to do without a local model and without anybody to ask."""
-    add = f"hermes model add {name or 'base'}"
-    hint = f"Download it with: {add}   or allow it with --fetch or HERMES_FETCH=1   or connect a model you have: hermes setup"
-    return HermesError("The local model is not downloaded yet.", hint=hint)
+    """Says what to do without a model and without anybody to ask."""
+    if name:
+        hint = f"Download it with: hermes model add {name}   or allow it with --fetch or HERMES_FETCH=1"
+        return HermesError(f"The local model {name} is not downloaded yet.", hint=hint)
+    hint = (
+        "Connect one at a terminal: hermes setup\n"
+        "Or in a script: hermes setup --provider NAME < file-with-the-key, or set a key such as ANTHROPIC_API_KEY\n"
+        "Or download a small local one, no account: hermes model add base, --fetch or HERMES_FETCH=1"
+    )
+    return HermesError("No model is connected, and nobody can be asked.", hint=hint)
 
 
 def _can_ask() -> bool:
@@ -160,8 +180,12 @@ class _Bar:
             self._drawn = 0.0
 
     def _print_tenth(self, step: "Progress") -> None:
-        """Prints a line for each tenth of the file."""
-        tenth = (step.source, step.done * 10 // step.total)
+        """Prints a line for each tenth of the file, and one when it is checked."""
+        tenth = ("", step.done * 10 // step.total)
+        from hermes.providers.embedded.download_progress import CHECKING
+
+        if step.source == CHECKING:
+            tenth = (step.source, 0)
         if tenth == self._tenth:
             return
         self._tenth = tenth

@@ -12,7 +12,7 @@ HONEST = (
     "A small local model for simple file tasks. It is often wrong on facts and advice, and may claim things it did not"
     " do. Nothing leaves this machine."
 )
-LARGER = "Connect a larger model: hermes setup"
+LARGER = "Connect a larger model: /setup"
 RUN_BY_CODEX = (
     "Codex runs your turns: your messages, and what it reads for you, go to the model configured in codex."
     " To switch back to Hermes: /codex-runtime off"

@@ -11,11 +11,12 @@ from hermes.app.attachments import typed_part
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, money
-from hermes.commands.model_names import checked_name
+from hermes.commands.model_names import checked_name, listed_names
 from hermes.commands.models import model_in_words
 from hermes.commands.slash_commands import ContextUse
 from hermes.commands.views import Block, Result, TextResult
 from hermes.errors import HermesError, SessionBusy
+from hermes.providers.routing import chosen_route
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.interrupts import is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
@@ -34,7 +35,7 @@ from hermes.surfaces.tui.styled_text import painted
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
 
-_MAX_LINES = 400  # of one result
+_MAX_COMMAND_RESULT_LINES = 400  # of one result
 
 
 class TerminalChat:
@@ -135,7 +136,12 @@ class TerminalChat:
             self.chat.screen.suggest(typed_part(text))
 
     async def model_names(self) -> list[str]:
-        return []
+        app = self.chat.app
+        secrets = load_secrets(home=app.home)
+        route = chosen_route(app.settings, secrets, self.chat.model)
+        if route.embedded or self.agent.describe(self.session).engine == "codex":
+            return []
+        return await listed_names(route, app.settings, secrets)
 
     async def use_model(self, name: str, *, force: bool) -> str:
         await self.require_idle()
@@ -194,10 +200,10 @@ class TerminalChat:
 
     def _print(self, lines: Iterable[str]) -> None:
         shown = [part for line in lines for part in line.split("\n")]
-        for line in shown[:_MAX_LINES]:
+        for line in shown[:_MAX_COMMAND_RESULT_LINES]:
             self.chat.screen.line(line)
-        if len(shown) > _MAX_LINES:
-            more = count(len(shown) - _MAX_LINES, "more line")
+        if len(shown) > _MAX_COMMAND_RESULT_LINES:
+            more = count(len(shown) - _MAX_COMMAND_RESULT_LINES, "more line")
             self.chat.view.say(f"... {more}")
 
 

@@ -22,6 +22,7 @@ from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import Image
+from hermes.settings.load import load, load_secrets
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
@@ -45,7 +46,9 @@ ELSEWHERE = "Another terminal or program is working on this session. It will ans
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
 _LEAVE_ELSEWHERE = "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
 _DOUBLE_PRESS_S = 2.0
-_POLL_S = 0.2  # between checks whether a turn without a terminal waits for an answer
+_QUESTION_POLL_INTERVAL_S = (
+    0.2  # between checks whether a turn without a terminal waits for an answer
+)
 
 
 def folder_of(app: App, session: str) -> Path:
@@ -135,7 +138,7 @@ class ChatConversation:
                 {reading, *following}, return_when=asyncio.FIRST_COMPLETED
             )
             if self._following is not None and self._following.done():
-                self._settle()
+                self._reset_turn()
             if reading.done():
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
@@ -263,6 +266,20 @@ class ChatConversation:
             await self.agent.settle_allowed(by="cli")
         self.refresh()
 
+    @property
+    def model(self) -> str:
+        """The model that was chosen for this chat; empty for that of the settings."""
+        return self._model
+
+    async def use_saved_model(self) -> None:
+        """Uses the model that the settings name now, from the next turn on."""
+        self.app.settings = load(home=self.app.home)
+        await self.agent.renew(load_secrets(home=self.app.home))
+        self.agent.use(model="")
+        self.agent.learner.start()
+        self._model = ""
+        self.refresh()
+
     def refresh(self) -> None:
         """Updates the parts of the status line that no event reports."""
         self.view.status = current_status(self, self.view.status)
@@ -273,7 +290,7 @@ class ChatConversation:
         if self._following is not None and not self.view.busy and not self.view.queued:
             await asyncio.wait({self._following}, timeout=_TURN_END_TIMEOUT_S)
             if self._following.done():
-                self._settle()
+                self._reset_turn()
         return self._following is not None
 
     def delete_if_empty(self) -> bool:
@@ -299,7 +316,7 @@ class ChatConversation:
                 self.app, self.session
             ):  # another process is working on our message
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
-                await self.agent.service.settle(self.session)
+                await self.agent.service.end_dead_turn(self.session)
                 await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)
@@ -311,7 +328,7 @@ class ChatConversation:
             if ticking is not None:
                 ticking.cancel()
 
-    def _settle(self) -> None:
+    def _reset_turn(self) -> None:
         """Resets the state of the turn that has ended, so that a late stop request does not hit the
         next one.
         """
@@ -331,7 +348,7 @@ class ChatConversation:
         if following is None or is_elsewhere(self.app, self.session):
             return
         while not following.done() and not self._left:
-            await asyncio.wait({following}, timeout=_POLL_S)
+            await asyncio.wait({following}, timeout=_QUESTION_POLL_INTERVAL_S)
             if not following.done() and self.view.is_stuck:
                 # The question is in the log and is asked again when the session is resumed. Ending the turn
                 # normally would answer it.

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hermes.tools.files.walk import Halt, Walk
 
-_MAX_FILES = 20_000
+_MAX_COMPLETION_FILES = 20_000
 _LISTING_TIMEOUT_S = 1.0
-_FRESH_S = 5.0  # how long a list is used
+_LIST_LIFETIME_S = 5.0  # how long a list is used
 
 
 class FileList:
@@ -21,7 +21,7 @@ class FileList:
 
     def find(self, word: str, limit: int = 20) -> list[str]:
         """Returns the best matches for a word. Lists the folder again if the list is stale."""
-        if time.monotonic() - self._listed_at > _FRESH_S:
+        if time.monotonic() - self._listed_at > _LIST_LIFETIME_S:
             self._names = self._list()
             self._listed_at = time.monotonic()
         return best(self._names, word, limit)
@@ -31,7 +31,7 @@ class FileList:
         end = time.monotonic() + _LISTING_TIMEOUT_S
         for entry in Walk(self._folder, Halt()).entries():
             names.append(f"{entry.relative}/" if entry.is_folder else entry.relative)
-            if len(names) >= _MAX_FILES or time.monotonic() > end:
+            if len(names) >= _MAX_COMPLETION_FILES or time.monotonic() > end:
                 break
         return names
 

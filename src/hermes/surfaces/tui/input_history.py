@@ -12,7 +12,7 @@ from hermes.primitives.files import open_private
 
 log = logging.getLogger("hermes.chat")
 
-_MAX_ENTRIES = 1_000  # entries loaded
+_MAX_HISTORY_ENTRIES = 1_000  # entries loaded
 _MAX_ENTRY_CHARS = 20_000  # of one entry
 _MAX_FILE_BYTES = 4 * 1024 * 1024  # a larger file is trimmed to the loaded entries
 
@@ -61,7 +61,7 @@ class InputHistory(History):
 def _read(path: Path) -> list[str]:
     """Reads the newest entries, oldest first. Skips a line that a crash cut short."""
     try:
-        lines = path.read_bytes().splitlines()[-_MAX_ENTRIES:]
+        lines = path.read_bytes().splitlines()[-_MAX_HISTORY_ENTRIES:]
     except FileNotFoundError:
         return []
     except OSError as error:

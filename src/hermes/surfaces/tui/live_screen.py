@@ -7,13 +7,15 @@ whole conversation.
 """
 
 import asyncio
+import signal
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.layout import (
@@ -25,28 +27,23 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
-from prompt_toolkit.layout.screen import Char
 
 from hermes.surfaces.terminal.style import Style, stdout_style
-from hermes.surfaces.terminal.text import cut, width
+from hermes.surfaces.terminal.text import cut
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
+from hermes.surfaces.tui.direct_drawing import replace_top_rows
 from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
-from hermes.surfaces.tui.styled_text import DIM, Row, painted, plain
+from hermes.surfaces.tui.styled_text import DIM, Row, painted
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.markdown.render import Markdown
 
 _MAX_INPUT_ROWS = 8  # a longer input scrolls
 _MAX_MENU_ROWS = 6
-_DIRECT_ROWS = 3  # drawn without a whole frame
-_STALE, _BLANK = (
-    Char("?", "reverse blink"),
-    Char(" ", ""),
-)  # a cell that never occurs in a frame, and an empty one
 _LOOKS = {
     "1": "bold",
     "2": "dim",
@@ -84,6 +81,7 @@ class LiveScreen:
         self.on_gone: Callable[[], object] = lambda: None
         self._entry = entry
         self._markdown: Markdown | None = None
+        self._unread: list[str] = []  # pieces of the reply that are not drawn yet
         self._tail: Sequence[Row] = ()
         self._pace = RedrawThrottle()
         self._later: asyncio.Handle | None = None
@@ -158,32 +156,21 @@ class LiveScreen:
         return max(20, terminal_size().columns)
 
     def write(self, text: str) -> None:
-        if self._markdown is None:
-            from hermes.surfaces.tui.markdown.render import Markdown
-
-            self._markdown = Markdown(
-                colours=self.style.enabled, ascii_only=self.marks.bar == "|"
-            )
-        rows = self._markdown.feed(text, self.columns - 1)
-        self._print(rows)
-        self._pace.ask(now=bool(rows))  # printed rows must not stay in the live area
-        if (
-            not rows and self._later is None
-        ):  # together with other pieces of this moment
-            self._later = asyncio.get_running_loop().call_soon(self._draw_piece)
+        self._unread.append(text)
+        if self._later is None:  # drawn together with other pieces of this moment
+            self._later = asyncio.get_running_loop().call_soon(self._draw_text)
 
     def end_reply(self) -> None:
-        if self._markdown is None:
-            return
-        rows, self._markdown, self._tail = (
-            self._markdown.end(self.columns - 1),
-            None,
-            (),
-        )
-        self._pace.forget()
+        rows = self._read_text(self.columns - 1)
+        if self._markdown is not None:
+            rows += self._markdown.end(self.columns - 1)
+        self._markdown, self._tail = None, ()
         self._print(rows)
 
     def line(self, text: str = "") -> None:
+        if self._unread:
+            self._print(self._read_text(self.columns - 1))
+            self._lay_out(terminal_size())
         self._emit(text.split("\n"))
 
     def live(self, rows: Sequence[Row]) -> None:
@@ -212,6 +199,17 @@ class LiveScreen:
     def suggest(self, text: str) -> None:
         self._entry.suggest(text)
 
+    @asynccontextmanager
+    async def left_to_a_program(self) -> AsyncIterator[None]:
+        """Leaves the terminal to another program for a while, Ctrl-C included."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, lambda: None)
+        try:
+            async with in_terminal():
+                yield
+        finally:
+            loop.add_signal_handler(signal.SIGINT, self._entry.interrupt)
+
     async def read(self) -> TypedInput | None:
         return await self._typed.get()
 
@@ -225,62 +223,56 @@ class LiveScreen:
         """Prepares a frame. The window may have become narrower without a signal so far."""
         if terminal_size().columns < self._output.columns:
             self._erase()
-        if self._markdown is not None and self._pace.is_wanted and self._pace.wait <= 0:
-            self._lay_out(self._markdown)
-        self._framed = self._visible_tail()
+        self._framed = self._visible_tail(terminal_size())
 
-    def _draw_piece(self) -> None:
-        """Draws new text: only the changed rows if possible, else a whole frame. Throttled when
-        drawing is slow.
-        """
+    def _draw_text(self) -> None:
+        """Draws what was written since the last time. Throttled when it comes fast or drawing is slow."""
         self._later = None
-        if self._markdown is None or not self._pace.is_wanted:
+        if not self._unread:
             return
         if (wait := self._pace.wait) > 0:
-            self._later = asyncio.get_running_loop().call_later(wait, self._draw_piece)
+            self._later = asyncio.get_running_loop().call_later(wait, self._draw_text)
             return
-        self._lay_out(self._markdown)
-        if not self._draw_over(self._visible_tail()):
-            self._app.invalidate()
-
-    def _lay_out(self, markdown: "Markdown") -> None:
         with self._pace:
-            self._tail = markdown.rest(self.columns - 1, terminal_size().rows)
+            size = terminal_size()
+            rows = self._read_text(max(20, size.columns) - 1)
+            self._lay_out(size)
+            if not self._draw_over(rows, size):
+                self._print(rows)
+                self._app.invalidate()
 
-    def _draw_over(self, rows: list[Row]) -> bool:
-        """Redraws the changed rows of the tail. Returns False if a whole frame is needed."""
-        screen = self._app.renderer.last_rendered_screen
-        changed = [
-            number
-            for number, (old, new) in enumerate(zip(self._framed, rows, strict=False))
-            if old != new
-        ]
-        is_aligned = (
-            screen is not None
-            and terminal_size().columns == self._output.columns
-            and not self._output.held
-        )
-        if (
-            not is_aligned
-            or len(rows) != len(self._framed)
-            or len(changed) > _DIRECT_ROWS
-            or screen is None
-        ):
-            return False
-        cursor = screen.get_cursor_position(self._app.layout.current_window)
-        back = f"\r\x1b[{cursor.x}C" if cursor.x else "\r"
-        for number in changed:
-            text, up = (
-                painted(rows[number], enabled=self.style.enabled),
-                cursor.y - number,
+    def _read_text(self, columns: int) -> list[Row]:
+        """Renders what was written since the last time. Returns the rows that are final."""
+        if not self._unread:
+            return []
+        text = "".join(self._unread)
+        self._unread.clear()
+        if self._markdown is None:
+            from hermes.surfaces.tui.markdown.render import Markdown
+
+            self._markdown = Markdown(
+                colours=self.style.enabled, ascii_only=self.marks.bar == "|"
             )
-            self._output.write_raw(f"\x1b[{up}A\r{text}\x1b[K\x1b[{up}B{back}")
-            # The next frame is compared with the last: mark every cell of this row as changed.
-            cells = dict.fromkeys(range(width(plain(rows[number]))), _STALE)
-            screen.data_buffer[number] = defaultdict(lambda: _BLANK, cells)
-        self._framed = rows
-        self._output.flush()
-        return True
+        return self._markdown.feed(text, columns)
+
+    def _lay_out(self, size: Size) -> None:
+        """Renders the text that is not final yet."""
+        if self._markdown is not None:
+            self._tail = self._markdown.rest(max(20, size.columns) - 1, size.rows)
+
+    def _draw_over(self, final: Sequence[Row], size: Size) -> bool:
+        """Draws new final rows and the rest of the text in place. Returns False if a whole frame is needed."""
+        if size.columns != self._output.columns or self._output.held:
+            return False
+        tail = self._visible_tail(size)
+        is_drawn = replace_top_rows(
+            self._app, self._framed, [*final, *tail],
+            printed=len(final), size=size, colours=self.style.enabled,
+        )  # fmt: skip
+        if is_drawn:
+            self._framed = tail
+            self._output.flush()
+        return is_drawn
 
     def _drawn(self, _: object) -> None:
         self._output.release(self.columns)
@@ -364,10 +356,10 @@ class LiveScreen:
     def _tail_text(self) -> AnyFormattedText:
         return self._fragments(self._framed)
 
-    def _visible_tail(self) -> list[Row]:
+    def _visible_tail(self, size: Size) -> list[Row]:
         """Returns the end of the text being written, as many rows as fit."""
         room = (
-            terminal_size().rows
+            size.rows
             - len(self._rows)
             - min(self._entry.buffer.document.line_count, _MAX_INPUT_ROWS)
             - 3

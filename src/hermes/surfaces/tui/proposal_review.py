@@ -12,7 +12,7 @@ from hermes.surfaces.terminal.text import ago, clean, count, cut, one_line, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, RED, YELLOW, Row, painted
 
-_MAX_DIFF_LINES = 30
+_MAX_PROPOSAL_DIFF_LINES = 30
 _LOOKS = {"+": GREEN, "-": RED}
 _KEYS = {"y": "keep", "n": "never", "s": "later", "v": "show all", "q": "stop"}
 _WORDS = {
@@ -58,7 +58,7 @@ class ProposalReview:
     def ask(self) -> None:
         """Asks for a key, unless a key pressed now may be meant for the previous proposal."""
         if not self.is_over and self._clock() >= self._shown_at + KEY_GRACE_S:
-            is_cut = len(self._diff()) > _MAX_DIFF_LINES
+            is_cut = len(self._diff()) > _MAX_PROPOSAL_DIFF_LINES
             keys = "".join(key for key in _KEYS if key != "v" or is_cut)
             full = f"Keep it? {', '.join(f'{key} ({_KEYS[key]})' for key in keys)}"
             label = (
@@ -159,8 +159,8 @@ class ProposalReview:
         rows = self._diff()
         shown = (
             rows
-            if whole or len(rows) <= _MAX_DIFF_LINES
-            else rows[: _MAX_DIFF_LINES - 1]
+            if whole or len(rows) <= _MAX_PROPOSAL_DIFF_LINES
+            else rows[: _MAX_PROPOSAL_DIFF_LINES - 1]
         )
         for row in shown:
             self._row(row)

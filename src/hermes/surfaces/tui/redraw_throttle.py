@@ -1,40 +1,34 @@
-"""Limits how often something slow is redrawn, so that drawing takes only a small share of the time."""
+"""Limits how often something is redrawn: no more often than anyone sees, and less often if drawing is slow."""
 
 import time
 from collections.abc import Callable
 from types import TracebackType
 
-_PAUSE_FACTOR = 8.0  # the pause, in multiples of the drawing's duration
+_PAUSE_FACTOR = 8.0  # the pause, in multiples of the CPU time that the drawing took
+_MIN_INTERVAL_S = 0.01
 _MAX_PAUSE_S = 0.5
 
 
 class RedrawThrottle:
     """Tells when the next drawing is due. As a context manager, measures one drawing."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        cpu_clock: Callable[[], float] = time.thread_time,
+    ) -> None:
         self._clock = clock
-        self._began = 0.0
+        self._cpu_clock = cpu_clock  # a busy machine does not count as slow drawing
+        self._began = self._cpu_began = 0.0
         self._next = float("-inf")
-        self.is_wanted = False
-        """Whether there is something new to draw."""
 
     @property
     def wait(self) -> float:
         """Seconds until the next drawing is due; zero or less if it is due now."""
         return self._next - self._clock()
 
-    def ask(self, *, now: bool = False) -> None:
-        """Requests a drawing; with `now`, without a pause."""
-        self.is_wanted = True
-        if now:
-            self._next = float("-inf")
-
-    def forget(self) -> None:
-        """Withdraws the request."""
-        self.is_wanted = False
-
     def __enter__(self) -> None:
-        self._began = self._clock()
+        self._began, self._cpu_began = self._clock(), self._cpu_clock()
 
     def __exit__(
         self,
@@ -42,6 +36,5 @@ class RedrawThrottle:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        now = self._clock()
-        self._next = now + min(_MAX_PAUSE_S, (now - self._began) * _PAUSE_FACTOR)
-        self.is_wanted = False
+        pause = min(_MAX_PAUSE_S, (self._cpu_clock() - self._cpu_began) * _PAUSE_FACTOR)
+        self._next = max(self._began + _MIN_INTERVAL_S, self._clock() + pause)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hermes.app import App
 from hermes.app.attachments import typed_part
 from hermes.app.feed import SessionCursor
-from hermes.app.log_follower import POLL_INTERVAL_S
+from hermes.app.log_follower import LOG_POLL_INTERVAL_S
 from hermes.core.history import UndoneRows
 from hermes.schema.events import (
     ApprovalRequested,
@@ -22,7 +22,7 @@ from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.session_view import ChatView, end_sentence
 from hermes.surfaces.tui.styled_text import painted
 
-_ROWS_PER_READ = 200
+_SUMMARY_ROWS_PER_READ = 200
 _SHOWN_MESSAGES = 2
 _LINES_PER_MESSAGE = 6
 
@@ -36,7 +36,7 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
             last = row.seq
         if not runs:
             return
-        await asyncio.sleep(POLL_INTERVAL_S)
+        await asyncio.sleep(LOG_POLL_INTERVAL_S)
 
 
 def cursor_at_end(app: App, session: str) -> SessionCursor:
@@ -72,7 +72,7 @@ def _last_rows(app: App, session: str) -> list[Row]:
     taken_back = UndoneRows()
     rows: list[Row] = []
     while end > 0 and len(_messages(rows)) < _SHOWN_MESSAGES:
-        start = max(0, end - _ROWS_PER_READ)
+        start = max(0, end - _SUMMARY_ROWS_PER_READ)
         page = app.store.log.events(session, after=start, limit=end - start)
         rows = [
             row

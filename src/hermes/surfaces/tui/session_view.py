@@ -257,12 +257,16 @@ class ChatView:
         elif event.get("by") in {"remembered", "nobody", "policy"}:
             return
         elif event["type"] == "agent.approval.answered":
-            why = event.get("reason", "")
-            self.say(
-                f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]]
-            )
+            self.say(self._verdict(event))
         elif event.get("text"):
             self.say(f"You: {event['text']}")
+
+    def _verdict(self, event: Mapping[str, Any]) -> str:
+        """What a person decided, and about which call if several are open."""
+        why = event.get("reason", "")
+        told = f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]]
+        label = self._cards.label_among(event["call_id"])
+        return f"{one_line(label)}: {told}" if label else told
 
     def _remark(self, event: Mapping[str, Any]) -> None:
         """Shows an event that a person would wonder about."""

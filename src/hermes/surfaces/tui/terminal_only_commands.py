@@ -3,8 +3,10 @@
 import asyncio
 from typing import TYPE_CHECKING, Annotated, cast
 
+from hermes.children.own_python import hermes_command
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
+from hermes.commands.models import model_in_words
 from hermes.commands.proposals import NOTHING
 from hermes.commands.views import TextResult, message
 from hermes.surfaces.terminal.text import wrap
@@ -78,3 +80,22 @@ async def review_proposals(context: CommandContext) -> TextResult:
         )
     chat.decide(pending)
     return message()
+
+
+@command(slash="setup", group="Model")
+async def connect_model(context: CommandContext) -> TextResult:
+    """Connect another model: a key, a server of your own, or a small local one."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+
+    chat = _chat(context)
+    if await chat.is_busy():
+        return message("Hermes is working. Stop it first with /stop.")
+    if not isinstance(chat.screen, LiveScreen):
+        return message("In a shell: hermes setup. Then start the chat again.")
+    async with chat.screen.left_to_a_program():
+        process = await asyncio.create_subprocess_exec(*hermes_command("setup"))
+        is_connected = await process.wait() == 0
+    if not is_connected:
+        return message("The model was not changed.")
+    await chat.use_saved_model()
+    return message(model_in_words(chat.agent.describe(chat.session)))

@@ -63,6 +63,11 @@ class ToolCards:
         """Whether every call waits for a person."""
         return all(card.is_waiting for card in self._open.values())
 
+    def label_among(self, call_id: str) -> str:
+        """The label of a call, if others are open too, so that a remark about it must say which it means."""
+        card = self._open.get(call_id)
+        return card.label if card is not None and len(self._open) > 1 else ""
+
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Updates the cards from an event."""
         call_id = event.get("call_id", "")

@@ -30,7 +30,7 @@ ResponseHeaders: TypeAlias = list[tuple[bytes, bytes]]
 
 _OWN_PAGE = frozenset({"same-origin", "none"})
 _FREE_FAILURES = 5
-_MAX_WAIT_S = 60.0
+_MAX_THROTTLE_WAIT_S = 60.0
 _FORGET_AFTER_S = 600.0
 
 
@@ -65,7 +65,7 @@ class LoginThrottle:
         penalty = 0.0
         if count >= _FREE_FAILURES:
             beyond = count - _FREE_FAILURES + 1
-            penalty = delay_s(beyond, first_s=1.0, max_s=_MAX_WAIT_S)
+            penalty = delay_s(beyond, first_s=1.0, max_s=_MAX_THROTTLE_WAIT_S)
         self._kinds[kind] = (count, now + penalty, now)
         return penalty
 

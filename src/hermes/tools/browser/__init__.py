@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowserTools"]
 
-_MAX_PAGE_CHARACTERS = 20_000
+_MAX_SNAPSHOT_CHARACTERS = 20_000
 _MAX_STEP_CHARACTERS = 8_000
 _SCROLL_PIXELS = 700
 
@@ -105,20 +105,20 @@ class BrowserTools:
         )  # the proxy checks again; here the reason can be told
         async with self._session.page(start=True) as page:
             await page.goto(str(place), wait_until="domcontentloaded")
-            return await self._seen(page, _MAX_STEP_CHARACTERS)
+            return await self._page_text(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_snapshot", effect="read")
     async def browser_snapshot(self) -> ToolResult:
         """The open page's elements, with refs."""
         async with self._session.page() as page:
-            return await self._seen(page, _MAX_PAGE_CHARACTERS)
+            return await self._page_text(page, _MAX_SNAPSHOT_CHARACTERS)
 
     @tool("browser_click", effect="other", about=_about_step)
     async def browser_click(self, ref: Ref) -> ToolResult:
         """Clicks an element."""
         async with self._session.page() as page:
             await (await self._judged(page, ref)).click()
-            return await self._seen(page, _MAX_STEP_CHARACTERS)
+            return await self._page_text(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_type", effect="other", about=_about_step)
     async def browser_type(
@@ -130,14 +130,14 @@ class BrowserTools:
             await element.fill(text)
             if submit:
                 await element.press("Enter")
-            return await self._seen(page, _MAX_STEP_CHARACTERS)
+            return await self._page_text(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_select", effect="other", about=_about_step)
     async def browser_select(self, ref: Ref, option: str) -> ToolResult:
         """Chooses an option by label or value."""
         async with self._session.page() as page:
             await (await self._judged(page, ref)).select_option(option)
-            return await self._seen(page, _MAX_STEP_CHARACTERS)
+            return await self._page_text(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_scroll", effect="network")
     async def browser_scroll(
@@ -148,14 +148,14 @@ class BrowserTools:
             await page.mouse.wheel(
                 0, _SCROLL_PIXELS if direction == "down" else -_SCROLL_PIXELS
             )
-            return await self._seen(page, _MAX_STEP_CHARACTERS)
+            return await self._page_text(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_back", effect="network")
     async def browser_back(self) -> ToolResult:
         """Goes back a page."""
         async with self._session.page() as page:
             await page.go_back(wait_until="domcontentloaded")
-            return await self._seen(page, _MAX_STEP_CHARACTERS)
+            return await self._page_text(page, _MAX_STEP_CHARACTERS)
 
     @tool("browser_screenshot", effect="read")
     async def browser_screenshot(self) -> ToolResult:
@@ -163,7 +163,7 @@ class BrowserTools:
         async with self._session.page() as page:
             data = await page.screenshot(type="jpeg", quality=75)
             source = page.url
-        path = await asyncio.to_thread(self._keep, data, ".jpg")
+        path = await asyncio.to_thread(self._save, data, ".jpg")
         image = Image(source=str(path), media_type="image/jpeg")
         return ToolResult(
             text=f"A picture of the page, saved in {path}.",
@@ -200,16 +200,16 @@ class BrowserTools:
             )
         return element
 
-    async def _seen(self, page: "Page", limit: int) -> ToolResult:
+    async def _page_text(self, page: "Page", limit: int) -> ToolResult:
         """What the model gets to see of a page after a step: the newest one, if the step opened another."""
         from hermes.tools.escapes import one_line, visible
 
-        sight = self._shown = await self._session.look(page)
+        sight = self._shown = await self._session.view(page)
         shown = tree = visible(sight.tree)
         notes = self._session.notes()
         if len(tree) > limit:
             path = await asyncio.to_thread(
-                self._keep, tree.encode(errors="replace"), ".yaml"
+                self._save, tree.encode(errors="replace"), ".yaml"
             )
             shown = tree[: tree.rfind("\n", 0, limit)]
             notes.append(
@@ -223,7 +223,7 @@ class BrowserTools:
         ]
         return ToolResult(text="\n".join(lines), source=sight.url)
 
-    def _keep(self, data: bytes, suffix: str) -> Path:
+    def _save(self, data: bytes, suffix: str) -> Path:
         path, handle = self._folder.create_foreign("browser")
         with os.fdopen(handle, "wb") as file:
             file.write(data)

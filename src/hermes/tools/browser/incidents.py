@@ -10,7 +10,7 @@ from hermes.tools.escapes import one_line
 if TYPE_CHECKING:
     from playwright.async_api import Dialog, Download, Page
 
-_MAX_PAGES = 5
+_MAX_OPEN_PAGES = 5
 _MAX_NOTES = 10
 
 
@@ -21,7 +21,7 @@ class Incidents:
         self._told: list[str] = []
         self._answers = BackgroundTasks("answering a page")
 
-    def tell(self, words: str) -> None:
+    def note(self, words: str) -> None:
         """Remembers a note; of many, the latest."""
         self._told = [*self._told, words][-_MAX_NOTES:]
 
@@ -37,8 +37,8 @@ class Incidents:
         page.on("download", self._download)
         page.on("crash", self._crash)
         pages = page.context.pages
-        if len(pages) > _MAX_PAGES:
-            self.tell("The oldest page was closed.")
+        if len(pages) > _MAX_OPEN_PAGES:
+            self.note("The oldest page was closed.")
             self._answer(pages[0].close())
 
     def _dialog(self, dialog: "Dialog") -> None:
@@ -46,17 +46,17 @@ class Incidents:
         if dialog.type == "beforeunload":
             self._answer(dialog.accept())
             return
-        self.tell(
+        self.note(
             f"The page showed a dialog ({dialog.type}), which was dismissed: {one_line(dialog.message)}"
         )
         self._answer(dialog.dismiss())
 
     def _crash(self, page: "Page") -> None:
-        self.tell("The page crashed and was closed.")
+        self.note("The page crashed and was closed.")
         self._answer(page.close())
 
     def _download(self, download: "Download") -> None:
-        self.tell(
+        self.note(
             f"A download was refused: {one_line(download.suggested_filename)} from {one_line(download.url)}"
         )
 

@@ -21,9 +21,9 @@ from hermes.tools.web.urls import WebAddress, read_url
 
 _MAX_HEAD_BYTES = 64 * 1024
 _READ_BYTES = 64 * 1024
-_CONNECT_TIMEOUT_S = 10.0
-_CLOSE_TIMEOUT_S = 1.0
-_MAX_REFUSALS = 5
+_UPSTREAM_CONNECT_TIMEOUT_S = 10.0
+_PROXY_CLOSE_TIMEOUT_S = 1.0
+_MAX_REMEMBERED_REFUSALS = 5
 _HOP_BY_HOP = (
     "proxy-authorization",
     "proxy-connection",
@@ -140,7 +140,9 @@ class GateProxy:
             return await self._gate.check(read_url(url))
         except ToolFailed as error:
             if error.message not in self._refusals:
-                self._refusals = [*self._refusals, error.message][-_MAX_REFUSALS:]
+                self._refusals = [*self._refusals, error.message][
+                    -_MAX_REMEMBERED_REFUSALS:
+                ]
             raise _Refused("403 Forbidden", error.message) from error
 
 
@@ -152,7 +154,7 @@ async def _connected(
     problem: Exception = OSError("no address")
     for address in passage.addresses:
         try:
-            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+            async with asyncio.timeout(_UPSTREAM_CONNECT_TIMEOUT_S):
                 reader, writer = await asyncio.open_connection(
                     str(address), passage.place.port, limit=_MAX_HEAD_BYTES
                 )
@@ -173,7 +175,7 @@ async def _close(writer: asyncio.StreamWriter) -> None:
     """Closes a connection without waiting for a peer that does not read."""
     writer.close()
     try:
-        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+        async with asyncio.timeout(_PROXY_CLOSE_TIMEOUT_S):
             await writer.wait_closed()
     except (OSError, TimeoutError):
         writer.transport.abort()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _REF = r"(f\d+)?e\d+"
 _VIEWPORT_PIXELS = {"width": 1280, "height": 800}
 _LOAD_TIMEOUT_S = 3.0
-_CLOSE_TIMEOUT_S = 10.0
+_BROWSER_CLOSE_TIMEOUT_S = 10.0
 _STEPS_PER_CALL = 3  # limits of one step that a call may take: to act, to load, to look
 _MISSING_LIBRARY = "The browser tools need playwright."
 _ROOT_NOTE = "The browser runs without its own sandbox, because Hermes runs as root."
@@ -68,7 +68,7 @@ class BrowserSession:
     async def page(self, *, start: bool = False) -> "AsyncIterator[Page]":
         """Yields the current page, for one step at a time. `start` starts the browser if it is not running."""
         async with self._lock:
-            self._rest(None)
+            self._schedule_close(None)
             if self._context is None and not start:
                 raise ToolFailed("No page is open.", hint="Open one with browser_open.")
             failure = _library_error()
@@ -84,19 +84,19 @@ class BrowserSession:
                 ) from error
             except failure as error:
                 refused = self._proxy.refusals() if self._proxy else []
-                raise ToolFailed(" ".join([_words(error), *refused])) from error
+                raise ToolFailed(" ".join([_first_line(error), *refused])) from error
             finally:
                 if self._context is not None:
-                    self._rest(self._settings.idle_timeout)
+                    self._schedule_close(self._settings.idle_timeout)
 
-    async def look(self, page: "Page") -> "PageView":
+    async def view(self, page: "Page") -> "PageView":
         """Returns the page after a step: the newest one, if the step opened or closed one."""
         from playwright.async_api import Error
 
         for last in (False, True):
             try:
                 page = newest(page.context.pages) or await page.context.new_page()
-                await self._settle(page)
+                await self._wait_for_load(page)
                 return PageView(
                     page.url, await page.title(), await page.aria_snapshot(mode="ai")
                 )
@@ -109,7 +109,7 @@ class BrowserSession:
         """Returns notes since the last call: dialogs, refused downloads and refused addresses."""
         return self._incidents.take() + (self._proxy.refusals() if self._proxy else [])
 
-    async def _settle(self, page: "Page") -> None:
+    async def _wait_for_load(self, page: "Page") -> None:
         """Waits until a page has loaded, but not long."""
         from playwright.async_api import TimeoutError as Late
 
@@ -144,7 +144,7 @@ class BrowserSession:
             settings.executable, self._environment, kind.executable_path
         )
         if needs_no_sandbox():
-            self._incidents.tell(_ROOT_NOTE)
+            self._incidents.note(_ROOT_NOTE)
         return await kind.launch_persistent_context(
             _folder(settings.profile),  # nothing: a fresh one, removed afterwards
             executable_path=executable,
@@ -178,9 +178,9 @@ class BrowserSession:
     def _forget(self, context: "BrowserContext") -> None:
         if self._context is context:
             self._context = None
-            self._incidents.tell("The browser was closed.")
+            self._incidents.note("The browser was closed.")
 
-    def _rest(self, seconds: float | None) -> None:
+    def _schedule_close(self, seconds: float | None) -> None:
         """Closes the browser after so many seconds without a step; None stops the timer during a step."""
         if self._idle is not None:
             self._idle.cancel()
@@ -192,7 +192,7 @@ class BrowserSession:
         self._closing.start(self.close())
 
     async def _stop(self) -> None:
-        self._rest(None)
+        self._schedule_close(None)
         context, self._context = self._context, None
         playwright, self._playwright = self._playwright, None
         proxy, self._proxy = self._proxy, None
@@ -202,7 +202,7 @@ class BrowserSession:
             with contextlib.suppress(
                 Error, TimeoutError
             ):  # it has ended by itself, or ends with its driver
-                async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+                async with asyncio.timeout(_BROWSER_CLOSE_TIMEOUT_S):
                     await context.close()
         if playwright is not None:
             await playwright.stop()
@@ -240,7 +240,7 @@ def _library_error() -> "type[Error]":
     return Error
 
 
-def _words(error: "Error") -> str:
+def _first_line(error: "Error") -> str:
     """Returns the first line of an error; the rest is a log for developers."""
     first = one_line(error.message.strip().partition("\n")[0])
     return f"The browser could not do that: {first.removesuffix('.')}."

@@ -27,8 +27,8 @@ from hermes.tools.files.patch_match import apply_hunks
 from hermes.tools.files.patch_parse import FilePatch, patch_paths, read_patch
 from hermes.tools.tool import require_judged, resolved, tool
 
-_MAX_FILES = 200
-_MAX_DIFF_CHARACTERS = 12_000
+_MAX_PATCHED_FILES = 200
+_MAX_RESULT_DIFF_CHARACTERS = 12_000
 """Characters of diff in a result."""
 _FORMAT = (
     "*** Begin Patch, then for each file *** Add File: PATH and +lines, *** Delete File: PATH, or *** Update File: PATH"
@@ -147,7 +147,7 @@ class PatchPlan(msgspec.Struct, frozen=True):
             size += len(told)
             shown.append(
                 told
-                if size <= _MAX_DIFF_CHARACTERS
+                if size <= _MAX_RESULT_DIFF_CHARACTERS
                 else told.split("\n", 1)[0].removesuffix(":") + " (diff left out)"
             )
         return "\n".join(shown)
@@ -162,9 +162,9 @@ class PatchPlan(msgspec.Struct, frozen=True):
 def plan_patch(patch: str, cwd: Path) -> PatchPlan:
     """Computes what a patch does to the files of a folder, without writing. Raises ToolFailed if it does not fit."""
     files = read_patch(patch)
-    if len(files) > _MAX_FILES:
+    if len(files) > _MAX_PATCHED_FILES:
         raise ToolFailed(
-            f"A patch can't change more than {_MAX_FILES} files.",
+            f"A patch can't change more than {_MAX_PATCHED_FILES} files.",
             hint=f"{UNCHANGED} Split it.",
         )
     work = _Work(cwd)

@@ -6,9 +6,9 @@ from hermes.tools.files.edit_match import Edit, Replacement, line_of
 
 _CONTEXT_LINES = 3
 _MAX_PLACES = 20
-_MAX_LINES = 80
-_MAX_LINE_CHARACTERS = 400
-_MAX_COMPARED_LINES = 4000
+_MAX_SHOWN_DIFF_LINES = 80
+_MAX_DIFF_LINE_CHARACTERS = 400
+_MAX_DIFFED_LINES = 4000
 """Longer texts are not compared."""
 
 
@@ -43,7 +43,7 @@ def edit_diff(edit: Edit, *, whole: bool = False) -> str:
 def text_diff(before: str, after: str) -> str:
     """Returns the whole difference of two texts. Of long ones, the new text is shown instead."""
     old, new = _lines(before), _lines(after)
-    if len(old) + len(new) > _MAX_COMPARED_LINES:
+    if len(old) + len(new) > _MAX_DIFFED_LINES:
         return f"({len(old):,} lines become {len(new):,})\n{new_file_diff(after)}"
     return "\n".join(_hunks(old, new, 1, 1))
 
@@ -101,7 +101,7 @@ def _lines(text: str) -> list[str]:
 def _hunks(old: list[str], new: list[str], first: int, first_new: int) -> Iterator[str]:
     from difflib import SequenceMatcher
 
-    if len(old) + len(new) > _MAX_COMPARED_LINES:
+    if len(old) + len(new) > _MAX_DIFFED_LINES:
         yield f"@@ -{_range(first, 0, len(old))} +{_range(first_new, 0, len(new))} @@"
         yield from (f"-{line}" for line in old)
         yield from (f"+{line}" for line in new)
@@ -127,15 +127,15 @@ def _range(first: int, start: int, end: int) -> str:
 def _capped(lines: list[str]) -> str:
     shown = [
         line
-        if len(line) <= _MAX_LINE_CHARACTERS
-        else f"{line[:_MAX_LINE_CHARACTERS]}..."
-        for line in lines[:_MAX_LINES]
+        if len(line) <= _MAX_DIFF_LINE_CHARACTERS
+        else f"{line[:_MAX_DIFF_LINE_CHARACTERS]}..."
+        for line in lines[:_MAX_SHOWN_DIFF_LINES]
     ]
     return "\n".join(
         shown
         + (
-            [f"... {len(lines) - _MAX_LINES} more lines of diff"]
-            if lines[_MAX_LINES:]
+            [f"... {len(lines) - _MAX_SHOWN_DIFF_LINES} more lines of diff"]
+            if lines[_MAX_SHOWN_DIFF_LINES:]
             else []
         )
     )

@@ -15,7 +15,7 @@ from hermes.errors import ToolFailed, os_reason
 from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.files.replace_file import folder_of
 
-MAX_BYTES = 10_000_000
+MAX_EDITABLE_BYTES = 10_000_000
 UNCHANGED = "Nothing was changed."
 _MAX_COMPARED_NAMES = 20_000  # names that are looked at for a file that was meant
 _NOT_LOOKED_AT = frozenset(
@@ -33,7 +33,7 @@ class Content(msgspec.Struct, frozen=True):
     @property
     def is_whole(self) -> bool:
         """Whether the whole file was read."""
-        return len(self.data) <= MAX_BYTES
+        return len(self.data) <= MAX_EDITABLE_BYTES
 
 
 def read_content(path: Path) -> Content | None:
@@ -50,8 +50,8 @@ def read_content(path: Path) -> Content | None:
             raise IsADirectoryError(21, "is a directory", str(path))
         if not stat.S_ISREG(status.st_mode):
             raise ToolFailed(f"{path} is not a regular file.")
-        data = file.read(MAX_BYTES + 1)
-    digest = digest_of(data) if len(data) <= MAX_BYTES else None
+        data = file.read(MAX_EDITABLE_BYTES + 1)
+    digest = digest_of(data) if len(data) <= MAX_EDITABLE_BYTES else None
     return Content(data, Stamp.of(status, digest), stat.S_IMODE(status.st_mode))
 
 
@@ -65,7 +65,7 @@ def editable(name: str, path: Path) -> Content:
         )
     if not content.is_whole:
         raise ToolFailed(
-            f"{name} is larger than {MAX_BYTES:,} bytes.",
+            f"{name} is larger than {MAX_EDITABLE_BYTES:,} bytes.",
             hint=f"{UNCHANGED} Use terminal.",
         )
     return content

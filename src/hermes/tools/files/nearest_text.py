@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 _MAX_SHOWN_LINES = 8
-_MAX_LINE_CHARACTERS = 160
-_MAX_COMPARED_LINES = 5000
+_MAX_NEAREST_LINE_CHARACTERS = 160
+_MAX_SCANNED_LINES = 5000
 """Lines of a file that are compared one by one when no line is the same."""
 _MAX_OCCURRENCES = 50
 """A line that occurs more often says nothing about a place."""
@@ -17,18 +17,18 @@ def nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
         lines[:-1] if lines and not lines[-1] else lines
     )  # what follows the last line end is no line
     wanted = wanted[:-1] if len(wanted) > 1 and not wanted[-1].strip() else wanted
-    first = _place(lines, wanted)
+    first = _best_start(lines, wanted)
     if first is None:
         return ""
     last = min(first + min(len(wanted), _MAX_SHOWN_LINES), len(lines))
     shown = [
-        f"{number + 1}: {lines[number].rstrip()[:_MAX_LINE_CHARACTERS]}"
+        f"{number + 1}: {lines[number].rstrip()[:_MAX_NEAREST_LINE_CHARACTERS]}"
         for number in range(first, last)
     ]
     return "\nThe nearest text in the file is:\n" + "\n".join(shown) + "\n"
 
 
-def _place(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+def _best_start(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     """Where the wanted lines would begin: where most of them are, else where one like the longest is."""
     places: dict[str, list[int]] = {}
     sought = {line.strip() for line in wanted if line.strip()}
@@ -53,10 +53,13 @@ def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     index = max(
         range(len(wanted)), key=lambda number: len(wanted[number].strip()), default=0
     )
-    longest = wanted[index].strip()[:_MAX_LINE_CHARACTERS] if wanted else ""
+    longest = wanted[index].strip()[:_MAX_NEAREST_LINE_CHARACTERS] if wanted else ""
     if len(longest) < 3:
         return None
-    bare = [line.strip()[:_MAX_LINE_CHARACTERS] for line in lines[:_MAX_COMPARED_LINES]]
+    bare = [
+        line.strip()[:_MAX_NEAREST_LINE_CHARACTERS]
+        for line in lines[:_MAX_SCANNED_LINES]
+    ]
     inside = [number for number, line in enumerate(lines) if longest in line]
     if inside:
         return max(0, inside[0] - index)

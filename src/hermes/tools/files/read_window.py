@@ -14,7 +14,7 @@ from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.process.long_output import is_binary
 
 MAX_LINES = 2000
-MAX_BYTES = 50_000
+MAX_WINDOW_BYTES = 50_000
 MAX_WHOLE_BYTES = 1024 * 1024
 """Smaller files are read whole, and later recognised by their content."""
 _READ_BYTES = 1024 * 1024
@@ -67,14 +67,14 @@ def open_regular(path: Path) -> BinaryIO:
 def _window(file: BinaryIO, offset: int, limit: int, stamp: Stamp) -> FileWindow:
     start = _start_of_line(file, offset)
     file.seek(start)
-    body = file.read(MAX_BYTES + 1)
-    lines = _by_newline(body[:MAX_BYTES])
+    body = file.read(MAX_WINDOW_BYTES + 1)
+    lines = _by_newline(body[:MAX_WINDOW_BYTES])
     cut = ""
-    if len(body) > MAX_BYTES and not lines[-1].endswith(b"\n"):
+    if len(body) > MAX_WINDOW_BYTES and not lines[-1].endswith(b"\n"):
         if len(lines) > 1:
             lines.pop()
         else:
-            cut = f"line {offset} is longer than {MAX_BYTES:,} bytes and shown in part; use terminal to see more of it"
+            cut = f"line {offset} is longer than {MAX_WINDOW_BYTES:,} bytes and shown in part; use terminal to see more of it"
     lines = lines[:limit]
     text = b"".join(lines)
     last = offset + len(lines) - 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hermes.tools.sensitive import Guard
 
-_MAX_NAMED_FILES = 5
+_MAX_EXCLUDED_FILES_NAMED = 5
 
 
 class Withheld:
@@ -35,8 +35,8 @@ class Withheld:
         if not secret:
             return ""
         more = (
-            f" and {len(secret) - _MAX_NAMED_FILES:,} more"
-            if len(secret) > _MAX_NAMED_FILES
+            f" and {len(secret) - _MAX_EXCLUDED_FILES_NAMED:,} more"
+            if len(secret) > _MAX_EXCLUDED_FILES_NAMED
             else ""
         )
-        return f"[not searched, as they may hold secrets: {', '.join(secret[:_MAX_NAMED_FILES])}{more}]"
+        return f"[not searched, as they may hold secrets: {', '.join(secret[:_MAX_EXCLUDED_FILES_NAMED])}{more}]"

@@ -26,21 +26,21 @@ from hermes.tools.files.ripgrep import (
     ripgrep_matches,
 )
 from hermes.tools.files.search_exclusions import Withheld
-from hermes.tools.files.walk import MAX_DEPTH, GlobFilter, Halt, Walk
+from hermes.tools.files.walk import MAX_WALK_DEPTH, GlobFilter, Halt, Walk
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.sensitive import Guard
 from hermes.tools.tool import judged, tool
 
 log = logging.getLogger("hermes.tools")
 
-_MAX_ENTRIES = 500
+_MAX_LISTED_ENTRIES = 500
 _MAX_COUNTED_ENTRIES = 20_000
 """How many more are counted before it is just "more"."""
-_MAX_LISTED_FILES = 100_000
+_MAX_CHECKED_FILES = 100_000
 """Files that are looked through for names of secrets."""
 _MAX_MATCHES = 200
 _BYTES = 30_000
-_MAX_LINE_CHARACTERS = 250
+_MAX_MATCH_LINE_CHARACTERS = 250
 _MAX_FILE = 5 * 1024 * 1024
 
 _ABOUT_PLACES = re.compile(r"[\^$\\(]")
@@ -92,7 +92,7 @@ class SearchTools:
             int,
             Meta(
                 ge=0,
-                le=MAX_DEPTH,
+                le=MAX_WALK_DEPTH,
                 description="Levels; if 0, 2 without a glob and all with one.",
             ),
         ] = 0,
@@ -102,7 +102,7 @@ class SearchTools:
         fits = _glob(glob).fits if glob else None
 
         def look(halt: Halt) -> str:
-            walk = Walk(top, halt, depth or (MAX_DEPTH if glob else 2))
+            walk = Walk(top, halt, depth or (MAX_WALK_DEPTH if glob else 2))
             return _listing(path, walk, fits)
 
         return await _stoppable(look)
@@ -162,7 +162,7 @@ class SearchTools:
             if not one.is_folder and not one.is_link
         )
         names = (one.relative for one in entries if fits is None or fits(one.relative))
-        return list(itertools.islice(names, _MAX_LISTED_FILES))
+        return list(itertools.islice(names, _MAX_CHECKED_FILES))
 
     def _source(self, query: Query, found: "SearchMatches") -> str:
         """Whose words the matches may be, if any of them are not the user's."""
@@ -271,12 +271,12 @@ def _place(path: str, relative: str, *, is_folder: bool) -> str:
 
 def _excerpt(line: str, pattern: re.Pattern[str]) -> str:
     """The line, or of a long one the part around the match."""
-    if len(line) <= _MAX_LINE_CHARACTERS:
+    if len(line) <= _MAX_MATCH_LINE_CHARACTERS:
         return clean(line)
     match = pattern.search(line)
-    start = max(0, (match.start() if match else 0) - _MAX_LINE_CHARACTERS // 3)
-    part = line[start : start + _MAX_LINE_CHARACTERS]
-    return f"{'...' if start else ''}{clean(part)}{'...' if start + _MAX_LINE_CHARACTERS < len(line) else ''}"
+    start = max(0, (match.start() if match else 0) - _MAX_MATCH_LINE_CHARACTERS // 3)
+    part = line[start : start + _MAX_MATCH_LINE_CHARACTERS]
+    return f"{'...' if start else ''}{clean(part)}{'...' if start + _MAX_MATCH_LINE_CHARACTERS < len(line) else ''}"
 
 
 def _listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
@@ -285,7 +285,7 @@ def _listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
     for entry in walk.entries():
         if fits is not None and (entry.is_folder or not fits(entry.relative)):
             continue
-        if len(names) < _MAX_ENTRIES:
+        if len(names) < _MAX_LISTED_ENTRIES:
             names.append(
                 clean(entry.relative)
                 + ("/" if entry.is_folder else "@" if entry.is_link else "")

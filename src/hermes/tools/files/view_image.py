@@ -20,7 +20,7 @@ from hermes.tools.files.file_content import unreadable
 from hermes.tools.files.read_window import open_regular
 from hermes.tools.tool import judged, tool
 
-MAX_BYTES = 50_000_000
+MAX_PICTURE_BYTES = 50_000_000
 """The largest picture that is read."""
 KEPT = ImageLimits(5_000_000, 8_000)
 """The largest picture that is kept as it is; larger ones are made smaller."""
@@ -50,7 +50,7 @@ class Pictures:
         try:
             with open_regular(file) as handle:
                 length = os.fstat(handle.fileno()).st_size
-                data = handle.read(MAX_BYTES + 1)
+                data = handle.read(MAX_PICTURE_BYTES + 1)
         except OSError as error:
             raise unreadable(path, file, error) from error
         kind = media_type(data[:16])
@@ -65,10 +65,10 @@ class Pictures:
             data = _smaller(path, data)
             kind, small = media_type(data[:16]), pixel_size(data) or size
             what += f"; shown at {small.width} x {small.height}"
-        image = Image(source=str(self._kept(data, kind)), media_type=kind)
+        image = Image(source=str(self._save_copy(data, kind)), media_type=kind)
         return ToolResult(text=f"[{path}: {what}]", images=(image,))
 
-    def _kept(self, data: bytes, kind: str) -> Path:
+    def _save_copy(self, data: bytes, kind: str) -> Path:
         """A copy that stays as it is, named by its content."""
         import hashlib
 
@@ -86,9 +86,9 @@ class Pictures:
 
 
 def _checked(path: str, data: bytes, length: int) -> Size:
-    if length > MAX_BYTES:
+    if length > MAX_PICTURE_BYTES:
         raise ToolFailed(
-            f"{path} has {length:,} bytes; at most {MAX_BYTES:,} can be shown.",
+            f"{path} has {length:,} bytes; at most {MAX_PICTURE_BYTES:,} can be shown.",
             hint=_SHRINK,
         )
     size = pixel_size(data)

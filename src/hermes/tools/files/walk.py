@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.tools.files.gitignore import Ignore, glob_regex, rules_above
 
-MAX_DEPTH = 64
+MAX_WALK_DEPTH = 64
 
 
 class Halt:
@@ -45,7 +45,7 @@ class Walk(msgspec.Struct, frozen=True):
 
     top: Path
     halt: Halt
-    depth: int = MAX_DEPTH
+    depth: int = MAX_WALK_DEPTH
 
     def entries(self) -> Iterator[WalkEntry]:
         """Yields everything below, each folder before its content, by name."""

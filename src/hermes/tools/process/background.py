@@ -29,7 +29,7 @@ _STOP_GRACE_S = 0.5
 _MAX_PROCESSES = 16
 _MAX_UNSEEN_BYTES = 20_000
 """Of more output between two polls, only the latest is shown. All of it goes to a file."""
-_MAX_LINE_CHARACTERS = 4_000
+_MAX_TYPED_LINE_CHARACTERS = 4_000
 """A typed line may not be longer, because it is judged as a whole."""
 _FIRST_OUTPUT_S = 0.2
 """How long to wait for a command that fails at once."""
@@ -56,11 +56,11 @@ class BackgroundCommand:
         """Collects the output until the command ends, then cleans up."""
         job = self.running.job
         try:
-            self.code = await job.wait(None, self._take)
+            self.code = await job.wait(None, self._collect)
         finally:
             try:
                 await job.stop(_STOP_GRACE_S)
-                job.drain(self._take)
+                job.drain(self._collect)
             finally:
                 self.notes = commands.finish(self.running)
                 self._capture.close()
@@ -91,7 +91,7 @@ class BackgroundCommand:
         how = f"stopped: {job.problem}" if job.problem else _how(self.code)
         return "; ".join([how, *self.notes])
 
-    def _take(self, chunk: bytes) -> None:
+    def _collect(self, chunk: bytes) -> None:
         self._capture.feed(chunk)
         self._unseen += chunk[-_MAX_UNSEEN_BYTES:]
         surplus = max(0, len(self._unseen) - _MAX_UNSEEN_BYTES)
@@ -217,9 +217,9 @@ class Processes:
         if entry.ended.is_set():
             raise ToolFailed(f"{entry.id} has ended: {entry.state()}.")
         typed = _unfinished(entry.typed + text)
-        if len(typed) > _MAX_LINE_CHARACTERS:
+        if len(typed) > _MAX_TYPED_LINE_CHARACTERS:
             raise ToolFailed(
-                f"A line can't be longer than {_MAX_LINE_CHARACTERS:,} characters.",
+                f"A line can't be longer than {_MAX_TYPED_LINE_CHARACTERS:,} characters.",
                 hint="Nothing was sent.",
             )
         entry.typed = typed

@@ -16,12 +16,12 @@ from hermes.tools.escapes import clean
 
 MAX_SHOWN_BYTES = 30_000
 """Of longer output, the head and the tail are shown."""
-_HEAD_BYTES = 10_000
-_TAIL_BYTES = MAX_SHOWN_BYTES - _HEAD_BYTES
+_SHOWN_HEAD_BYTES = 10_000
+_TAIL_BYTES = MAX_SHOWN_BYTES - _SHOWN_HEAD_BYTES
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 """The rest of a longer output is not saved."""
 _FOREIGN = re.compile(r"([a-z_]+-from|mcp-[\w.-]+)-[0-9a-f]{12}(\.|$)")
-_MAX_FILES = 50
+_MAX_SAVED_OUTPUTS = 50
 _MAX_AGE_S = 7 * 24 * 3600.0
 
 
@@ -72,7 +72,7 @@ class OutputFolder:
             )
         oldest = time.time() - _MAX_AGE_S
         for number, (changed, path) in enumerate(files):
-            if number >= _MAX_FILES - 1 or changed < oldest:
+            if number >= _MAX_SAVED_OUTPUTS - 1 or changed < oldest:
                 with contextlib.suppress(
                     FileNotFoundError
                 ):  # another process tidied up too
@@ -125,7 +125,7 @@ class Capture:
             return f"[binary output, {self.size:,} bytes, beginning with {first}{self.where('; ')}]"
         if self.size <= MAX_SHOWN_BYTES:
             return clean(self._start.decode(errors="replace"))
-        head = _until_line_end(bytes(self._start[:_HEAD_BYTES]))
+        head = _until_line_end(bytes(self._start[:_SHOWN_HEAD_BYTES]))
         tail = _from_line_start((bytes(self._start) + self._tail)[-_TAIL_BYTES:])
         left_out = self.size - len(head) - len(tail)
         note = f"[{left_out:,} of {self.size:,} bytes left out here{self.where('; ')}]"

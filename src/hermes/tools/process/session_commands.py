@@ -20,6 +20,7 @@ from hermes.tools.sandbox.protected_paths import is_workspace
 from hermes.tools.sandbox.repositories import MAX_FOLDERS
 from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
+from hermes.tools.sandbox.written_notes import listed
 
 NETWORK = "network"
 _MAX_COMMAND_BYTES = 100_000
@@ -203,7 +204,11 @@ class SessionCommands:
         if protection is None:
             return []
         self._guarding.remove(protection)
-        return self._undo(protection) if is_workspace(running.fence.workspace) else []
+        if not is_workspace(running.fence.workspace):
+            return []
+        undone = self._undo(protection)
+        written = protection.record_notes(running.fence.hermes_home)
+        return [*undone, listed(written)] if written else undone
 
     def _undo(self, protection: Protection) -> list[str]:
         """Restores files that run later. What is moved aside goes where no command can write or link."""

@@ -31,17 +31,20 @@ from hermes.tools.tool import tool
 _STOP_GRACE_S = 0.5
 _INTERRUPT_GRACE_S = 0.05
 """Shorter, because an interrupt must be done within 200 ms."""
-_STOPPED_BY_SANDBOX = re.compile(
-    r"(?i)read-only file system|permission denied|operation not permitted|network is unreachable|address family not"
-    r"|name resolution|(could not|couldn't|cannot) resolve|name or service not known|\b(EROFS|EACCES|EPERM|ENETUNREACH"
-    r"|EAI_AGAIN|ENOTFOUND)\b|failed to establish a new connection|no route to host"
+_WITHOUT_RIGHTS = re.compile(
+    r"(?i)read-only file system|permission denied|operation not permitted|\b(EROFS|EACCES|EPERM)\b"
+)
+_WITHOUT_NETWORK = re.compile(
+    r"(?i)network is unreachable|address family not|name resolution|(could not|couldn't|cannot) resolve"
+    r"|name or service not known|\b(ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b|failed to establish a new connection"
+    r"|no route to host"
 )
 _ABOUT_SECRETS = re.compile(
     r"(?i)environment variable|\bdotenv\b|\bKeyError\b|(api|secret|access|private)[ _-]?key|credential|password|\btoken"
 )
 """What a program says when a setting or a key is missing."""
 _SEARCHED_CHARACTERS = 6000
-_MAX_NAMED_FILES = 3
+_MAX_SECRET_FILES_NAMED = 3
 
 
 class TerminalTool:
@@ -102,7 +105,7 @@ class TerminalTool:
         """Runs a bash command; returns its output and exit code. The directory is kept between calls. It can write in
         the working directory and a private /tmp only, and has no network, unless `reach` says so. There is no input,
         and what it leaves running is stopped. For files use the other tools."""
-        self._own(context.session)
+        self._require_session(context.session)
         folder = self.folder(context.cwd)
         if background:
             return await self.processes.begin(command, folder, context)
@@ -144,7 +147,7 @@ class TerminalTool:
             text=f"{_body(text)}[{'; '.join(notes)}]{hint}", ok=code == 0, source=source
         )
 
-    def _own(self, session: str) -> None:
+    def _require_session(self, session: str) -> None:
         """Checks the session: a terminal has one current folder, so it serves only one."""
         if self._session not in ("", session):
             raise ToolFailed(
@@ -168,15 +171,22 @@ class TerminalTool:
                 f"\n[Hidden from commands, as they may hold secrets: {secrets}. If the task needs them, ask with reach:"
                 " machine. The user can show them to all commands with the setting sandbox.hide_secrets: false.]"
             )
-        if not running.confined or not (
-            _STOPPED_BY_SANDBOX.search(end) or _names_hidden(running, end)
-        ):
+        if not running.confined or not _may_be_stopped(running, end):
             return ""
-        network = "no network" if running.fence.reach == "workspace" else "the network"
+        has_network = running.fence.reach != "workspace"
+        network = "the network" if has_network else "no network"
+        reach = "machine" if has_network else "network or machine"
         return (
             f"\n[The sandbox may have stopped this: a command has {network}, can write in {running.fence.workspace} and"
-            f" $TMPDIR only, and can't read secrets. If the task needs more, ask with reach: network or machine.]"
+            f" $TMPDIR only, and can't read secrets. If the task needs more, ask with reach: {reach}.]"
         )
+
+
+def _may_be_stopped(running: RunningCommand, text: str) -> bool:
+    """Whether the output looks like the sandbox's doing. A command that has the network has network errors of its own."""
+    if running.fence.reach == "workspace" and _WITHOUT_NETWORK.search(text):
+        return True
+    return _WITHOUT_RIGHTS.search(text) is not None or _names_hidden(running, text)
 
 
 def _missed_secrets(running: RunningCommand, text: str) -> str:
@@ -188,9 +198,9 @@ def _missed_secrets(running: RunningCommand, text: str) -> str:
         name.rpartition("/")[2] in told for name in names
     ):
         return ""
-    return ", ".join(names[:_MAX_NAMED_FILES]) + (
-        f" and {len(names) - _MAX_NAMED_FILES:,} more"
-        if names[_MAX_NAMED_FILES:]
+    return ", ".join(names[:_MAX_SECRET_FILES_NAMED]) + (
+        f" and {len(names) - _MAX_SECRET_FILES_NAMED:,} more"
+        if names[_MAX_SECRET_FILES_NAMED:]
         else ""
     )
 

@@ -108,22 +108,22 @@ class _Run:
         serving = asyncio.create_task(self._serve(code, pause))
         try:
             async with pause.limit:
-                exit_code = await self._dialogue.wait(self._take)
+                exit_code = await self._dialogue.wait(self._handle)
             grace = _STOP_GRACE_S
         except TimeoutError:
             grace = _STOP_GRACE_S
         finally:
             serving.cancel()
             try:
-                await self._dialogue.stop(grace, self._take)
+                await self._dialogue.stop(grace, self._handle)
             finally:
                 self._live.close()
                 self._capture.close()
                 notes = self._dialogue.close()
                 await asyncio.gather(serving, return_exceptions=True)
-        return self._told(exit_code, seconds, notes)
+        return self._notes(exit_code, seconds, notes)
 
-    def _told(self, code: int | None, seconds: float, more: list[str]) -> ToolResult:
+    def _notes(self, code: int | None, seconds: float, more: list[str]) -> ToolResult:
         text = self._capture.text()
         notes: list[str] = [] if code == 0 else [f"exit code {code}"]
         if code is None:
@@ -142,7 +142,7 @@ class _Run:
             text=body.rstrip("\n") + note, ok=code == 0, source=", ".join(self._sources)
         )
 
-    def _take(self, chunk: bytes) -> None:
+    def _handle(self, chunk: bytes) -> None:
         self._capture.feed(chunk)
         self._live.feed(chunk)
 

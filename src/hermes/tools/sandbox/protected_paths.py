@@ -124,7 +124,8 @@ def watched(workspace: Path) -> "Watched":
     )
     gits = git_of((*near.gits, *deep))
     names = dict.fromkeys((*_protected(workspace, near), *found.pointers, *gits))
-    return Watched(tuple(names), gits, frozenset(deep), is_cut=found.is_cut)
+    notes = tuple(path for path in found.notes if path not in names)
+    return Watched(tuple(names), gits, frozenset(deep), notes, is_cut=found.is_cut)
 
 
 class Watched(msgspec.Struct, frozen=True):
@@ -135,6 +136,8 @@ class Watched(msgspec.Struct, frozen=True):
     """The git folder that a name belongs to."""
     deep: frozenset[str]
     """Git folders that are only watched."""
+    notes: tuple[str, ...]
+    """Project notes in sub-folders, which a checkout may bring."""
     is_cut: bool
     """Whether there are more folders than were searched."""
 

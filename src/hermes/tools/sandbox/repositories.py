@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.core.prompt import PROJECT_FILES
 from hermes.tools.sensitive import is_build_product
 
 MAX_FOLDERS = 2_000
@@ -30,6 +31,8 @@ class Repositories(msgspec.Struct, frozen=True):
     """Files and links called `.git`, which say where the git folder is."""
     is_cut: bool
     """Whether there are more folders than were searched, not counting what builds make."""
+    notes: tuple[str, ...] = ()
+    """Files with the names of project notes."""
 
 
 class _Folder(msgspec.Struct, frozen=True):
@@ -39,6 +42,7 @@ class _Folder(msgspec.Struct, frozen=True):
     """Folders that builds and package managers make, which are many."""
     gits: tuple[str, ...]
     pointers: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def find_repositories(workspace: Path) -> Repositories:
@@ -47,7 +51,7 @@ def find_repositories(workspace: Path) -> Repositories:
     known, unchanged = kept[0], dict[str, _Folder]()
     settled = time.time_ns() - _SETTLED_NS
     waiting, later, looked_at = deque([str(workspace)]), deque[str](), 0
-    gits, pointers = list[str](), list[str]()
+    gits, pointers, notes = list[str](), list[str](), list[str]()
     while (queue := waiting or later) and looked_at < (
         MAX_FOLDERS if waiting else _MAX_FOLDERS_WITH_PRODUCTS
     ):
@@ -63,8 +67,11 @@ def find_repositories(workspace: Path) -> Repositories:
         later.extend(folder.products)
         gits += folder.gits
         pointers += folder.pointers
+        notes += folder.notes
     kept[0] = unchanged
-    return Repositories(tuple(gits), tuple(pointers), is_cut=bool(waiting))
+    return Repositories(
+        tuple(gits), tuple(pointers), is_cut=bool(waiting), notes=tuple(notes)
+    )
 
 
 @functools.lru_cache(maxsize=4)
@@ -91,7 +98,10 @@ def _look(path: str, known: _Folder | None) -> _Folder:
         if is_folder:
             group = products if is_build_product(Path(name)) else inner
             group.append(f"{path}/{name}")
-    return _Folder(stamp, tuple(inner), tuple(products), tuple(gits), tuple(pointers))
+    notes = tuple(f"{path}/{name}" for name in PROJECT_FILES if name in names)
+    return _Folder(
+        stamp, tuple(inner), tuple(products), tuple(gits), tuple(pointers), notes
+    )
 
 
 def _is_git_folder(names: Mapping[str, bool]) -> bool:

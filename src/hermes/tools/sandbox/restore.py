@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from hermes.tools.sandbox.git_settings import points_into, runs_something
 from hermes.tools.sandbox.protected_paths import Watched, watched
 from hermes.tools.sandbox.quarantine import QuarantineFolder, put
+from hermes.tools.sandbox.written_notes import record, stamps
 
 _MAX_CONTENT_BYTES = 256 * 1024
 """Larger files are compared by size and time."""
@@ -43,6 +44,8 @@ class Protection:
         self.is_cut = False
         """Whether the last search stopped because there were too many folders."""
         found = watched(workspace)
+        self._notes = stamps(found.notes)
+        self._found_notes = found.notes
         self._existed = {name for name in found.names if os.path.lexists(name)}
         self._before: dict[Path, State] = {}
         self._accepted: set[Path] = set()
@@ -75,9 +78,14 @@ class Protection:
         changed = {path for path in list(self._before) if self._is_changed(path)}
         found = watched(self._workspace)
         self.is_cut = found.is_cut
+        self._found_notes = found.notes
         for name in found.names:
             changed.update(self._appeared(name, found))
         return sorted(changed)
+
+    def record_notes(self, hermes_home: Path) -> list[Path]:
+        """Remembers the project notes in sub-folders that were there at the last `changed` and are written since."""
+        return record(hermes_home, self._notes, stamps(self._found_notes))
 
     def undo(self, aside: Path) -> "Undone":
         """Restores what changed, and moves what is there now to `aside`, a folder no command can write to."""

@@ -21,7 +21,7 @@ from hermes.tools.shadow.turn_record import Unkept
 log = logging.getLogger("hermes.tools")
 
 _MAX_REMEMBERED_TURNS = 256  # turns that are remembered
-_MAX_NAMED_FILES = 3  # files that are named when several are not kept
+_MAX_UNSAVED_FILES_NAMED = 3  # files that are named when several are not kept
 
 
 class _Kept:
@@ -55,7 +55,7 @@ class ShadowKeeper:
                         await asyncio.to_thread(self._failed, context, error),
                     )
                 ]
-        self._tell(context, unkept)
+        self._report_unsaved(context, unkept)
 
     async def finish(self, turn: str, workspace: Path) -> None:
         """Keeps how things stand at the end of a turn, however it ended; nothing when it changed nothing."""
@@ -100,7 +100,7 @@ class ShadowKeeper:
             )
         return why
 
-    def _tell(self, context: ToolContext, unkept: Iterable[Unkept]) -> None:
+    def _report_unsaved(self, context: ToolContext, unkept: Iterable[Unkept]) -> None:
         """Says once what undo will not bring back."""
         here = {os.fsencode(context.cwd), os.fsencode(os.path.realpath(context.cwd))}
         news: list[str] = []
@@ -116,11 +116,11 @@ class ShadowKeeper:
                 news.append(f"{name} ({note.why})")
         if news:
             more = (
-                f" and {len(news) - _MAX_NAMED_FILES:,} more"
-                if len(news) > _MAX_NAMED_FILES
+                f" and {len(news) - _MAX_UNSAVED_FILES_NAMED:,} more"
+                if len(news) > _MAX_UNSAVED_FILES_NAMED
                 else ""
             )
-            sentence = f"Not saved, so undo can't restore it: {', '.join(news[:_MAX_NAMED_FILES])}{more}."
+            sentence = f"Not saved, so undo can't restore it: {', '.join(news[:_MAX_UNSAVED_FILES_NAMED])}{more}."
             log.warning("%s", sentence)
             context.show(sentence + "\n")
 

@@ -24,7 +24,7 @@ _UNKNOWN = "it existed before, but could not be saved"
 _MAX_NAMED_PATHS = 5
 _MAX_SEARCHED_PATHS = 4_000
 """Ignored files whose size and time are checked."""
-_MAX_FOLDER_ENTRIES = 1_500
+_MAX_IGNORED_FOLDER_ENTRIES = 1_500
 _THERE = "there"
 _CLOCK_LAG_S = 1.0  # seconds by which the times of files can lag behind the clock
 _COMPLAINT = re.compile(rb"warning: could not open directory '(.*?)/?': ", re.DOTALL)
@@ -55,7 +55,7 @@ def note_ignored(
         mark, looked_at = (
             (_THERE, 0)
             if is_own
-            else _mark(start + path, min(left, _MAX_FOLDER_ENTRIES))
+            else _mark(start + path, min(left, _MAX_IGNORED_FOLDER_ENTRIES))
         )
         left -= looked_at
         found.append(Ignored(path, mark))

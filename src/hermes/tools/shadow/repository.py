@@ -12,8 +12,8 @@ from hermes.children import git_folder
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-_LOCK_TIMEOUT_S = 120.0  # seconds for another session to let go of the lock
-_GIT_TIMEOUT_S = 120.0  # seconds after which git is given up on
+_SHADOW_LOCK_TIMEOUT_S = 120.0  # seconds for another session to let go of the lock
+_SHADOW_GIT_TIMEOUT_S = 120.0  # seconds after which git is given up on
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -85,7 +85,7 @@ class ShadowRepository:
         if not self._git:
             raise ShadowFailed("git is not installed")
         try:
-            lock = git_folder.take_lock(self.folder, _LOCK_TIMEOUT_S)
+            lock = git_folder.take_lock(self.folder, _SHADOW_LOCK_TIMEOUT_S)
         except git_folder.Busy as error:
             raise ShadowFailed(
                 "another session used the undo folder for too long"
@@ -101,7 +101,9 @@ class ShadowRepository:
                 leftover.unlink(missing_ok=True)
             yield ShadowGit(
                 self.folder,
-                git_folder.GitRunner(self._git, self.folder, lock, _GIT_TIMEOUT_S),
+                git_folder.GitRunner(
+                    self._git, self.folder, lock, _SHADOW_GIT_TIMEOUT_S
+                ),
             )
         finally:
             lock.close()

@@ -15,7 +15,7 @@ from hermes.settings.secrets import Secrets
 from hermes.tools.web.addresses import Address, is_metadata, is_own, why_forbidden
 from hermes.tools.web.urls import WebAddress, read_host
 
-_MIN_SECRET_CHARACTERS = 8  # shorter values occur in any text
+_MIN_SEARCHED_SECRET_CHARACTERS = 8  # shorter values occur in any text
 PORTS = frozenset((80, 443, 8080, 8443))
 """Where web servers listen. Others belong to databases, mail and control services."""
 _LOCAL_NAMES = (
@@ -169,7 +169,7 @@ def require_no_secret(text: str, secrets: Secrets | None = None) -> None:
     """
     spellings = (text, unquote(text), unquote(unquote(text)))
     values = [secrets.get(name) or "" for name in secrets] if secrets else []
-    known = [value for value in values if len(value) >= _MIN_SECRET_CHARACTERS]
+    known = [value for value in values if len(value) >= _MIN_SEARCHED_SECRET_CHARACTERS]
     for spelling in spellings:
         if is_secret_value(spelling) or any(value in spelling for value in known):
             raise ToolFailed(

@@ -9,8 +9,8 @@ from hermes.tools.web.readable_page import read_page
 
 _ROOTS = ("rss", "feed", "rdf")
 _ENTRIES = ("item", "entry")
-_MAX_ENTRIES = 50
-_MAX_SUMMARY_CHARACTERS = 500
+_MAX_FEED_ENTRIES = 50
+_MAX_ENTRY_SUMMARY_CHARACTERS = 500
 
 
 def read_feed(text: str, base: str) -> str | None:
@@ -27,10 +27,12 @@ def read_feed(text: str, base: str) -> str | None:
         return None
     entries = [element for element in root.iter() if _name(element) in _ENTRIES]
     lines = [f"# {_text(_channel(root), 'title') or 'Feed'}", ""]
-    for entry in entries[:_MAX_ENTRIES]:
+    for entry in entries[:_MAX_FEED_ENTRIES]:
         lines += _entry(entry, base)
-    if len(entries) > _MAX_ENTRIES:
-        lines.append(f"({len(entries) - _MAX_ENTRIES:,} older entries are left out)")
+    if len(entries) > _MAX_FEED_ENTRIES:
+        lines.append(
+            f"({len(entries) - _MAX_FEED_ENTRIES:,} older entries are left out)"
+        )
     return "\n".join(lines)
 
 
@@ -61,7 +63,7 @@ def _entry(entry: Element, base: str) -> Iterator[str]:
         "",
     )
     plain = (
-        one_line(render(read_page(summary, base)), _MAX_SUMMARY_CHARACTERS)
+        one_line(render(read_page(summary, base)), _MAX_ENTRY_SUMMARY_CHARACTERS)
         if summary
         else ""
     )

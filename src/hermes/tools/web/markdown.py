@@ -7,7 +7,7 @@ from types import ModuleType
 from hermes.tools.web.html import Tag
 from hermes.tools.web.readable_page import Page, has_text
 
-_MAX_PAGE_CHARACTERS = 3_000_000
+_MAX_LIBRARY_CHARACTERS = 3_000_000
 """Characters for the library, which holds up the process while it works; longer pages are rendered by ourselves."""
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _BLOCKS = """
@@ -43,7 +43,7 @@ def to_markdown(
     """The page's content. Blocking: call it in a thread."""
     library = find()
     source = page.to_html() if library is not None else ""
-    if library is not None and len(source) <= _MAX_PAGE_CHARACTERS:
+    if library is not None and len(source) <= _MAX_LIBRARY_CHARACTERS:
         options = library.ConversionOptions(extract_metadata=False, bullets="-")
         converted = library.convert(source, options).content or ""
         if converted.strip() or not has_text(page.content):

@@ -96,7 +96,7 @@ class WebClient:
     async def _follow(self, request: WebRequest) -> WebResponse:
         place = read_url(request.url)
         for _ in range(_MAX_REDIRECTS + 1):
-            answer = await self._one(request, place)
+            answer = await self._fetch_once(request, place)
             location = answer.headers.get("location", "")
             if (
                 answer.status not in _REDIRECTS
@@ -111,7 +111,7 @@ class WebClient:
             hint="Nothing was fetched.",
         )
 
-    async def _one(self, request: WebRequest, place: WebAddress) -> WebResponse:
+    async def _fetch_once(self, request: WebRequest, place: WebAddress) -> WebResponse:
         """One hop: the first of the checked addresses that takes a connection."""
         import httpx2
 

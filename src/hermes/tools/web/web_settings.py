@@ -38,7 +38,7 @@ _KEY_VARIABLES = {
     "exa": "EXA_API_KEY",
     "serper": "SERPER_API_KEY",
 }
-_CONNECT_TIMEOUT_S = 10.0
+_WEB_CONNECT_TIMEOUT_S = 10.0
 
 
 def build_gate(settings: WebSettings, resolver: Resolver | None = None) -> AddressCheck:
@@ -123,7 +123,7 @@ def _limits(settings: WebSettings) -> FetchLimits:
     return FetchLimits(
         size=settings.max_bytes,
         total=settings.timeout,
-        connect=min(_CONNECT_TIMEOUT_S, settings.timeout),
+        connect=min(_WEB_CONNECT_TIMEOUT_S, settings.timeout),
     )
 
 

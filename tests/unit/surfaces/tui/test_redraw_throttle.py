@@ -1,4 +1,4 @@
-"""Drawing less often what takes long to draw."""
+"""Drawing no more often than anyone sees, and less often what takes long to draw."""
 
 import pytest
 
@@ -7,29 +7,25 @@ from hermes.testing.clock import FakeClock
 
 
 @pytest.mark.parametrize(
-    ("cost", "pause"), [(0.0, 0.0), (0.001, 0.008), (0.05, 0.4), (3.0, 0.5)]
+    ("cost", "pause"), [(0.0, 0.01), (0.001, 0.009), (0.05, 0.4), (3.0, 0.5)]
 )
 def test_what_takes_long_is_drawn_less_often_but_still_drawn(
     cost: float, pause: float
 ) -> None:
     clock = FakeClock(100.0)
-    pace = RedrawThrottle(clock.now)
-    assert not pace.is_wanted
-    pace.ask()
-    assert pace.is_wanted
+    pace = RedrawThrottle(clock.now, clock.now)
     assert pace.wait <= 0
     with pace:
         clock.advance(cost)
-    assert not pace.is_wanted
-    pace.ask()
     assert pace.wait == pytest.approx(pause)
-    with pace:
-        clock.advance(cost)
-    pace.ask(now=True)
-    assert pace.wait <= 0
-    with pace:
-        clock.advance(cost)
     clock.advance(pause + 0.001)
     assert pace.wait <= 0
-    pace.forget()
-    assert not pace.is_wanted
+
+
+def test_waiting_for_the_processor_does_not_count_as_slow_drawing() -> None:
+    clock, cpu = FakeClock(100.0), FakeClock(0.0)
+    pace = RedrawThrottle(clock.now, cpu.now)
+    with pace:
+        clock.advance(0.2)
+        cpu.advance(0.001)
+    assert pace.wait == pytest.approx(0.008)

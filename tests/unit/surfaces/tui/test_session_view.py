@@ -295,6 +295,21 @@ async def test_the_answer_to_a_question_is_shown() -> None:
     assert screen.text == "You: red\n"
 
 
+def test_a_verdict_names_its_call_if_several_wait() -> None:
+    started = [
+        event(
+            "tool.started",
+            call_id=one,
+            name="terminal",
+            arguments=f'{{"command": "{one}"}}',
+        )
+        for one in ("make", "curl")
+    ]
+    said = event("approval.answered", call_id="curl", answer="deny", by="cli")
+    assert viewed(STARTED, *started, said).text == "terminal curl: Not allowed.\n"
+    assert viewed(STARTED, started[1], said).text == "Not allowed.\n"
+
+
 async def test_a_question_of_a_child_agent_is_put_and_answered_there() -> None:
     screen = FakeScreen()
     view = ChatView(screen, "s")

@@ -77,10 +77,10 @@ def test_an_edit_finds_its_place(
 @pytest.mark.parametrize(
     ("text", "old", "message"),
     [
-        ("a\nb\na\n", "a", "fits 2 places (lines 1, 3)"),
-        ("aaa", "aa", "fits 2 places (lines 1, 1)"),
-        ("a \nb\na  \nb\n", "a\nb\n", "fits 2 places (lines 1, 3)"),
-        (" a\n  b\n   a\n    b\n", "a\n b\n", "fits 2 places"),
+        ("a\nb\na\n", "a", "matches 2 places (lines 1, 3)"),
+        ("aaa", "aa", "matches 2 places (lines 1, 1)"),
+        ("a \nb\na  \nb\n", "a\nb\n", "matches 2 places (lines 1, 3)"),
+        (" a\n  b\n   a\n    b\n", "a\n b\n", "matches 2 places"),
         ("a\n", "c", "not found"),
         ("  a\n b\n", "a\nb\nc", "not found"),
         (

@@ -92,7 +92,7 @@ def test_a_hunk_that_does_not_fit_shows_what_is_near() -> None:
         "@@\n-def first():\n+def one():",
         "@@\n def second():\n-    return 3\n+    return 4",
     )
-    assert "Hunk 2 of 2 of f does not fit" in message
+    assert "Hunk 2 of 2 of f does not apply" in message
     assert "5: def second():\n6:     return 2" in message
     assert "below 'class X:'" in refused("x\nx\n", "@@ class X:\n-x\n+y")
     assert "does not say where" in refused("a\n", "@@\n+b")

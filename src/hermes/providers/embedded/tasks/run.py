@@ -113,7 +113,10 @@ async def _turn(
         reply = await _ask(
             model,
             ModelRequest(
-                system=(_SYSTEM,), messages=tuple(messages), tools=tools.specs
+                system=(_SYSTEM,),
+                messages=tuple(messages),
+                tools=tools.specs,
+                folder=str(folder),
             ),
         )
         messages.append(reply)

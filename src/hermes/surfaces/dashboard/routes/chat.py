@@ -203,7 +203,7 @@ class ChatRoutes:
                 "POST",
                 f"{one}/messages",
                 "chat",
-                self.say,
+                self.send_message,
                 body=MessageAccepted,
                 answer=Taken,
             ),
@@ -273,7 +273,7 @@ class ChatRoutes:
             ),
         ]
 
-    async def say(self, call: EndpointCall) -> Taken:
+    async def send_message(self, call: EndpointCall) -> Taken:
         """Accepts a message and attaches the files it names. When the response comes, the message is on disk."""
         said: MessageAccepted = call.body
         info = await asyncio.to_thread(find, self._board, call.path["id"])
@@ -281,7 +281,7 @@ class ChatRoutes:
             raise UsageError("The message is empty.", hint="Nothing was sent.")
         if said.approvals not in (None, "ask"):
             _require(call, "approve", "it lets Hermes do more without asking")
-        images = await asyncio.to_thread(self._keep, said.images)
+        images = await asyncio.to_thread(self._save_pictures, said.images)
         if said.model is not None:
             await asyncio.to_thread(self._board.agent.choose, info.id, said.model)
         if said.approvals is not None:
@@ -451,7 +451,7 @@ class ChatRoutes:
     async def _session(self, call: EndpointCall) -> str:
         return (await asyncio.to_thread(find, self._board, call.path["id"])).id
 
-    def _keep(self, pictures: list[ImageBody]) -> tuple[Image, ...]:
+    def _save_pictures(self, pictures: list[ImageBody]) -> tuple[Image, ...]:
         """Saves pictures as files, named by a hash of their content."""
         folder = self._board.app.home.root / "pictures"
         kept: list[Image] = []

@@ -168,7 +168,7 @@ class FeedRoutes:
             while (message := await socket.receive())["type"] != "websocket.disconnect":
                 text, data = message.get("text"), message.get("bytes")
                 frame: str | bytes = text if text is not None else data or b""
-                for ack in ingest.take(query.channel, frame, trusted=trusted):
+                for ack in ingest.publish_frame(query.channel, frame, trusted=trusted):
                     await send_text(socket, msgspec.json.encode(ack))
 
     async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:

@@ -84,7 +84,7 @@ class EntryRoutes:
                 "POST", "/api/auth/tickets", "observe", self.ticket, answer=Ticket
             ),
             Endpoint("POST", "/api/auth/links", "admin", self.link, answer=Link),
-            Endpoint("POST", "/api/auth/logout", "observe", self.leave),
+            Endpoint("POST", "/api/auth/logout", "observe", self.sign_out),
         ]
 
     async def arrive(self, call: EndpointCall) -> Response:
@@ -138,7 +138,7 @@ class EntryRoutes:
         """A link that signs in once."""
         return Link(first_visit(self._board), self._access.links.lifetime_s)
 
-    async def leave(self, call: EndpointCall) -> Response:
+    async def sign_out(self, call: EndpointCall) -> Response:
         """Revokes the caller's credential."""
         self._access.keys.revoke(call.caller.held)
         answer = Response(

@@ -20,10 +20,11 @@ from hermes.errors import HermesError
 from hermes.events import default_bus
 from hermes.providers.local_model import PROVIDER as EMBEDDED
 from hermes.providers.local_model import require_weights
+from hermes.providers.routing import require_provider
 from hermes.settings import Settings, setting_keys
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.key_shapes import HIDDEN
-from hermes.settings.load import environment
+from hermes.settings.load import environment, load
 from hermes.settings.redaction import mask
 from hermes.settings.value_origins import entries
 from hermes.store.sessions import UsageRow
@@ -233,12 +234,11 @@ class StateRoutes:
     def change(self, call: EndpointCall) -> SettingApplied:
         """Changes one setting in config.yaml; the rest of the file keeps every byte."""
         key = setting_keys.find_key(call.path["key"])
+        value = setting_keys.parse_value(key, call.body.value)
+        if key.name == "model.provider":
+            require_provider(load(home=self._app.home), value)
         self._app.home.ensure()
-        set_value(
-            self._app.home.config,
-            key.name,
-            setting_keys.parse_value(key, call.body.value),
-        )
+        set_value(self._app.home.config, key.name, value)
         return SettingApplied()
 
     def restore(self, call: EndpointCall) -> SettingApplied:

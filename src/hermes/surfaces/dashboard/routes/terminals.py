@@ -168,7 +168,7 @@ class TerminalRoutes:
                 one.redraw()
             await run_until_first(
                 _show(socket, one, viewer),
-                _hear(socket, one, viewer, resized),
+                _receive_input(socket, one, viewer, resized),
                 _follow(socket, one, resized),
             )
 
@@ -195,7 +195,7 @@ async def _follow(socket: WebSocket, one: OpenTerminal, resized: asyncio.Event) 
         )
 
 
-async def _hear(
+async def _receive_input(
     socket: WebSocket, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event
 ) -> None:
     """Input waits for the child to read; meanwhile nothing more is read from this socket, and nobody else waits."""

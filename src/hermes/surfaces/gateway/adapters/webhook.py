@@ -45,10 +45,10 @@ from hermes.surfaces.web.errors import json_response
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
 _PATH = "/webhook"
-_MAX_BODY_BYTES = 1_000_000
+_MAX_WEBHOOK_BODY_BYTES = 1_000_000
 _CALLBACK_TIMEOUT_S = 30.0
 _SECRET = "GATEWAY_WEBHOOK_SECRET"  # noqa: S105 - its name
-_MIN_SECRET_CHARACTERS = 16
+_MIN_WEBHOOK_SECRET_CHARACTERS = 16
 _WRONG_SIGNATURE = "the signature or its time is wrong"
 
 
@@ -72,7 +72,7 @@ class _Waiting(msgspec.Struct):
 def build(deps: AdapterDeps) -> "WebhookAdapter":
     """Builds the adapter from the settings."""
     secret = deps.secrets.require(_SECRET)
-    if len(secret) < _MIN_SECRET_CHARACTERS:
+    if len(secret) < _MIN_WEBHOOK_SECRET_CHARACTERS:
         raise DeliveryRefused(
             f"{_SECRET} is too short to be a secret.",
             hint="Make one with: openssl rand -hex 32",
@@ -118,7 +118,7 @@ class WebhookAdapter(ChatAdapter):
             self._serve,
             body=bytes,
             answer=None,
-            max_body_bytes=_MAX_BODY_BYTES,
+            max_body_bytes=_MAX_WEBHOOK_BODY_BYTES,
         )
         address = await self._listener.add(endpoint)
         try:

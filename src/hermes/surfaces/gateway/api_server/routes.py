@@ -55,7 +55,7 @@ SESSION_HEADER = "x-hermes-session"
 """Names a session, in requests and in responses."""
 ENGINE_HEADER = "x-hermes-engine"
 
-_MAX_BODY_BYTES = 40_000_000
+_MAX_API_BODY_BYTES = 40_000_000
 _MAX_REMEMBERED_MODELS = 10_000
 Answer: TypeAlias = ChatAnswer | ResponseAnswer
 Pieces: TypeAlias = AsyncGenerator[TextPiece | End]
@@ -119,7 +119,7 @@ class OpenAIRoutes:
                 self.chat,
                 body=ChatBody,
                 answer=None,
-                max_body_bytes=_MAX_BODY_BYTES,
+                max_body_bytes=_MAX_API_BODY_BYTES,
             ),
             Endpoint(
                 "POST",
@@ -128,7 +128,7 @@ class OpenAIRoutes:
                 self.respond,
                 body=ResponseBody,
                 answer=None,
-                max_body_bytes=_MAX_BODY_BYTES,
+                max_body_bytes=_MAX_API_BODY_BYTES,
             ),
             Endpoint(
                 "GET",

@@ -17,7 +17,7 @@ from hermes.errors import HermesError
 from hermes.schema.events import PictureReduced, PictureWithheld, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Image, Usage
 
-_KEEP_ALIVE_S = 10.0
+_STREAM_KEEP_ALIVE_S = 10.0
 """Without text for so long, the client is told that the turn still runs."""
 _RESTARTED = "\n\n[The answer was cut off. It starts again below.]\n\n"
 _MAX_ARGUMENT_CHARACTERS = 120
@@ -79,12 +79,12 @@ class TurnStream:
                     waited = {coming, idle} if not idle.done() else {coming}
                     done, _ = await asyncio.wait(
                         waited,
-                        timeout=_KEEP_ALIVE_S,
+                        timeout=_STREAM_KEEP_ALIVE_S,
                         return_when=asyncio.FIRST_COMPLETED,
                     )
                     if coming in done:
                         for item in coming.result():
-                            for piece in self._take(item.event):
+                            for piece in self._pieces_of(item.event):
                                 yield piece
                                 if isinstance(piece, End):
                                     return
@@ -104,7 +104,7 @@ class TurnStream:
                     if task is not None:
                         task.cancel()
 
-    def _take(self, event: Mapping[str, Any]) -> list[TextPiece | End]:
+    def _pieces_of(self, event: Mapping[str, Any]) -> list[TextPiece | End]:
         """The pieces that an event adds."""
         kind, turn = event["type"], event.get("turn_id")
         if event.get("session_id") != self._session:
@@ -117,9 +117,9 @@ class TurnStream:
         found: list[TextPiece | End] = []
         match kind:
             case "feed.partial":
-                found = self._rest(str(event["text"]))
+                found = self._unstreamed(str(event["text"]))
             case "agent.message.delta":
-                found = [self._more(str(event["text"]))]
+                found = [self._next_paragraph(str(event["text"]))]
             case "agent.message.assistant":
                 found = self._whole(str(event.get("text", "")))
                 self._cut = event.get("finish") == "length"
@@ -149,7 +149,7 @@ class TurnStream:
                 pass
         return found
 
-    def _more(self, text: str) -> TextPiece:
+    def _next_paragraph(self, text: str) -> TextPiece:
         """A further message of the same turn is a paragraph of its own."""
         gap = "\n\n" if self._said and not self._message else ""
         self._message += text
@@ -157,16 +157,16 @@ class TurnStream:
 
     def _whole(self, text: str) -> list[TextPiece | End]:
         """A message is complete."""
-        found = self._rest(text)
+        found = self._unstreamed(text)
         self._said = self._said or bool(self._message)
         self._message = ""
         return found
 
-    def _rest(self, text: str) -> list[TextPiece | End]:
+    def _unstreamed(self, text: str) -> list[TextPiece | End]:
         """The part of a message that was not streamed, for example because another process wrote it."""
         if not text.startswith(self._message) or text == self._message:
             return []
-        return [self._more(text.removeprefix(self._message))]
+        return [self._next_paragraph(text.removeprefix(self._message))]
 
     def _looked_up(self) -> End:
         """How our turn ended, by the log."""

@@ -62,6 +62,7 @@ class Table:
         """Adds a row."""
         count = len(self._names)
         row = [self._parse(cell, "") for cell in (*_cells(line), *[""] * count)[:count]]
+        self._drawn.forget(len(self._rows))  # drawn when only its beginning was there
         self._rows.append(row)
         self._sizes = [
             max(size, width(plain(cell)))
@@ -73,7 +74,6 @@ class Table:
         other = copy(self)
         other._rows = [*self._rows]  # noqa: SLF001 - one of its own kind
         other.add(line)
-        self._drawn.forget(len(self._rows))  # the row is still being written
         return other
 
     def rows(self, columns: int, last: int = 0) -> Iterator[Row]:

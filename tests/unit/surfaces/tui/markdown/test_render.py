@@ -1,6 +1,7 @@
 """How Markdown looks in a terminal."""
 
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -100,6 +101,37 @@ def test_code_is_coloured_by_what_came_before_it() -> None:
     assert code.line("def") == (("def", "32"),)
 
 
+@pytest.mark.parametrize("last", ["x = f(1)", "x = 'text'", "# words", '"""words'])
+def test_a_line_of_code_takes_as_little_behind_many_lines_as_behind_few(
+    last: str,
+) -> None:
+    code = Highlighter("python")
+    code.line("class A:")
+
+    def taken() -> int:
+        return calls_of(lambda: code.line(f"    {last}"))
+
+    first = max(taken() for _ in range(4))
+    assert max(taken() for _ in range(60)) <= first
+
+
+@pytest.mark.parametrize(
+    ("language", "lines", "look"),
+    [
+        ("python", ['"""', "def"], "32"),
+        ("c", ["/* a", "int"], "2"),
+        ("rust", ["/* a", "let"], "2"),
+        ("js", ["x = `", "let"], "32"),
+    ],
+)
+def test_a_string_or_comment_goes_on_in_the_next_line(
+    language: str, lines: list[str], look: str
+) -> None:
+    code = Highlighter(language)
+    rows = [code.line(line) for line in lines]
+    assert rows[-1] == ((lines[-1], look),)
+
+
 def test_code_of_an_unknown_language_is_plain() -> None:
     assert Highlighter("nonsense").line("def f():") == (("def f():", ""),)
 
@@ -145,6 +177,22 @@ def test_a_table_that_grows_looks_as_one_that_was_there_at_once(columns: int) ->
     assert [plain(row) for row in growing.end(columns)] == shown(text, columns)
 
 
+@pytest.mark.parametrize("size", [7, 30, 61])
+def test_a_table_in_pieces_of_several_lines_is_not_drawn_from_half_a_row(
+    size: int,
+) -> None:
+    text = "| a | b |\n|---|---|\n" + "".join(
+        f"| {n} | {n * 11} |\n" for n in range(30)
+    )
+    markdown = Markdown(colours=True, ascii_only=False)
+    rows: list[str] = []
+    for at in range(0, len(text), size):
+        rows += [plain(row) for row in markdown.feed(text[at : at + size], 40)]
+        markdown.rest(40, 20)
+    rows += [plain(row) for row in markdown.end(40)]
+    assert rows == shown(text)
+
+
 def test_a_second_table_is_not_taken_for_the_first() -> None:
     markdown = Markdown(colours=True, ascii_only=False)
     for piece in (
@@ -167,8 +215,8 @@ LINES_OF = {
 }
 
 
-def steps(markdown: Markdown, pieces: list[str]) -> int:
-    """How many functions are called for some tokens: what drawing them takes, whatever the machine does beside it."""
+def calls_of(action: Callable[[], object]) -> int:
+    """How many functions an action calls: what it takes, whatever the machine does beside it."""
     calls = 0
 
     def count(frame: object, kind: str, argument: object) -> None:
@@ -177,12 +225,21 @@ def steps(markdown: Markdown, pieces: list[str]) -> int:
 
     sys.setprofile(count)
     try:
-        for piece in pieces:
-            markdown.feed(piece, 99)
-            markdown.rest(99, 30)
+        action()
     finally:
         sys.setprofile(None)
     return calls
+
+
+def steps(markdown: Markdown, pieces: list[str]) -> int:
+    """How many functions are called to draw some tokens."""
+
+    def draw() -> None:
+        for piece in pieces:
+            markdown.feed(piece, 99)
+            markdown.rest(99, 30)
+
+    return calls_of(draw)
 
 
 @pytest.mark.parametrize("kind", LINES_OF)

@@ -33,7 +33,7 @@ LASTS: Mapping[State, float] = {
     "error": 6.0,
 }
 """Seconds after which a state expires: a process may have died silently."""
-_MAX_SESSIONS = 256  # sessions that are remembered
+_MAX_ORB_SESSIONS = 256  # sessions that are remembered
 _STEP = ""  # stands for the calls of a gateway that names its tools, but not each call
 _STEPPED = "gateway.agent.step"
 _FINE = frozenset({"done", "interrupted", ""})  # how a turn ends well
@@ -160,7 +160,7 @@ class Orb:
         if one.state == "idle":
             return
         self._sessions[name] = one  # the newest goes last
-        if len(self._sessions) > _MAX_SESSIONS:
+        if len(self._sessions) > _MAX_ORB_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
 
     def mood(self, now: float) -> Mood:

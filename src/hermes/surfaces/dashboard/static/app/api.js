@@ -1,8 +1,8 @@
-// Speaks with the server: JSON in and out, one kind of error, tickets for sockets.
+// The client of the server's API: JSON in and out, one error type, tickets for WebSockets.
 /** @import { Answer, Query, RequestBody, SessionPath } from "../types/page.d.ts" */
 import { Store } from "./ui.js";
 
-/** What went wrong, in words for a person. `status` is 0 when the dashboard could not be reached. */
+/** An error with a message for the user. `status` is 0 if the dashboard could not be reached. */
 export class ApiError extends Error {
   /**
    * @param {number} status
@@ -22,7 +22,7 @@ export class ApiError extends Error {
 }
 
 /**
- * What went wrong, in words for a person.
+ * The error message for the user.
  * @param {unknown} error
  */
 export function errorText(error) {
@@ -169,11 +169,11 @@ function parsed(text) {
   }
 }
 
-/** Requests of one kind that may overtake one another: an answer counts only while no newer request has begun. */
+/** Requests of one kind that may overtake one another: a response is ignored if a newer request has started. */
 export class Latest {
   #number = 0;
 
-  /** Begins a request; the function it returns says whether that request is still the newest. */
+  /** Starts a request. Returns a function that tells whether it is still the newest. */
   begin() {
     const number = ++this.#number;
     return () => number === this.#number;

@@ -199,7 +199,7 @@ function Connection() {
   `;
 }
 
-/** Says it where phones have no rail, and only once it lasts. */
+/** Shows a lost connection on phones, which have no rail, and only if it lasts. */
 function Offline() {
   const state = useStore(connection);
   const [late, setLate] = useState(false);
@@ -253,7 +253,7 @@ function View({ route }) {
   return html`<${Shown} key=${view.name} route=${route} />`;
 }
 
-/** A browser never asks again for a module that it could not get; a new page does, at the same place. */
+/** A browser never retries a module that failed to load, so the page is reloaded at the same place. */
 function reload() {
   location.reload();
 }

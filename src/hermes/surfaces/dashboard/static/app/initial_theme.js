@@ -4,6 +4,6 @@
     const chosen = localStorage.getItem("hermes.theme");
     if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
   } catch {
-    // Storage may be forbidden; the system's theme holds then.
+    // Storage may be forbidden; then the system's theme applies.
   }
 })();

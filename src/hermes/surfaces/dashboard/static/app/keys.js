@@ -1,7 +1,7 @@
-// Keys and commands that hold while a component is shown. The key help and the palette list exactly these.
+// Keys and commands that are active while a component is shown. The key help and the palette list exactly these.
 //
-// A key without a modifier may move or open something, and nothing else: what allows, denies, takes back, runs or
-// removes has a modifier, or a button that has the focus. Where there is a message to write, such keys are part of it.
+// A key without a modifier may only move the selection or open something: whatever allows, denies, undoes, runs or
+// deletes needs a modifier or a focused button. Where there is a message field, such keys are typed into it.
 /** @import { Binding, Ref } from "../types/page.d.ts" */
 import { kept, Store, useLayoutEffect, useRef, useStore } from "./ui.js";
 
@@ -10,10 +10,10 @@ const SECOND_KEY_MS = 1500; // milliseconds
 /** Every binding of what is shown: {keys?, label, group, run, typing?, hidden?}. See `holds`. */
 export const bindings = new Store(/** @type {Binding[]} */ ([]));
 
-/** Whether keys without a modifier are shortcuts at all. People who dictate switch them off. */
+/** Whether keys without a modifier are shortcuts. People who use dictation turn them off. */
 export const singleKeys = new Store(kept.get("keys.single") !== "off");
 
-/** The field that gets what is typed outside of any field: {current}, or null where there is none. */
+/** The field that receives text typed outside of any field: {current}, or null. */
 const composer = new Store(/** @type {Ref<HTMLTextAreaElement> | null} */ (null));
 
 export function toggleSingleKeys() {
@@ -32,7 +32,7 @@ export function useComposer(field) {
   }, [field]);
 }
 
-/** Every binding whose keys do something now. */
+/** Every binding whose keys are active now. */
 export function useBindings() {
   const list = useStore(bindings);
   useStore(singleKeys);
@@ -92,7 +92,7 @@ export function listen() {
           (!typing || one.typing || name.startsWith("Mod+")) &&
           (!open || one.inDialogs),
       );
-    // "g c" goes before a "c" of the view.
+    // "g c" takes precedence over a "c" of the view.
     const found = (sequence && find(sequence)) || find(name);
     pending = { key: name, at: typing ? 0 : Date.now() };
     if (!found || found.run(event) === false) return;
@@ -105,7 +105,7 @@ export function listen() {
 function nameOf(event) {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (event.ctrlKey || event.metaKey) return `Mod+${event.shiftKey ? "Shift+" : ""}${key}`;
-  // With Alt, some keyboards give another sign; the place of the key is meant.
+  // With Alt, some keyboards produce another character, so the physical key counts.
   if (event.altKey)
     return `Alt+${event.code.startsWith("Key") ? event.code.slice(3).toLowerCase() : key}`;
   return event.key.length > 1 && event.shiftKey ? `Shift+${key}` : key;
@@ -123,7 +123,7 @@ function isTyping(target) {
 }
 
 /**
- * Whether a key writes a sign. A space does so only in a field; elsewhere it presses buttons and scrolls.
+ * Whether a key types a character. A space does so only in a field; elsewhere it presses buttons and scrolls.
  * @param {KeyboardEvent} event
  */
 function isText(event) {

@@ -1,4 +1,4 @@
-// Begins: finds out what this browser may do, and draws the frame.
+// Starts the page: asks for this browser's scopes, and draws the frame.
 import { api, scopes } from "./api.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keys.js";
@@ -12,7 +12,7 @@ function whoAmI() {
   if (scopes.value !== null) return;
   api.get("/api/auth").then(
     (who) => scopes.set(who.scopes),
-    () => {}, // A 401 shows the way in; anything else is asked again once the feed is live.
+    () => {}, // A 401 shows the sign-in screen; any other error is retried once the feed is live.
   );
 }
 

@@ -1,4 +1,4 @@
-// What lies over the view: "palette" | "keys" | "more" | null.
+// The overlay above the view: "palette" | "keys" | "more" | null.
 import { Store } from "./ui.js";
 
 export const overlay = new Store(/** @type {"palette" | "keys" | "more" | null} */ (null));

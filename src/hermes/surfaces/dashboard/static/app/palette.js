@@ -1,4 +1,4 @@
-// The palette: every command that holds here and every recent session, found by typing.
+// The palette: searches every available command and every recent session.
 /** @import { Binding, FieldEvent, Ref, SessionRow } from "../types/page.d.ts" */
 import { api } from "./api.js";
 import { shown, useBindings } from "./keys.js";
@@ -29,7 +29,7 @@ export function Palette({ onClose }) {
   /** @param {Row} row */
   const choose = (row) => {
     onClose();
-    // After the dialog has given the focus back.
+    // After the dialog has returned the focus.
     setTimeout(() => row.run(new Event("palette")), 0);
   };
   /** @param {KeyboardEvent} event */

@@ -1,4 +1,4 @@
-// What waits for a person, in any session: asked anew whenever the bus says that something changed.
+// Open requests and questions of all sessions: loaded again whenever the bus reports a change.
 /** @import { FeedState, HermesEvent, WaitingRow } from "../types/page.d.ts" */
 import { api, Latest } from "./api.js";
 import { BusFeed } from "./feed.js";
@@ -13,7 +13,7 @@ export const waiting = new Store(/** @type {WaitingRow[]} */ ([]));
 /** "connecting" | "live" | "waiting" | "closed": how the page is connected. */
 export const connection = new Store(/** @type {FeedState} */ ("connecting"));
 
-/** Counts up whenever a session began, ended a turn, was named or deleted: lists look again then. */
+/** Counts sessions that started, ended a turn, were renamed or deleted, so that lists reload. */
 export const changes = new Store(
   /** @type {{ count: number, event: HermesEvent | null }} */ ({ count: 0, event: null }),
 );
@@ -36,7 +36,7 @@ export function refreshWaiting() {
       if (isLatest())
         waiting.set(/** @type {WaitingRow[]} */ (/** @type {unknown} */ (answer.waiting)));
     } catch {
-      // The feed says when the dashboard can be reached again.
+      // The feed reports when the dashboard can be reached again.
     }
   }, SOON_MS);
 }
@@ -48,7 +48,7 @@ export function watch() {
       connection.set(state);
       if (state !== "live") return;
       refreshWaiting();
-      note(null); // Lists look again: what happened while there was no connection is not told.
+      note(null); // Lists reload, because events during a lost connection are not replayed.
     },
     onEvents: (events) => {
       for (const event of events) {

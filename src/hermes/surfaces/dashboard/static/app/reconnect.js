@@ -4,7 +4,7 @@ import { ApiError, openSocket } from "./api.js";
 
 const FIRST_PAUSE_MS = 200; // before the second attempt
 const LONGEST_PAUSE_MS = 8000;
-const LONG_AWAY_MS = 30_000; // after so long hidden or asleep, a connection may be dead without having closed
+const LONG_AWAY_MS = 30_000; // after this long hidden or asleep, a connection may be dead without having closed
 const CLOCK_CHECK_MS = 5000; // a much longer interval means that the machine slept
 const GONE_CODES = new Set([4003, 4004]); // close codes after which reconnecting does not help
 const REFUSED_STATUSES = new Set([401, 403, 404]);
@@ -40,7 +40,7 @@ export class ReconnectingSocket {
     queueMicrotask(() => this.#connect());
   }
 
-  /** Starts over with short pauses. To be called when the server has greeted. */
+  /** Resets the pause. Call it when the server has greeted. */
   resetPause() {
     this.#pause = 0;
   }

@@ -30,7 +30,7 @@ export function useRoute() {
 }
 
 /**
- * Goes to a path such as `/chat/<session>`; with `replace`, without a step back to here.
+ * Goes to a path such as `/chat/<session>`; with `replace`, without a history entry.
  * @param {string} path
  */
 export function navigate(path, { replace = false } = {}) {

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it. `early.js` applies a choice before the first paint.
+// Light, dark, or the system's theme. `initial_theme.js` applies a choice before the first paint.
 import { kept, Store } from "./ui.js";
 
 const ORDER = ["auto", "light", "dark"];

@@ -1,4 +1,4 @@
-// What every view draws with: preact, its hooks, htm; and stores, which are values that views can watch.
+// What every view needs to draw: preact, its hooks and htm; and stores, values that views can watch.
 
 import htm from "/static/vendor/htm-3.1.1/htm.js";
 import {
@@ -111,7 +111,7 @@ function addSheet(path) {
   link.href = path.startsWith("/") ? path : `/static/style/${path}`;
   const sheet = { ready: false, loaded: Promise.resolve() };
   sheet.loaded = new Promise((resolve) => {
-    // A sheet that can't be loaded costs its looks, not the view.
+    // If a style sheet can't be loaded, the view still works, without its style.
     link.onload = link.onerror = () => {
       sheet.ready = true;
       resolve();
@@ -121,7 +121,7 @@ function addSheet(path) {
   return sheet;
 }
 
-/** Something kept in this browser; where storage is forbidden it lasts as long as the page. */
+/** Values stored in this browser; if storage is forbidden, they last as long as the page. */
 export const kept = {
   /**
    * @param {string} name

@@ -185,6 +185,27 @@ export interface ConfigGetBody {
 export interface ConfigShowBody {
 }
 
+/** What should answer. `force` saves it although it did not answer. */
+export interface ConnectBody {
+  provider: string;
+  model?: string;
+  key?: string;
+  base_url?: string;
+  force?: boolean;
+}
+
+/** What answers from the next turn on. */
+export interface ConnectedService {
+  sentence: string;
+  notes: (string)[];
+}
+
+/** What a key can belong to, and whether codex's sign-in can be used. */
+export interface ConnectionChoices {
+  providers: (KnownProvider)[];
+  codex_login: boolean;
+}
+
 /** One kind of content, and about how many tokens it takes. */
 export interface ContextPart {
   name: string;
@@ -320,6 +341,22 @@ export interface DiffQuery {
 }
 
 export interface DoctorBody {
+}
+
+export interface DownloadBody {
+  name: string;
+}
+
+/** A download of a local model. `name` is empty if there was none. */
+export interface DownloadState {
+  name: string;
+  running: boolean;
+  done: number;
+  total: number;
+  bytes_per_second: number;
+  seconds_left: number | null;
+  source: string;
+  problem: string;
 }
 
 /** `hash` is that of the files the user was shown. */
@@ -608,6 +645,14 @@ export interface JobView {
   watched: boolean;
 }
 
+/** A provider that Hermes knows, and whether its key is set. */
+export interface KnownProvider {
+  name: string;
+  label: string;
+  key_variable: string;
+  key_set: boolean;
+}
+
 /** Memory or a skill was changed; the history has the diff and can revert it. */
 export interface LearningChanged {
   /** What was changed. */
@@ -665,6 +710,28 @@ export interface ListedTool {
   does: string;
   summary: string;
   offered: boolean;
+}
+
+/** The local models to choose from; `reason` says why the one to download was chosen. */
+export interface LocalModelOffers {
+  offers: (LocalOffer)[];
+  reason: string;
+}
+
+/** A local model that can be used without an account. `name` is what the settings hold. */
+export interface LocalOffer {
+  name: string;
+  label: string;
+  detail: string;
+  is_here: boolean;
+}
+
+/** A running server. `provider` is its kind. */
+export interface LocalServer {
+  provider: string;
+  label: string;
+  base_url: string;
+  models: (ServedModel)[];
 }
 
 export interface LoginQuery {
@@ -829,6 +896,15 @@ export interface NewValue {
 
 /** No parameters. */
 export interface Nothing {
+}
+
+/** A model that a service lists, with what Hermes knows about it. Prices are dollars for a million tokens. */
+export interface OfferedModel {
+  name: string;
+  is_usual: boolean;
+  window: number | null;
+  input_price: number | null;
+  output_price: number | null;
 }
 
 export interface OpenQuestions {
@@ -1030,6 +1106,10 @@ export interface Rows {
   rows: number;
 }
 
+export interface RunningServers {
+  servers: (LocalServer)[];
+}
+
 /** A job was created, changed, paused, resumed or removed. */
 export interface ScheduleChanged {
   /** Id of the job. */
@@ -1080,6 +1160,12 @@ export interface SearchQuery {
   q: string;
   session: string;
   limit: number;
+}
+
+/** A model that a server has. `size` is 0 where the server does not say. */
+export interface ServedModel {
+  name: string;
+  size: number;
 }
 
 /** The conversation was compacted: the model sees a summary in place of its middle. The log keeps all of it. */
@@ -1583,6 +1669,22 @@ export interface Trial {
   zone?: string;
 }
 
+/** The models of a service; or, if the shape of the key does not tell whose it is, who it may belong to. */
+export interface TriedService {
+  provider: string;
+  label: string;
+  base_url: string;
+  models: (OfferedModel)[];
+  candidates: (KnownProvider)[];
+}
+
+/** A service to try. Without a provider and an address, the shape of the key decides whose it is. */
+export interface TryBody {
+  key?: string;
+  provider?: string;
+  base_url?: string;
+}
+
 /** The terminal shows an error. */
 export interface TuiError {
   /** The same as a sentence. */
@@ -1804,6 +1906,14 @@ export interface Answers {
   "GET /api/tools": ToolList;
   "GET /api/mcp": McpServerList;
   "GET /api/doctor": unknown;
+  "GET /api/connections": ConnectionChoices;
+  "POST /api/connections": ConnectedService;
+  "GET /api/connections/servers": RunningServers;
+  "GET /api/connections/local": LocalModelOffers;
+  "POST /api/connections/try": TriedService;
+  "GET /api/connections/download": DownloadState;
+  "POST /api/connections/download": DownloadState;
+  "DELETE /api/connections/download": DownloadState;
   "GET /api/policy": PolicyView;
   "POST /api/policy/check": CommandVerdict;
   "POST /api/policy/forget": Acknowledged;
@@ -1896,6 +2006,9 @@ export interface Bodies {
   "POST /api/sessions/{id}/questions/{call_id}": MessageBody;
   "POST /api/terminals": NewTerminal;
   "PUT /api/settings/{key}": NewValue;
+  "POST /api/connections": ConnectBody;
+  "POST /api/connections/try": TryBody;
+  "POST /api/connections/download": DownloadBody;
   "POST /api/policy/check": CheckBody;
   "POST /api/policy/forget": ForgetBody;
   "POST /api/memory": MemoryEdit;
@@ -2015,6 +2128,10 @@ export type RouteOf<A extends string> =
   A extends `/api/commands/skills.unpin` ? "/api/commands/skills.unpin" :
   A extends `/api/commands/tools` ? "/api/commands/tools" :
   A extends `/api/commands/usage` ? "/api/commands/usage" :
+  A extends `/api/connections/download` ? "/api/connections/download" :
+  A extends `/api/connections/local` ? "/api/connections/local" :
+  A extends `/api/connections/servers` ? "/api/connections/servers" :
+  A extends `/api/connections/try` ? "/api/connections/try" :
   A extends `/api/learning/history` ? "/api/learning/history" :
   A extends `/api/learning/revert` ? "/api/learning/revert" :
   A extends `/api/policy/check` ? "/api/policy/check" :
@@ -2029,6 +2146,7 @@ export type RouteOf<A extends string> =
   A extends `/api/terminals/${string}` ? "/api/terminals/{id}" :
   A extends `/api/approvals` ? "/api/approvals" :
   A extends `/api/auth` ? "/api/auth" :
+  A extends `/api/connections` ? "/api/connections" :
   A extends `/api/doctor` ? "/api/doctor" :
   A extends `/api/events` ? "/api/events" :
   A extends `/api/feed` ? "/api/feed" :

@@ -389,7 +389,7 @@ function useGoal(route) {
 }
 
 /**
- * Facts the log does not have: who runs it, the model's window. Asked again after each turn.
+ * Facts that are not in the log: the running process and the model's window. Loaded again after each turn.
  * @param {string} id
  * @returns {[SessionDetail | null, (change: (now: SessionDetail | null) => SessionDetail | null) => void]}
  */

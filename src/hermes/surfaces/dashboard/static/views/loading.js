@@ -1,4 +1,4 @@
-// Loading what a view shows: the value, what went wrong, and doing it again without losing what is on the screen.
+// Loads the data of a view: the value, the error, and reloading without clearing the screen.
 /** @import { Child, Failure } from "../types/page.d.ts" */
 import { asFailure, Latest } from "../app/api.js";
 import { Loading, Problem } from "../app/parts/basics.js";
@@ -15,7 +15,7 @@ import { html, useCallback, useEffect, useState } from "../app/ui.js";
  */
 
 /**
- * What `load` gives, again whenever `inputs` change. An answer that comes too late is not taken.
+ * The result of `load`, loaded again whenever `inputs` change. Outdated responses are ignored.
  * @template T
  * @param {() => Promise<T>} load
  * @param {unknown[]} inputs

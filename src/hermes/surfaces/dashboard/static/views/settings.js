@@ -3,9 +3,10 @@
 import { navigate } from "../app/router.js";
 import { html, useStyle } from "../app/ui.js";
 import { Doctor } from "./settings/doctor.js";
-import { Models, Servers, Tools } from "./settings/models_and_tools.js";
+import { Models } from "./settings/models.js";
 import { Policy } from "./settings/policy.js";
 import { SettingsList } from "./settings/settings_list.js";
+import { Servers, Tools } from "./settings/tools_and_servers.js";
 import { Usage } from "./settings/usage.js";
 import { Tabs } from "./tabs.js";
 

@@ -1,4 +1,4 @@
-// Terminals in tabs: Hermes itself, or a shell. They survive a reload, and half an hour without anybody looking.
+// Terminals in tabs: Hermes or a shell. They survive a reload, and half an hour without a viewer.
 /** @import { Answer, Failure, Route, TerminalInfo } from "../types/page.d.ts" */
 import { ApiError, api, asFailure, errorText, may } from "../app/api.js";
 import { Button, Empty, Loading, Problem } from "../app/parts/basics.js";

@@ -41,7 +41,7 @@ from hermes.surfaces.gateway.connection import redacted_logger, watch
 from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
-_CALL_TIMEOUT_S = 60.0
+_DISCORD_CALL_TIMEOUT_S = 60.0
 """Within it, the library waits and tries again by itself."""
 _MAX_TEXT_CHARACTERS = 2000
 _MAX_LABEL_CHARACTERS = 80
@@ -124,7 +124,7 @@ class DiscordAdapter(ChatAdapter):
     async def send(self, chat: Chat, out: Outbound) -> str:
         sent = ""
         with _adapter_errors():
-            async with asyncio.timeout(_CALL_TIMEOUT_S):
+            async with asyncio.timeout(_DISCORD_CALL_TIMEOUT_S):
                 channel = self._channel(chat)
                 if out.text.strip():
                     message = await channel.send(
@@ -144,7 +144,7 @@ class DiscordAdapter(ChatAdapter):
     @override
     async def edit(self, chat: Chat, message: str, out: Outbound) -> None:
         with _adapter_errors():
-            async with asyncio.timeout(_CALL_TIMEOUT_S):
+            async with asyncio.timeout(_DISCORD_CALL_TIMEOUT_S):
                 found = self._channel(chat).get_partial_message(int(message))
                 await found.edit(content=_text(out), view=_view(out))
 

@@ -39,7 +39,7 @@ _MAX_MISSED_MESSAGES = 100
 """Of each chat."""
 _MAX_LIBRARY_WAIT_S = 30.0
 """How long the library waits by itself when Discord asks for it."""
-_MAX_SUMMARY_CHARACTERS = 100
+_MAX_COMMAND_SUMMARY_CHARACTERS = 100
 _MESSAGE_TYPES = (discord.MessageType.default, discord.MessageType.reply)
 _INTENTS = discord.Intents(
     guilds=True, guild_messages=True, dm_messages=True, message_content=True
@@ -283,7 +283,7 @@ def _command(name: str, value: str, summary: str) -> dict[str, Any]:
     return {
         "name": name,
         "type": 1,
-        "description": summary[:_MAX_SUMMARY_CHARACTERS],
+        "description": summary[:_MAX_COMMAND_SUMMARY_CHARACTERS],
         "options": [option] if value else [],
     }
 

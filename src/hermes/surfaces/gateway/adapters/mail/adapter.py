@@ -223,11 +223,11 @@ class MailAdapter(ChatAdapter):
         meanwhile only once, and not while we idle.
         """
         seen: set[str] = set()
-        while uids := [uid for uid in await self._look() if uid not in seen]:
+        while uids := [uid for uid in await self._list_unread() if uid not in seen]:
             seen.update(uids)
             await self._receive(inlet, uids)
 
-    async def _look(self) -> list[str]:
+    async def _list_unread(self) -> list[str]:
         async with self._lock:
             return await asyncio.to_thread(self._unread)
 

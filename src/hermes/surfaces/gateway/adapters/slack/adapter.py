@@ -37,7 +37,7 @@ from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
-_TIMEOUT_S = 30
+_WEB_API_TIMEOUT_S = 30
 _MAX_SECTION_CHARACTERS = 2800
 _MAX_BUTTONS_PER_ROW = 25
 _MAX_LABEL_CHARACTERS = 75
@@ -92,12 +92,12 @@ class SlackAdapter(ChatAdapter):
         self._memory = memory
         self._reconnect_timeout_s = reconnect_timeout_s
         self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S)
+            timeout=aiohttp.ClientTimeout(total=_WEB_API_TIMEOUT_S)
         )
         self._web = AsyncWebClient(
             self._token,
             base_url=settings.api_url,
-            timeout=_TIMEOUT_S,
+            timeout=_WEB_API_TIMEOUT_S,
             session=self._session,
             logger=redacted_logger("slack_sdk"),
             retry_handlers=[],

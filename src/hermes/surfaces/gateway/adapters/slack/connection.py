@@ -152,9 +152,9 @@ class SlackConnection:
     ) -> None:
         await self._open.wait()
         if not self._is_stopped:
-            await self._guarded(self._take(client, request))
+            await self._guarded(self._handle(client, request))
 
-    async def _take(
+    async def _handle(
         self, client: AsyncBaseSocketModeClient, request: SocketModeRequest
     ) -> None:
         inbound = await self._inbound(request.type, request.payload)

@@ -32,9 +32,9 @@ from hermes.surfaces.gateway.commands import chat_app_commands
 from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
 
-_POLL_S = 50
+_LONG_POLL_S = 50
 """How long Telegram holds a request for messages."""
-_POLL_TIMEOUT_S = _POLL_S + 15.0
+_POLL_TIMEOUT_S = _LONG_POLL_S + 15.0
 _UPDATE_KINDS = ("message", "callback_query")
 _UPLOADS: dict[FileKind, tuple[str, str]] = {
     "image": ("sendPhoto", "photo"),
@@ -148,7 +148,7 @@ class TelegramAdapter(ChatAdapter):
         while True:
             query = {
                 "offset": offset,
-                "timeout": _POLL_S,
+                "timeout": _LONG_POLL_S,
                 "allowed_updates": _UPDATE_KINDS,
             }
             updates = await self._api.poll("getUpdates", query, _POLL_TIMEOUT_S)

@@ -22,7 +22,7 @@ from hermes.surfaces.gateway.adapter import (
 
 _MAX_CONCURRENT_CALLS = 16
 """So few that their connections can be kept open."""
-_TIMEOUT_S = 30.0
+_BOT_API_TIMEOUT_S = 30.0
 _MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 _DEFAULT_RETRY_AFTER_S = 5
 _JSON = "application/json"
@@ -30,7 +30,7 @@ _HEADERS = {"user-agent": "hermes", "accept": "*/*", "accept-encoding": "identit
 _FORM_ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
 """How browsers write file names in a form."""
 _CALL_TIMEOUTS = HttpTimeouts(
-    connect=_TIMEOUT_S, first_byte=_TIMEOUT_S, idle=_TIMEOUT_S
+    connect=_BOT_API_TIMEOUT_S, first_byte=_BOT_API_TIMEOUT_S, idle=_BOT_API_TIMEOUT_S
 )
 
 
@@ -62,7 +62,7 @@ class BotApi:
     async def poll(self, method: str, body: Mapping[str, Any], timeout_s: float) -> Any:
         """Calls a method that Telegram answers once it has something; it takes no slot."""
         timeouts = HttpTimeouts(
-            connect=_TIMEOUT_S, first_byte=timeout_s, idle=_TIMEOUT_S
+            connect=_BOT_API_TIMEOUT_S, first_byte=timeout_s, idle=_BOT_API_TIMEOUT_S
         )
         return await self._send(method, _JSON, msgspec.json.encode(body), timeouts)
 

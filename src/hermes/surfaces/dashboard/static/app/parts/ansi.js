@@ -1,4 +1,4 @@
-// Output of programs: colours of the terminal become classes, everything else that drives a terminal is left out.
+// Program output: terminal colours become CSS classes, and all other terminal codes are removed.
 import { html, useMemo } from "../ui.js";
 
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
@@ -41,7 +41,7 @@ export function readAnsi(text) {
 }
 
 /**
- * What is left on each line after carriage returns and backspaces.
+ * The text that remains on each line after carriage returns and backspaces.
  * @param {string} text
  */
 function settled(text) {
@@ -75,7 +75,7 @@ function styled(style, parameters) {
     else if (number >= 30 && number <= 37) next.colour = NAMES[number - 30];
     else if (number >= 90 && number <= 97) next.colour = NAMES[number - 90];
     else if (number === 39) next.colour = "";
-    // Exact colours are not for our background.
+    // Exact colours may be unreadable on our background.
     else if (number === 38 || number === 48) at += numbers[at + 1] === 5 ? 2 : 4;
   }
   return next;

@@ -1,4 +1,4 @@
-// Small pieces: icons, buttons, what is shown when there is nothing, times.
+// Basic components: icons, buttons, empty states, times.
 /** @import { Child, Failure } from "../../types/page.d.ts" */
 import { shown } from "../keys.js";
 import { html, useEffect, useState } from "../ui.js";
@@ -80,7 +80,7 @@ export function IconLink({ icon, label, title = label, ...rest }) {
 }
 
 /**
- * What is shown where there is nothing (yet).
+ * An empty state.
  * @param {{ icon?: string, title: string, children?: Child }} props
  */
 export function Empty({ icon = "info", title, children }) {
@@ -94,7 +94,7 @@ export function Empty({ icon = "info", title, children }) {
 }
 
 /**
- * Something is being loaded.
+ * A loading indicator.
  * @param {{ label?: string }} props
  */
 export function Loading({ label = "Loading" }) {
@@ -107,7 +107,7 @@ export function Loading({ label = "Loading" }) {
 }
 
 /**
- * What went wrong, with a way on.
+ * An error, with a retry button.
  * @param {{ error: Failure, retry?: () => unknown }} props
  */
 export function Problem({ error, retry }) {
@@ -124,7 +124,7 @@ export function Problem({ error, retry }) {
 }
 
 /**
- * A sentence of Hermes: it begins with a capital letter, and what stands between backticks is code.
+ * A message from Hermes: capitalized, with text between backticks as code.
  * @param {{ text: string }} props
  */
 export function Words({ text }) {
@@ -133,7 +133,7 @@ export function Words({ text }) {
 }
 
 /**
- * A moment, as a distance from now; the exact one is its title. `at` is in unix seconds.
+ * A time relative to now; the tooltip has the exact time. `at` is in unix seconds.
  * @param {{ at: number }} props
  */
 export function Time({ at }) {
@@ -146,7 +146,7 @@ export function Time({ at }) {
 }
 
 /**
- * A word in a coloured frame. `kind`: "" | "good" | "warn" | "bad" | "accent".
+ * A coloured label. `kind`: "" | "good" | "warn" | "bad" | "accent".
  * @param {{ kind?: string, children?: Child }} props
  */
 export function Tag({ kind = "", children, ...rest }) {

@@ -1,4 +1,4 @@
-// A block of code: its language, a button that copies, long ones folded.
+// A code block: its language, a copy button, and folding of long blocks.
 import { html, useMemo, useState } from "../ui.js";
 import { Button } from "./basics.js";
 import { Copy } from "./copy.js";

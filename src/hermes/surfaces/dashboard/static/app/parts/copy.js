@@ -1,4 +1,4 @@
-// Copying text, also where the page is not on a secure address.
+// Copies text, even if the page is not served over a secure connection.
 import { html, useState } from "../ui.js";
 import { Button } from "./basics.js";
 import { toast } from "./toast.js";

@@ -31,7 +31,7 @@ import { Button } from "./basics.js";
  */
 export function Dialog({ title, onClose, children, actions, class: more = "", plain = false }) {
   const box = /** @type {Ref<HTMLDialogElement>} */ (useElement());
-  // Before the next key: what is typed right after opening belongs to the dialog.
+  // Synchronously, so that keys typed right after opening go to the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
@@ -62,7 +62,7 @@ export function Dialog({ title, onClose, children, actions, class: more = "", pl
 const asked = new Store(/** @type {Question | null} */ (null));
 
 /**
- * Asks before something that can't be taken back. Resolves to whether it may be done.
+ * Asks for confirmation before something irreversible. Resolves to the answer.
  * @param {{ title: string, text?: string, action?: string, danger?: boolean }} question
  * @returns {Promise<boolean>}
  */
@@ -103,7 +103,7 @@ export function OpenDialog() {
   return question && html`<${Question} key=${question.title} ...${question} />`;
 }
 
-// Before something dangerous, a second Enter cancels.
+// Before something dangerous, Cancel has the focus, so that an accidental Enter cancels.
 /** @param {Question} props */
 function Question({ title, text, label, value, action, danger, input, resolve }) {
   const [words, setWords] = useState(value);

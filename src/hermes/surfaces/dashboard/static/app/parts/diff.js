@@ -6,7 +6,7 @@ import { plural } from "./format.js";
 const MOST_LINES = 400; // lines shown at first
 const META = /^(diff |index |new file|deleted file|similarity |rename |old mode|new mode)/;
 const FILE = /^(---|\+\+\+) /;
-const NEXT_FILE = /^--- (a\/|\/dev\/null|")/; // ends a hunk; any other `--- ` in one is a line taken out
+const NEXT_FILE = /^--- (a\/|\/dev\/null|")/; // ends a hunk; any other `--- ` inside one is a removed line
 
 /** @typedef {{ kind: string, text: string, was?: number, now?: number }} DiffRow */
 

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers and times for people.
 /** @type {[number, Intl.RelativeTimeFormatUnit][]} */
 const STEPS = [
   [60, "second"],
@@ -33,7 +33,7 @@ export function absolute(at) {
 }
 
 /**
- * The time of day, as wide for each moment as for any other.
+ * The time of day, always of the same width.
  * @param {number} at
  */
 export function clock(at) {
@@ -41,7 +41,7 @@ export function clock(at) {
 }
 
 /**
- * Dollars; small amounts keep what makes them different from nothing.
+ * Dollars; small amounts get more digits.
  * @param {number | null | undefined} amount
  */
 export function money(amount) {
@@ -78,7 +78,7 @@ export function duration(seconds) {
 }
 
 /**
- * A count in few signs: 1.2k, 3.4M.
+ * A short form of a count: 1.2k, 3.4M.
  * @param {number} number
  */
 export function count(number) {

@@ -1,4 +1,4 @@
-// Highlighting: highlight.js with an emitter of ours, which makes a tree instead of HTML. Languages load when needed.
+// Syntax highlighting: highlight.js with an emitter that builds a tree instead of HTML. Languages load on demand.
 /** @import { Child } from "../../types/page.d.ts" */
 import { html, useEffect, useState } from "../ui.js";
 
@@ -155,7 +155,7 @@ function nodes(children) {
 }
 
 /**
- * Text as highlighted nodes; as it is while its language is still loading, unknown, or the text is long.
+ * Text as highlighted nodes; plain while its language is loading, if it is unknown, or if the text is long.
  * @param {{ text: string, language: string }} props
  */
 export function Highlighted({ text, language }) {
@@ -175,5 +175,5 @@ export function Highlighted({ text, language }) {
   }, [name]);
   if (!core || !name || !core.getLanguage(name) || text.length > LONGEST_CHARS) return text;
   const found = core.highlight(text, { language: name, ignoreIllegals: true });
-  return found.errorRaised ? text : nodes(found._emitter.root.children); // half a text would be worse than a plain one
+  return found.errorRaised ? text : nodes(found._emitter.root.children); // partial highlighting is worse than none
 }

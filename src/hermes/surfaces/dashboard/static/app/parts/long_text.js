@@ -1,10 +1,10 @@
-// A text that grows piece by piece. A string would be copied whole for every piece, and whoever keeps a part of one
-// copy keeps all of it.
+// A text that grows piece by piece. A string would be copied for every piece, and a reference to part of one
+// copy would keep all of it in memory.
 const BLOCK_CHARS = 4096; // characters
 
 let last = 0;
 
-/** Never changed: `add` gives the next one, which shares what is there already. */
+/** Immutable: `add` returns a new one, which shares the existing blocks. */
 export class LongText {
   /**
    * @param {string} [text]
@@ -34,7 +34,7 @@ export class LongText {
   }
 
   /**
-   * What stands behind a place.
+   * The text after a position.
    * @param {number} at
    */
   from(at) {

@@ -1,4 +1,4 @@
-// Markdown as nodes. marked only cuts the text into tokens; no HTML is made of it, and HTML in it is shown as text.
+// Renders Markdown as nodes. marked only splits the text into tokens; HTML in it is shown as text.
 /** @import { Child } from "../../types/page.d.ts" */
 
 import { Lexer } from "/static/vendor/marked-18.2.0/marked.js";
@@ -61,7 +61,7 @@ function textOf(token) {
   return "text" in token && typeof token.text === "string" ? token.text : token.raw;
 }
 
-/** An address that may be followed, or "". */
+/** A link target that is safe to follow, or "". */
 export function safeLink(href = "") {
   const clean = plain(href).replace(/[\u0000-\u0020\u007f]/g, "");
   return SAFE.test(clean) ? plain(href) : "";
@@ -122,7 +122,7 @@ function link(token, key) {
 }
 
 /**
- * The way to a picture. It is not fetched: its address could carry what it should not.
+ * A link to a picture. The picture is not loaded, because its URL could leak data.
  * @param {Tokens.Image} token
  * @param {number} key
  */
@@ -242,7 +242,7 @@ function table(token, key) {
   `;
 }
 
-/** The tokens of a LongText that grows: what is settled is not cut again. */
+/** The tokens of a growing LongText: finished blocks are not parsed again. */
 export class Growing {
   /** @type {Token[]} */
   settled = [];
@@ -250,7 +250,7 @@ export class Growing {
   #origin = 0;
 
   /**
-   * Takes in how the text is now; the tokens at its end that may still change.
+   * Updates to the current text. Returns the tokens at its end that may still change.
    * @param {LongText} text
    */
   grow(text) {
@@ -299,7 +299,7 @@ function Whole({ text }) {
 }
 
 /**
- * What is being written. Blocks are drawn in groups, so that a new piece costs the same however many there are.
+ * Text being streamed. Blocks are drawn in groups, so that the cost of a new piece does not grow with the text.
  * @param {{ text: LongText }} props
  */
 function Written({ text }) {

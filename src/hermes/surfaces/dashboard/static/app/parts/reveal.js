@@ -1,5 +1,5 @@
-// Text that a person decides upon: what can't be seen, or turns the order of letters around, is named instead.
-// Joiners and variation selectors stay: they are part of words and emoji, and change nothing that matters.
+// Text that a person has to judge: invisible and text-reordering characters are shown by their code.
+// Joiners and variation selectors stay: they are part of words and emoji, and harmless.
 const HIDDEN = new RegExp(
   `[${[
     "\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180e",
@@ -10,7 +10,7 @@ const HIDDEN = new RegExp(
 );
 
 /**
- * The text with every such sign as its number, such as ⟦U+202E⟧.
+ * The text with every such character as its code, such as ⟦U+202E⟧.
  * @param {string} text
  */
 export function revealHidden(text) {
@@ -21,7 +21,7 @@ export function revealHidden(text) {
 }
 
 /**
- * The same for all strings in JSON; what is no JSON is taken as it is.
+ * The same for all strings in JSON; other text is treated as a whole.
  * @param {string} text
  */
 export function revealHiddenJson(text) {

@@ -1,4 +1,4 @@
-// Short notes at the edge of the page. Errors stay until they are put away.
+// Short messages at the edge of the page. Errors stay until they are dismissed.
 import { errorText } from "../api.js";
 import { html, Store, useStore } from "../ui.js";
 import { Button, Icon } from "./basics.js";
@@ -11,7 +11,7 @@ const ICON = { good: "check", bad: "warn", info: "info" };
 /** @typedef {{ text: string, kind: string, action: { label: string, run: () => void } | null, id: string }} Toast */
 
 /**
- * Says something. `kind`: "info" | "good" | "bad". `action` is {label, run}.
+ * Shows a message. `kind`: "info" | "good" | "bad". `action` is {label, run}.
  * @param {string} text
  * @param {"info" | "good" | "bad"} [kind]
  * @param {{ label: string, run: () => void } | null} [action]
@@ -54,7 +54,7 @@ function Toast({ one }) {
 }
 
 /**
- * Runs something of the API and says so when it fails. Resolves to its answer, or to undefined.
+ * Runs an API call and shows a message if it fails. Resolves to the response, or to undefined.
  * @template T
  * @param {() => Promise<T>} work
  * @param {string} [done]

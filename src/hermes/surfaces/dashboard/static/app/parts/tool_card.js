@@ -1,4 +1,4 @@
-// A tool call as a card: what it does in one line, how it went, and inside what went in and came out.
+// A tool call as a card: a one-line summary, its state, and inside its arguments and output.
 /** @import { Child, Ref, ToolCall } from "../../types/page.d.ts" */
 import { html, useEffect, useElement, useState } from "../ui.js";
 import { Ansi } from "./ansi.js";
@@ -122,7 +122,7 @@ export function diffOf(name, text) {
 }
 
 /**
- * What a call is given, in the form that shows it best.
+ * The arguments of a call, in the most readable form.
  * @param {{ name: string, text: string }} props
  */
 export function CallInput({ name, text }) {
@@ -198,7 +198,7 @@ function Head({ call, shown, onClick }) {
 }
 
 /**
- * How it went. What an icon says well enough is only spoken.
+ * The state of a call. Where the icon is clear, the text is only for screen readers.
  * @param {{ call: ToolCall }} props
  */
 function State({ call: { status, started, ended } }) {
@@ -251,7 +251,7 @@ function Output({ text, name, call, live = false }) {
 }
 
 /**
- * A result with a diff in it: words before, then the rows.
+ * A result that contains a diff: the text before it, then the diff.
  * @param {{ text: string }} props
  */
 function Mixed({ text }) {

@@ -1,4 +1,4 @@
-// What Hermes does without asking, in one session: the choice, and its name above the conversation.
+// The approval mode of a session: the picker, and the button above the conversation.
 /** @import { Mode } from "../../types/page.d.ts" */
 import { may } from "../../app/api.js";
 import { confirm } from "../../app/parts/dialog.js";
@@ -34,7 +34,7 @@ const WARNING =
   "or the dashboard is restarted. Text that Hermes reads, such as a web page, can try to mislead it.";
 
 /**
- * Whether that may be chosen here; asks once more before Hermes is let loose.
+ * Whether this mode may be chosen here; asks for confirmation before `full`.
  * @param {string} name
  */
 export async function mayChoose(name) {
@@ -50,7 +50,7 @@ export async function mayChoose(name) {
 }
 
 /**
- * The button above the conversation; what is not asked about is said there in words.
+ * The button above the conversation that shows the current mode.
  * @param {{ current: Mode, onOpen: () => void }} props
  */
 export function ApprovalMode({ current, onOpen }) {

@@ -1,4 +1,4 @@
-// Slash commands of the page, and what they do. Skills are commands too; the server knows what they say.
+// The page's slash commands. Skills are commands too; the server has their text.
 /** @import { Answer, ChatActions } from "../../types/page.d.ts" */
 import { api, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
@@ -20,7 +20,7 @@ const NAMED = 5; // files that are named before they are deleted
  */
 
 /**
- * Says what came of going back, and offers to insist where files were left alone.
+ * Shows the result of an undo, and offers to overwrite files that were left alone.
  * @param {UndoReport} report
  * @param {string} done
  * @param {(() => void) | null} [insist]
@@ -46,7 +46,7 @@ function told(report, done, insist) {
 }
 
 /**
- * Whether turns may be taken back: asks when that deletes files.
+ * Whether turns may be undone: asks if that deletes files.
  * @param {string} id
  * @param {number} turns
  * @param {boolean} force
@@ -117,7 +117,7 @@ export function stop(id) {
 }
 
 /**
- * Goes on in a copy of the session, up to a row; `text` waits in its input.
+ * Continues in a copy of the session up to a row, with `text` in its input.
  * @param {string} id
  * @param {{ at?: number, back?: number, text?: string }} [options]
  */
@@ -168,7 +168,7 @@ export function exportSession(id) {
 }
 
 /**
- * Where a terminal opens that goes on with a session.
+ * The path of a terminal that resumes a session.
  * @param {string} id
  */
 export function terminalOf(id) {
@@ -328,10 +328,10 @@ export const COMMANDS = [
 
 /** @type {Record<string, string>} */
 const ALIASES = { clear: "new", compact: "compress" };
-const PREFIX = "skill:"; // every skill is found behind it, also one that a command is called like
+const PREFIX = "skill:"; // works for every skill, even one with the name of a command
 
 /**
- * How a skill is called: by its name, unless that is a command's.
+ * The command of a skill: its name, unless a command has the same name.
  * @param {string} skill
  */
 export function commandOf(skill) {

@@ -14,7 +14,7 @@ const PAUSE_MS = 80; // milliseconds after the last key before files are looked 
 /** @typedef {Answer<"GET", "/api/skills">["skills"]} Skills */
 
 /**
- * What the cursor stands in: {kind, word, start, end}, or null.
+ * The word at the cursor: {kind, word, start, end}, or null.
  * @param {string} text
  * @param {number} cursor
  * @returns {Place | null}
@@ -36,7 +36,7 @@ export function wordAt(text, cursor) {
 
 let known = { at: -FRESH_MS, skills: Promise.resolve(/** @type {Skills} */ ([])) };
 
-/** The skills that can be called; a list that was asked for a moment ago is good enough. */
+/** The skills that can be called; cached for a moment. */
 export async function knownSkills() {
   if (performance.now() - known.at < FRESH_MS) return known.skills;
   const skills = api
@@ -46,7 +46,7 @@ export async function knownSkills() {
   return known.skills;
 }
 
-/** Looks for what could be meant; the newest question alone is answered. */
+/** Finds completions; only the newest request gets a result. */
 export class Completer {
   #number = 0;
 

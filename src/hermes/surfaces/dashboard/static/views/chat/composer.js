@@ -1,4 +1,4 @@
-// Where the user writes: grows with the text, completes, takes pictures, and knows what to do while Hermes works.
+// The message input: grows with the text, completes, accepts pictures, and offers delivery choices while Hermes works.
 /**
  * @import {
  *   AttachedPicture, ChatActions, Delivery, FieldEvent, OpenQuestion, Ref,
@@ -131,7 +131,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   };
   /** @param {string} words */
   const meant = async (words) => {
-    looking.current = true; // a second Enter must not say it twice
+    looking.current = true; // a second Enter must not send it twice
     try {
       return called(
         words,

@@ -1,4 +1,4 @@
-// What fills the model's window: by kind, with what is free and what making room would do.
+// What fills the model's context window, by kind, with the free space and the effect of a compression.
 /** @import { Answer, Failure, Transcript } from "../../types/page.d.ts" */
 import { api, asFailure, may, sessionPath } from "../../app/api.js";
 import { Button, count, Dialog, Icon, Loading, Problem, plural } from "../../app/parts.js";
@@ -8,7 +8,7 @@ import { compress } from "./commands.js";
 /** @typedef {Answer<"GET", "/api/sessions/x/context">} ContextUse */
 
 /**
- * How full it is; opens what it is full of.
+ * Shows how full the window is; opens the details.
  * @param {{ state: Transcript, window: number, onOpen: () => void }} props
  */
 export function Fill({ state, window, onOpen }) {
@@ -84,7 +84,7 @@ function percent(share) {
 }
 
 /**
- * What making room does, and when.
+ * When the conversation is compressed, and what that would do.
  * @param {ContextUse} use
  */
 function ahead({ full, used, next }) {

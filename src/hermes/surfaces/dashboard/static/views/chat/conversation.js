@@ -1,4 +1,4 @@
-// One session as the chat sees it: its transcript kept up to date by the feed, and what is on its way to it.
+// One session in the chat: its transcript, updated by the feed, and messages that are being sent.
 /** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { SessionFeed } from "../../app/feed.js";
 import { refreshWaiting } from "../../app/pending_requests.js";
@@ -34,7 +34,7 @@ export class Conversation {
     this.#past = new Past(id);
   }
 
-  /** Follows the session from where it was left; at first, from its end on. */
+  /** Follows the session from the last position; at first, from its end. */
   open() {
     this.#feed = new SessionFeed(
       this.id,
@@ -47,14 +47,14 @@ export class Conversation {
     );
   }
 
-  /** Stops following; what is known is kept. */
+  /** Stops following; the transcript is kept. */
   close() {
     this.#feed?.close();
     this.#feed = null;
     this.#flush();
   }
 
-  /** Reads what was before, back to a row if one is given. Only once at a time. */
+  /** Loads earlier rows, back to a given row if there is one. One load at a time. */
   earlier(seq = Infinity) {
     this.#reading ??= this.#extend(seq).finally(() => {
       this.#reading = null;
@@ -99,7 +99,7 @@ export class Conversation {
     this.#queue.push(...events);
     if (events.some((event) => event.type === "feed.partial")) refreshWaiting();
     if (this.#waiting) return;
-    // Once per picture, however many pieces come; a page that is not seen has no pictures.
+    // Once per frame, however many events arrive; a hidden page has no frames.
     this.#waiting = document.hidden
       ? setTimeout(() => this.#flush(), HIDDEN_MS)
       : requestAnimationFrame(() => this.#flush());

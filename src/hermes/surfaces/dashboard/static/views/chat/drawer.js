@@ -1,4 +1,4 @@
-// The list of sessions beside the chat: the newest first, found by title or by what was said.
+// The list of sessions beside the chat: newest first, searchable by title and content.
 /** @import { SearchHit, SessionRow } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Button, Icon, Loading, Time } from "../../app/parts.js";

@@ -1,5 +1,5 @@
-// The older part of a session. A transcript begins with the end of its log; what was before is read when it is wanted,
-// and then the transcript is what all the rows at hand come to. So it is the same as if it had begun there.
+// Earlier rows of a session. A transcript starts with the end of the log; earlier rows are loaded on demand,
+// and the transcript is rebuilt from all loaded rows, so it is the same as if it had started there.
 /** @import { EventOf, HermesEvent, Item, Transcript } from "../../types/page.d.ts" */
 import { api, sessionPath } from "../../app/api.js";
 import { fresh, reduce } from "./transcript.js";

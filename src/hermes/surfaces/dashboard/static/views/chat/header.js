@@ -1,4 +1,4 @@
-// Above the conversation: its name, its model, how full it is, what it cost, and what can be done with it.
+// The header of a conversation: title, model, context use, cost and actions.
 /** @import { Answer, ChatActions, Mode, SessionDetail, Transcript } from "../../types/page.d.ts" */
 import { api, errorText, may, sessionPath } from "../../app/api.js";
 import { Button, Dialog, Diff, Icon, Loading, money } from "../../app/parts.js";

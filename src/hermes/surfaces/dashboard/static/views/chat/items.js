@@ -91,7 +91,7 @@ function User({ item, context }) {
 }
 
 /**
- * What went along with a message: a chip that can be opened.
+ * An attachment of a message: a chip that can be opened.
  * @param {Attachment} props
  */
 function Along({ kind, name, content }) {
@@ -126,7 +126,7 @@ function Assistant({ item, context, last }) {
 }
 
 /**
- * What is being written right now.
+ * The reply being streamed.
  * @param {{ live: LiveReply | null, since: number }} props
  */
 export function Live({ live, since }) {
@@ -290,7 +290,7 @@ export function Pictures({ images, seq, session }) {
 }
 
 /**
- * A message on its way.
+ * A message that is being sent.
  * @param {{ message: Message, outbox: Outbox, onEdit: (message: Message) => void }} props
  */
 export function Unsent({ message, outbox, onEdit }) {

@@ -1,4 +1,4 @@
-// The list: the newest items are drawn, older ones when they are wanted, and it stays at the end while one is there.
+// The message list: draws the newest items, older ones on demand, and stays at the end while the reader is there.
 /**
  * @import {
  *   Goal, ItemContext, Message, OpenQuestion, ToolItem, Transcript, TranscriptRow, UndoneRow,
@@ -48,7 +48,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
     goal,
   });
   const { away, busy, jump } = reading;
-  useGrown(unsent.length, jump); // who says something wants to see it
+  useGrown(unsent.length, jump); // the user wants to see their own message
   const open = openRequests(state);
   const asks = open.filter((item) => item.approval && !item.approval.answer);
   const question = openQuestion(state, useStore(waiting));
@@ -93,7 +93,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
 }
 
 /**
- * Below the rows: what is being written, what waits, what other sessions ask, what is on its way.
+ * Below the rows: the streamed reply, queued messages, questions of other sessions, unsent messages.
  * @param {ComingProps} props
  */
 function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdit }) {
@@ -143,7 +143,7 @@ function useGrown(number, act) {
 }
 
 /**
- * Words that nobody has heard yet stand below what is being written.
+ * Messages that no turn has read yet are shown below the streamed reply.
  * @param {TranscriptRow} item
  */
 function waits(item) {
@@ -151,7 +151,7 @@ function waits(item) {
 }
 
 /**
- * Items with those that were taken back in one row each time.
+ * Items, with each group of undone ones in one row.
  * @param {TranscriptRow[]} items
  */
 function groupUndone(items) {

@@ -1,4 +1,4 @@
-// Messages on their way. Nothing typed is lost: what could not be sent stays here, also over a reload, and says why.
+// Outgoing messages. Nothing typed is lost: an unsent message stays here, even after a reload, with the reason.
 /** @import { Message, RequestBody, Transcript } from "../../types/page.d.ts" */
 import { ApiError, api, errorText, sessionPath } from "../../app/api.js";
 import { toast } from "../../app/parts.js";
@@ -63,7 +63,7 @@ export class Outbox {
   }
 
   /**
-   * Takes a message out; what it said.
+   * Removes a message and returns it.
    * @param {string} key
    */
   remove(key) {
@@ -108,7 +108,7 @@ export class Outbox {
     return ready ? head : null;
   }
 
-  /** What the transcript shows by now leaves: it is in the log, even if the answer to its request was lost. */
+  /** Removes messages that the transcript shows: they are in the log, even if the response was lost. */
   #settle() {
     const { head, epoch, items } = this.#transcript.value;
     /** @type {Map<string, number>} */

@@ -1,4 +1,4 @@
-// Pictures that are pasted, dropped or chosen: read, made smaller where they are large.
+// Pasted, dropped or chosen pictures: read, and resized if large.
 /** @import { AttachedPicture } from "../../types/page.d.ts" */
 const KINDS = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const LARGE_BYTES = 3 * 1024 * 1024; // bytes from which a picture is made smaller
@@ -16,7 +16,7 @@ export function picturesIn(transfer) {
 }
 
 /**
- * A file as {media_type, data, url, name}. Raises an Error in words for a person.
+ * A file as {media_type, data, url, name}. Throws an Error with a message for the user.
  * @param {File} file
  * @returns {Promise<AttachedPicture>}
  */

@@ -1,4 +1,4 @@
-// What waits for the user: requests for approval with exactly what will run, and questions of the model.
+// Requests for approval, with exactly what will run, and questions of the model.
 /** @import { ApprovalRequest, QuestionAsked } from "../../types/page.d.ts" */
 import { api, errorText, may, sessionPath } from "../../app/api.js";
 import { approvalHash } from "../../app/approval_hash.js";
@@ -57,7 +57,7 @@ const ANSWERS = [
  */
 
 /**
- * Sends an answer, or what a promise of one becomes; says so when another was first.
+ * Sends an answer, or the value of a promise; shows a message if another answer came first.
  * @param {`/api/sessions/${string}/${"approvals" | "questions"}/${string}`} path
  * @param {object | Promise<object>} body
  * @param {(state: string) => void} set
@@ -99,6 +99,9 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   const [state, setState] = useState("");
   const [why, setWhy] = useState("");
   const since = useRef(performance.now());
+  const wasFirst = useRef(first);
+  if (first && !wasFirst.current) since.current = performance.now(); // keys were meant for the one before
+  wasFirst.current = first;
   const allowed = may("approve");
   const offered = ANSWERS.filter(
     (one) => (!one.memorable || request.memorable !== false) && may(one.scope),
@@ -165,7 +168,7 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
   </div>`;
 }
 
-/** Why an answer still counts although nobody waits for it. */
+/** Explains why an answer still counts although no process is waiting for it. */
 function Orphan() {
   return html`<p class="asking-note"><${Icon} name="info" size=${15} /><span>Hermes stopped before you answered. When
     you answer, it continues from here.</span></p>`;
@@ -203,7 +206,7 @@ export function splitDiff(text) {
 }
 
 /**
- * Answers a question in words. Resolves to whether the answer counted.
+ * Answers a question with text. Resolves to whether the answer counted.
  * @param {{ session: string, call: string }} question
  * @param {string} text
  * @param {(state: string) => void} [set]

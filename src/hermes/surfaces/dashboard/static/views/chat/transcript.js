@@ -1,4 +1,4 @@
-// The transcript of a session: what its events come to. A pure function, so that the same events always give the same
+// The transcript of a session, computed from its events by a pure function: the same events always give the same
 // transcript, however they were cut into batches and how often the connection was lost in between.
 /**
  * @import {
@@ -13,7 +13,7 @@ import { LongText } from "../../app/parts/long_text.js";
 /** @typedef {(state: Transcript, event: HermesEvent) => void} Handler */
 
 /**
- * Nothing was heard yet.
+ * The state before the first event.
  * @param {string} session
  * @returns {Transcript}
  */
@@ -72,11 +72,11 @@ function apply(state, event) {
   return handle?.(state, event);
 }
 
-// What changes no item: most events are of these, so the list stays the same object.
+// Events that change no item: most are of this kind, so the list stays the same object.
 const WRITING = new Set(["agent.message.delta", "agent.reasoning.delta", "agent.tool.generating"]);
 const OUTPUT_CHARS = 64 * 1024; // characters of a running call's output that are kept, as the server does
 /** @type {never[]} */
-const NONE = []; // one and the same, so that equal items can be told
+const NONE = []; // one shared object, so that items can be compared by identity
 
 /** @type {{ [T in HermesEvent["type"]]?: (state: Transcript, event: EventOf<T>) => void }} */
 const HANDLERS = {
@@ -214,7 +214,7 @@ const HANDLERS = {
     for (let at = begun; at < state.items.length; at++) {
       const item = state.items[at];
       if (item.kind !== "tool" || item.ended) continue;
-      // What waited when its process was gone has not begun: an answer lets it go on.
+      // A call that was waiting when its process died has not begun: an answer lets it continue.
       const waits = reason === "crashed" && item.status === "waiting" && item.planned;
       replace(state, at, waits ? { orphan: true } : { status: "unknown", ended: ts });
     }
@@ -399,7 +399,7 @@ const HANDLERS = {
 };
 
 /**
- * Why the model sees less than was said: by itself in a turn, else because somebody asked for it.
+ * The note about a compression: automatic during a turn, otherwise requested.
  * @param {Envelope} event
  * @param {string} how
  */
@@ -502,7 +502,7 @@ function nothing(turn) {
 }
 
 /**
- * Words take their place where the model gets to hear them, not where they were typed.
+ * A message is placed where the model reads it, not where it was typed.
  * @param {Transcript} state
  * @param {number[]} [inputs]
  */
@@ -580,7 +580,7 @@ const BLOCK = /\n\n<(attached path|skill name)="([^\n]*)">\n([\s\S]*?)\n<\/(?:at
 /** @typedef {{ kind: string, name: string, content: string }} Attachment */
 
 /**
- * What a person typed, and what went along with it.
+ * The text a person typed, and its attachments.
  * @param {string} text
  */
 export function typed(text) {
@@ -593,12 +593,12 @@ export function typed(text) {
 }
 
 /**
- * How many of the last turns a branch leaves out, so that it ends before a person's words.
+ * How many of the last turns a branch must leave out to end before a message.
  * @param {Transcript} state
  * @param {UserItem} item
  */
 export function turnsSince(state, item) {
-  if (!item.taken || item.turn === state.turn) return 0; // what runs or waits is not taken along anyway
+  if (!item.taken || item.turn === state.turn) return 0; // running and queued turns are not copied anyway
   const ended = state.items
     .filter((one) => one.kind === "end" && !one.undone)
     .map((one) => one.turn);

@@ -1,5 +1,5 @@
-// Where a reader is in a long list: which rows are drawn, and that what is read never moves. Rows are drawn around that
-// place only; at the end, the newest are kept in sight.
+// The reading position in a long list: which rows are drawn, without moving what is read. Rows are drawn around that
+// position only; at the end, the newest stay visible.
 /** @import { Goal, Item, Ref, UndoneRow } from "../../types/page.d.ts" */
 import { tryTo } from "../../app/parts.js";
 import { useEffect, useElement, useLayoutEffect, useRef, useState } from "../../app/ui.js";

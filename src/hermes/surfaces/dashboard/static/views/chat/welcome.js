@@ -1,5 +1,5 @@
-// A chat that has not begun: what it could be about, and in which folder it will work.
-import { api } from "../../app/api.js";
+// A new chat: suggestions, and the folder it will work in.
+import { api, may } from "../../app/api.js";
 import { Icon, Words } from "../../app/parts.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 
@@ -45,7 +45,7 @@ export function Welcome({ problem = "", onIdea, folder, setFolder }) {
     ${
       problem &&
       html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span>
-      <${Words} text=${problem} /></span></p>`
+      <${Words} text=${problem} />${may("admin") && html` <a href="#/settings/models">Connect a model</a>`}</span></p>`
     }
     <ul class="ideas">${IDEAS.map(
       (idea) => html`<li key=${idea.title}><button type="button"

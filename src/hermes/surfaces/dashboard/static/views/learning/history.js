@@ -1,4 +1,4 @@
-// How memory and skills changed, newest first: what each change did, and taking it back.
+// The history of memory and skills, newest first: what each change did, and how to revert it.
 /** @import { HistoryEntry } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
@@ -158,7 +158,7 @@ function Change({ hash, under }) {
 }
 
 /**
- * Asks, then takes a change back; with `whole`, all that came after it.
+ * Asks, then reverts a change; with `whole`, everything after it.
  * @param {HistoryEntry} entry
  * @param {Under} under
  * @param {boolean} whole

@@ -1,4 +1,4 @@
-// OriginLabel doing a change was, in words, with the way to the session.
+// Who made a change, with a link to the session.
 /** @import { Origin } from "../../types/page.d.ts" */
 import { linkTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";

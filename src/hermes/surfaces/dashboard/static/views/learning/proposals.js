@@ -1,4 +1,4 @@
-// Changes that wait for the user's word: each with its difference, approved or rejected with a button or its keys.
+// Pending proposals: each with its diff, approved or rejected with a button or a key.
 /** @import { LoadedValue } from "../loading.js" */
 /** @import { ProposalRow, ProposedChange, Ref } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
@@ -156,7 +156,7 @@ function Proposal({ one, current, busy, onFocus, decide }) {
 }
 
 /**
- * Says what came of it; an approved change can be taken back at once.
+ * Shows the result; an approved change can be undone at once.
  * @param {ProposalRow} proposal
  * @param {() => void} again
  */

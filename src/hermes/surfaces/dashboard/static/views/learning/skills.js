@@ -1,4 +1,4 @@
-// Skills: what there is, how it is used, whether it is offered, and whether only the user may change it.
+// The skills: how often each is used, whether it is offered, and whether it is pinned.
 /** @import { SkillChange, SkillRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Empty, Tag, Time } from "../../app/parts/basics.js";

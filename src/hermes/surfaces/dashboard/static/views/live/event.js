@@ -40,7 +40,7 @@ const COLOURS = {
 };
 
 /**
- * What most tells an event from others of its topic. Found once for each.
+ * The most telling fields of an event. Computed once per event.
  * @param {BufferedEvent} kept
  */
 function previewOf(kept) {

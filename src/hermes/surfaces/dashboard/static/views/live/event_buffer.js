@@ -1,4 +1,4 @@
-// What the inspector remembers: the newest events, within bounds of number and size, and counters over all of them.
+// The events the inspector remembers: the newest, bounded in number and size, with counters over all.
 /** @import { BufferedEvent, HermesEvent } from "../../types/page.d.ts" */
 
 /** @typedef {{ count: number, slots: number[] }} Count */

@@ -1,4 +1,4 @@
-// Listens to the bus for the inspector. Events are taken at once and drawn once per frame, however many come.
+// Listens to the bus for the inspector. Events are stored at once and drawn once per frame.
 /** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { BusFeed } from "../../app/feed.js";
 import { useEffect, useMemo, useRef, useState } from "../../app/ui.js";

@@ -1,4 +1,4 @@
-// Puts a plugin's module into the page: loads it, gives it what it may use, and takes all of it away again.
+// Mounts a plugin's module: loads it, passes it what it may use, and removes it completely at the end.
 /** @import { FeedState, HermesEvent, PluginRow, PluginTools, Ref } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { BusFeed } from "../../app/feed.js";

@@ -1,4 +1,4 @@
-// One plugin in the list: what it asks for, how it is, switching it on or off.
+// One plugin in the list: what it asks for, its state, and the switch.
 /** @import { PluginRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Icon, Tag } from "../../app/parts/basics.js";

@@ -1,4 +1,4 @@
-// ReviewDialog a plugin: shows every file of it first. What is enabled is exactly what was shown, by its hash.
+// Reviews a plugin before it is enabled: shows every file. Exactly these files are enabled, by their hash.
 /** @import { PluginFile, PluginRow, Saving } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { Button, Icon } from "../../app/parts/basics.js";

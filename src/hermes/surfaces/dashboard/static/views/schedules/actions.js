@@ -1,4 +1,4 @@
-// What can be done with a job from the list and from its page: running, pausing, removing it.
+// The actions of a job, in the list and on its page: run, pause, delete.
 /** @import { Binding, JobRow } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Button, Icon } from "../../app/parts/basics.js";

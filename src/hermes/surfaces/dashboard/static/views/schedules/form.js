@@ -1,4 +1,4 @@
-// Making a job and changing one: when, what, where the result goes, and how much it may take.
+// The form to create or edit a job: schedule, task, delivery and limits.
 /** @import { Failure, FieldEvent, JobRow, Ref, RequestBody } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";

@@ -1,4 +1,4 @@
-// One job: what it does and when, its next instants, and what became of those before.
+// One job: its task and schedule, its next runs, and its history.
 /** @import { Child, JobRow, JobRun } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";

@@ -71,7 +71,7 @@ export function JobList() {
 }
 
 /**
- * Says so when nothing runs what is due.
+ * Warns if no process runs due jobs.
  * @param {{ watched: boolean, jobs: JobRow[] }} props
  */
 export function Watch({ watched, jobs }) {

@@ -1,4 +1,4 @@
-// Keeping what is shown fresh: events of the schedules, and a look now and then at what others did in silence.
+// Keeps the view up to date: by schedule events, and by polling for changes without an event.
 /** @import { HermesEvent } from "../../types/page.d.ts" */
 import { BusFeed } from "../../app/feed.js";
 import { useEffect } from "../../app/ui.js";

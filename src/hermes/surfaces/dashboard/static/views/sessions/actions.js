@@ -1,4 +1,4 @@
-// What can be done with a session from here: naming it, deleting it. Both say what they do first.
+// The actions of a session: rename and delete. Both ask first.
 /** @import { SessionRow } from "../../types/page.d.ts" */
 import { api, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";

@@ -1,4 +1,4 @@
-// What a search found, by session: each place leads into the timeline.
+// Search results by session: each leads into the timeline.
 /** @import { SessionStore } from "./session_store.js" */
 /** @import { Search } from "./list.js" */
 /** @import { SearchHit, SessionQuery, SessionRow } from "../../types/page.d.ts" */

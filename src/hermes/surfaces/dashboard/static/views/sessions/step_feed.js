@@ -1,4 +1,4 @@
-// The log of a session as it is told by its feed: what was, then what happens.
+// The steps of a session from its feed: past ones, then live ones.
 /** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
 import { SessionFeed } from "../../app/feed.js";
 import { useEffect, useRef, useState } from "../../app/ui.js";

@@ -1,4 +1,4 @@
-// A session's rows as a log: what each one is, in words, and what had been spent by then.
+// The rows of a session as steps: a title and text for each, and the cost so far.
 /** @import { EventOf, HermesEvent, Step, Turn } from "../../types/page.d.ts" */
 
 import { plural } from "../../app/parts/format.js";

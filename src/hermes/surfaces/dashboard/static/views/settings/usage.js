@@ -1,4 +1,4 @@
-// What was spent: tokens and money, by day and by model.
+// Usage: tokens and cost, by day and by model.
 /** @import { UsageRow, UsageTotal } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty } from "../../app/parts/basics.js";

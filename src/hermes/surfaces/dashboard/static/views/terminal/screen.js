@@ -1,4 +1,4 @@
-// One terminal as it is shown: xterm on a line. It lives as long as its tab, also while another view is on the page.
+// One terminal: xterm on a connection. It lives as long as its tab, even while another view is shown.
 /** @import { ConnectionState, Ready } from "./connection.js" */
 /** @import { TerminalInfo } from "../../types/page.d.ts" */
 
@@ -136,7 +136,7 @@ export class Screen {
     this.#term.textarea?.addEventListener("focus", () => this.#lead());
   }
 
-  /** Takes it out; it goes on unseen. */
+  /** Removes it from the page; it keeps running. */
   unmount() {
     clearTimeout(this.#timer);
     this.#observer.disconnect();
@@ -214,7 +214,7 @@ export class Screen {
   }
 
   /**
-   * Another page has changed the size: it leads until somebody turns to this one.
+   * Another page has changed the size: it stays in charge until this one gets the focus.
    * @param {number} cols
    * @param {number} rows
    */
@@ -264,7 +264,7 @@ export class Screen {
   }
 
   /**
-   * False for keys that are not the program's.
+   * Returns false for keys that are not for the program.
    * @param {KeyboardEvent} event
    */
   #press(event) {

@@ -136,7 +136,7 @@ function Shown({ screen, onAgain, onClose }) {
 }
 
 /**
- * What is to be said of a terminal that is not simply there.
+ * The note on a terminal that has ended, is gone or lost its connection.
  * @param {{ screen: Screen, onAgain: () => void, onClose: () => void }} props
  */
 function Note({ screen, onAgain, onClose }) {

@@ -1,0 +1,88 @@
+"""The store: which database holds your sessions, how it is, and moving everything to another one."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import count
+from hermes.commands.views import Block, Record, line
+
+
+class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The database in use."""
+
+    engine: str
+    place: str
+    details: tuple[tuple[str, str], ...]
+    sessions: int
+    rows: int
+    running: int
+
+    def view(self, _now: float) -> Iterable[Block]:
+        contents = f"{count(self.sessions, 'session')}, {count(self.rows, 'row')}"
+        rows = (
+            ("engine", self.engine),
+            ("place", self.place),
+            *self.details,
+            ("contents", contents),
+            ("running", count(self.running, "session")),
+        )
+        yield Record(rows)
+
+
+class CopiedStore(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished copy."""
+
+    rows: int
+    others: dict[str, int]
+    target: str
+
+    def view(self, _now: float) -> Iterable[Block]:
+        others = [f"{number} {name}" for name, number in self.others.items() if number]
+        parts = ", ".join([count(self.rows, "row") + " of the log", *others])
+        yield line(f"Copied to {self.target} and compared: {parts}.")
+        yield line("The source is unchanged. Set `store.url` to use the copy.")
+
+
+@command("store status")
+def show_store(context: CommandContext) -> StoreStatus:
+    """Show which database holds your sessions, and how it is."""
+    store = context.app.store
+    place, details = store.describe()
+    sessions, rows = store.size()
+    return StoreStatus(
+        engine=store.engine,
+        place=place,
+        details=details,
+        sessions=sessions,
+        rows=rows,
+        running=len(store.leases.held()),
+    )
+
+
+@command("store copy")
+def copy_whole_store(
+    context: CommandContext,
+    source: Annotated[
+        str, Arg("sqlite:// or postgresql://USER@HOST/DATABASE", metavar="FROM")
+    ],
+    target: Annotated[
+        str,
+        Arg("the same, or sqlite:///path/to/a/new/file; must be empty", metavar="TO"),
+    ],
+) -> CopiedStore:
+    """Copy everything to another database and compare the two. Stop every other Hermes first."""
+    from hermes.store.copying import copy_store
+    from hermes.store.open_configured import open_address
+
+    settings, home = context.settings.store, context.home
+    with (
+        open_address(source, settings, home) as read,
+        open_address(target, settings, home) as written,
+    ):
+        report = copy_store(read, written)
+        place, _ = written.describe()
+    return CopiedStore(rows=report.rows, others=report.others, target=place)

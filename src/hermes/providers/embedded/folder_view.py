@@ -1,0 +1,159 @@
+"""What the model is told about the working folder: which files and folders there are. Names only; contents come from tools."""
+
+import difflib
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+import msgspec
+
+_MAX_ENTRIES = 300
+_MAX_DEPTH = 3
+_MAX_LISTED_CHARACTERS = 500
+_LEFT_OUT = frozenset(
+    ("node_modules", "__pycache__", "venv", "dist", "build", "target", "site-packages")
+)
+_EXTENSIONS = (
+    "bat c cc cfg conf cpp cs css csv db diff doc docx env gitignore go h hpp htm html ini ipynb java js json jsonl jsx kt "
+    "lock log lua md mjs pdf php pl png jpg properties ps1 py rb rs rst scss sh sql svg swift tex toml ts tsv tsx txt vue "
+    "xls xlsx xml yaml yml zig zip"
+)
+_FILE = re.compile(
+    r"(?<![\w@:/.])(?:[\w.~-]*/)*[\w.-]*\w?\.(?:"
+    + "|".join(_EXTENSIONS.split())
+    + r")(?![\w/])"
+    r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"\w+://\S+|\S+@\S+")
+_WORD = re.compile(r"[\w.-]*\w")
+_MIN_STEM_CHARACTERS = 4
+
+
+class FolderView(msgspec.Struct, frozen=True, kw_only=True):
+    """The names in a folder. `complete` is False when there are more than were looked at."""
+
+    root: str = ""
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    complete: bool = True
+
+    @property
+    def known(self) -> bool:
+        """Whether anybody looked."""
+        return bool(self.root)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file or folder, also outside the names looked at."""
+        name = path.removeprefix("./").rstrip("/")
+        if name in self.files or name in self.folders:
+            return True
+        return self.known and os.path.lexists(Path(self.root, path).expanduser())
+
+    def listing(self) -> str:
+        """The names at the top and just below, in one short line."""
+        if not self.known:
+            return ""
+        top = [name for name in self.files if "/" not in name]
+        below = [f"{name}/" for name in self.folders if "/" not in name]
+        deep = [name for name in self.files if "/" in name]
+        line = ""
+        for name in (*top, *below, *deep):
+            if len(line) + len(name) > _MAX_LISTED_CHARACTERS:
+                return f"{line}, ..."
+            line += f", {name}" if line else name
+        return line or "(empty)"
+
+    def counts(self) -> str:
+        """How many files and folders there are, counted."""
+        top = [name for name in self.files if "/" not in name]
+        folders = [name for name in self.folders if "/" not in name]
+        kinds = Counter(PurePosixPath(name).suffix or "no extension" for name in top)
+        listed = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(8))
+        more = "" if self.complete else " or more"
+        below = f", {len(self.files)}{more} with those in folders" if folders else ""
+        kinds_text = f" ({listed})" if listed else ""
+        return f"{len(top)} files{kinds_text} and {len(folders)} folders here{below}"
+
+    def resolve(self, name: str) -> str:
+        """The file that a name in a request means, whatever its case; empty when there is none."""
+        wanted = name.removeprefix("./").lower()
+        for path in self.files:
+            pure = PurePosixPath(path.lower())
+            if wanted in {path.lower(), pure.name, pure.stem}:
+                return path
+        return name if self.known and Path(self.root, name).is_file() else ""
+
+    def nearest(self, name: str) -> str:
+        """A file whose name is nearly that; empty when there is none."""
+        found = difflib.get_close_matches(name, self.files, n=1, cutoff=0.75)
+        return found[0] if found else ""
+
+
+NO_FOLDER = FolderView()
+FolderLook: TypeAlias = Callable[[str], FolderView]
+
+
+def look_at_folder(root: str) -> FolderView:
+    """Looks at the names in a folder, down to a few levels, without hidden ones and what tools generate."""
+    files: list[str] = []
+    folders: list[str] = []
+    if not root or not Path(root).is_dir():
+        return NO_FOLDER
+    for name, is_folder in _walk(root, "", _MAX_DEPTH):
+        if len(files) + len(folders) >= _MAX_ENTRIES:
+            return FolderView(
+                root=root, files=tuple(files), folders=tuple(folders), complete=False
+            )
+        (folders if is_folder else files).append(name)
+    return FolderView(root=root, files=tuple(files), folders=tuple(folders))
+
+
+def _walk(root: str, below: str, depth: int) -> Iterator[tuple[str, bool]]:
+    """Names at this level first, then those of its folders."""
+    try:
+        with os.scandir(Path(root, below)) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return
+    deeper: list[str] = []
+    for entry in found:
+        if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+            continue
+        name = f"{below}/{entry.name}" if below else entry.name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        deeper += [name] if is_folder else []
+        yield name, is_folder
+    for name in deeper if depth > 1 else ():
+        yield from _walk(root, name, depth - 1)
+
+
+def named_files(request: str) -> list[str]:
+    """What looks like the name of a file in a request."""
+    found = _FILE.findall(_ADDRESS.sub(" ", request))
+    return list(dict.fromkeys(name.strip("`'\"") for name in found))
+
+
+def mentioned_files(request: str, view: FolderView) -> list[str]:
+    """The files of the folder that a request speaks of: by name, or by a word that is the name without extension."""
+    paths = [view.resolve(name) for name in named_files(request)]
+    stems: dict[str, str] = {}
+    for path in view.files:
+        stems.setdefault(PurePosixPath(path).stem.lower(), path)
+    words = [word.lower() for word in _WORD.findall(request)]
+    paths += [
+        stems[word]
+        for word in words
+        if len(word) >= _MIN_STEM_CHARACTERS and word in stems
+    ]
+    return list(dict.fromkeys(path for path in paths if path))
+
+
+def absent_files(request: str, view: FolderView) -> list[str]:
+    """What a request names as a file and the folder does not have."""
+    if not view.known:
+        return []
+    return [name for name in named_files(request) if not view.resolve(name)]

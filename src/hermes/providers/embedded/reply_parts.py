@@ -1,0 +1,51 @@
+"""The pieces that replies of a small model are made of: ids, usage, and the end of a reply."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from hermes.providers.embedded.completion import CompletionEnded
+from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
+from hermes.schema.model import ReplyFinished
+
+
+class ReplyParts(msgspec.Struct, frozen=True):
+    """Who replies, and where ids come from."""
+
+    provider: str
+    model: str
+    new_id: Callable[[], str]
+
+    def finished(
+        self,
+        usage: Usage,
+        *,
+        text: str = "",
+        calls: tuple[ToolCall, ...] = (),
+        finish: FinishReason = "stop",
+    ) -> ReplyFinished:
+        """The end of a reply."""
+        return ReplyFinished(
+            AssistantMessage(
+                text=text,
+                tool_calls=calls,
+                finish=finish,
+                provider=self.provider,
+                model=self.model,
+                usage=usage,
+            )
+        )
+
+    def call_id(self, tag: str = "local-") -> str:
+        """An id for a call."""
+        return tag + self.new_id()
+
+
+def usage_of(done: CompletionEnded, generated: int = 0) -> Usage:
+    """What a completion took; `generated` are the tokens counted here, of other attempts too."""
+    return Usage(
+        input_tokens=done.input_tokens,
+        output_tokens=max(done.output_tokens, generated),
+        cache_read_tokens=done.cached_tokens,
+        cost_usd=0.0,
+    )

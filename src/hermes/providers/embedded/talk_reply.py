@@ -1,0 +1,55 @@
+"""A reply of the plain chat: text, streamed as it comes."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from hermes.providers.embedded import claims
+from hermes.providers.embedded.completion import (
+    Completion,
+    CompletionEngine,
+    TextPiece,
+)
+from hermes.providers.embedded.line_protocol import runs_away
+from hermes.providers.embedded.reply_parts import ReplyParts, usage_of
+from hermes.schema.messages import FinishReason, Usage
+from hermes.schema.model import ModelEvent, TextDelta
+
+MAX_TALK_TOKENS = 700
+_UNDONE = "\n\n(Correction: no file was changed.)"
+_STOPPED = " [stopped here: the reply did not end by itself]"
+
+
+class TalkReply:
+    """One answer. With `checked`, an answer that claims to have changed a file is corrected at its end."""
+
+    def __init__(
+        self, engine: CompletionEngine, parts: ReplyParts, *, checked: bool = True
+    ) -> None:
+        self._engine = engine
+        self._parts = parts
+        self._checked = checked
+
+    async def events(self, prompt: Completion) -> AsyncGenerator[ModelEvent, None]:
+        """Streams the answer."""
+        text, tokens = "", 0
+        usage, ending = Usage(cost_usd=0.0), ""
+        finish: FinishReason = "stop"
+        async with aclosing(self._engine.complete(prompt)) as reports:
+            async for report in reports:
+                if not isinstance(report, TextPiece):
+                    usage = usage_of(report, tokens)
+                    finish = "length" if report.finish == "length" else "stop"
+                    break
+                tokens += 1
+                piece = report.text if text else report.text.lstrip()
+                text += piece
+                if piece:
+                    yield TextDelta(piece)
+                if runs_away(f"say {text}", tokens):
+                    usage, ending = Usage(output_tokens=tokens, cost_usd=0.0), _STOPPED
+                    break
+        if self._checked and claims.talk_claims_a_change(text):
+            ending += _UNDONE
+        if ending:
+            yield TextDelta(ending)
+        yield self._parts.finished(usage, text=text + ending, finish=finish)

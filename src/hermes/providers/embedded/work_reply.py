@@ -1,0 +1,291 @@
+"""A reply that works in the folder: one action of the line protocol as an ordinary tool call, or the final answer.
+
+What the request speaks of is read by code before the model chooses. The answer is held back sentence by sentence and
+checked against what really ran.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+
+import msgspec
+
+from hermes.providers.embedded import claims, grammar, reply_guards
+from hermes.providers.embedded.completion import (
+    Completion,
+    CompletionEnded,
+    CompletionEngine,
+)
+from hermes.providers.embedded.conversation import (
+    LOOK_TAG,
+    NAMED_TAG,
+    RequestExchange,
+    SeenFile,
+    seen_files,
+    todo_items,
+)
+from hermes.providers.embedded.decision import typed_part
+from hermes.providers.embedded.folder_view import FolderView, mentioned_files
+from hermes.providers.embedded.grammar import Allowed
+from hermes.providers.embedded.line_protocol import (
+    Action,
+    NotALine,
+    parse_line,
+    parse_loosely,
+    runs_away,
+)
+from hermes.providers.embedded.reply_parts import ReplyParts, usage_of
+from hermes.providers.embedded.tool_verbs import OfferedTools
+from hermes.schema.messages import ToolCall, Usage
+from hermes.schema.model import ModelEvent, TextDelta, ToolCallStarted
+
+MAX_WORK_TOKENS = 900
+ANSWER_NOW = "(no more actions are possible: say what was done and what was not)"
+_MAX_ATTEMPTS = 4
+_MAX_PREPARED_FILES = 3
+_NO_ROOM = "I ran out of room before this was complete, so nothing of it was done."
+_REPEATED = "I began to repeat myself while writing this, so nothing of it was done."
+_STOPPED = " [stopped here: the reply did not end by itself]"
+
+PromptForNote = Callable[[str], Completion]
+"""The prompt of this exchange, with a note at its end."""
+
+
+class WorkReply:
+    """One reply: a generation, or another when the first named a file that can't be written."""
+
+    def __init__(
+        self,
+        engine: CompletionEngine,
+        parts: ReplyParts,
+        toolbox: OfferedTools,
+        exchanges: list[RequestExchange],
+        view: FolderView,
+    ) -> None:
+        self._engine = engine
+        self._parts = parts
+        self._toolbox = toolbox
+        self._exchanges = exchanges
+        self._exchange = exchanges[-1]
+        self._view = view
+        self._tokens = 0
+
+    async def events(self, prompt: PromptForNote) -> AsyncGenerator[ModelEvent, None]:
+        """Streams the reply."""
+        if calls := self._prepared_reads():
+            for call in calls:
+                yield ToolCallStarted(call.id, call.name)
+            usage = Usage(cost_usd=0.0)
+            yield self._parts.finished(usage, calls=calls, finish="tool_calls")
+            return
+        allowed = reply_guards.allow(self._exchange, self._toolbox.verbs, self._view)
+        for _ in range(_MAX_ATTEMPTS):
+            again: Allowed | None = None
+            async with aclosing(self._attempt(allowed, prompt)) as events:
+                async for event in events:
+                    if isinstance(event, Allowed):
+                        again = event
+                    else:
+                        yield event
+            if again is None:
+                return
+            allowed = again
+
+    def _prepared_reads(self) -> tuple[ToolCall, ...]:
+        """Reads of the files that the request speaks of, or else of those that the exchange before it was about."""
+        if self._exchange.steps or "read" not in self._toolbox.verbs:
+            return ()
+        typed, _ = typed_part(self._exchange.request)
+        paths = mentioned_files(typed, self._view)
+        if not paths and len(self._exchanges) > 1:
+            before = seen_files(self._exchanges[-2])
+            paths = [path for path in before if path in self._view.files]
+        return tuple(
+            self._read(path, NAMED_TAG) for path in paths[:_MAX_PREPARED_FILES]
+        )
+
+    def _read(self, path: str, tag: str) -> ToolCall:
+        name, arguments = self._toolbox.call(Action(verb="read", path=path), {})
+        return ToolCall(id=self._parts.call_id(tag), name=name, arguments=arguments)
+
+    async def _attempt(
+        self, allowed: Allowed, prompt: PromptForNote
+    ) -> AsyncGenerator[ModelEvent | Allowed, None]:
+        """One generation. Ends with `ReplyFinished`, or with what is allowed instead of what the model began to write."""
+        is_last = allowed.verbs == {"say"} and bool(self._exchange.steps)
+        asked = msgspec.structs.replace(
+            prompt(ANSWER_NOW if is_last else ""), grammar=grammar.build(allowed)
+        )
+        line, tokens = "", 0
+        answer = CheckedAnswer(self._exchange)
+        started: ToolCallStarted | None = None
+        end: tuple[ModelEvent | Allowed, ...] = ()
+        async with aclosing(self._engine.complete(asked)) as reports:
+            async for report in reports:
+                if isinstance(report, CompletionEnded):
+                    end = self._finish(line, report, started, allowed, answer)
+                    break
+                tokens += 1
+                line += report.text
+                if not self._engine.obeys_grammar:
+                    continue
+                if line.startswith("say "):
+                    if more := answer.add(line[4:]):
+                        yield TextDelta(more)
+                elif started is None and (action := _begun(line)) is not None:
+                    started = self._start(action)
+                    yield started
+                if runs_away(line, tokens):
+                    end = self._run_away(line, tokens, answer)
+                    break
+        self._tokens += tokens
+        for event in end:  # after the engine is free again
+            yield event
+
+    def _run_away(
+        self, line: str, tokens: int, answer: "CheckedAnswer"
+    ) -> tuple[ModelEvent, ...]:
+        """Ends a reply that would not end. Half a call is no call."""
+        usage = Usage(output_tokens=self._tokens + tokens, cost_usd=0.0)
+        if line.startswith("say "):
+            rest = answer.finish(line[4:] + _STOPPED)
+            return TextDelta(rest), self._parts.finished(usage, text=answer.text)
+        return TextDelta(_REPEATED), self._parts.finished(usage, text=_REPEATED)
+
+    def _finish(
+        self,
+        line: str,
+        done: CompletionEnded,
+        started: ToolCallStarted | None,
+        allowed: Allowed,
+        answer: "CheckedAnswer",
+    ) -> tuple[ModelEvent | Allowed, ...]:
+        usage = usage_of(done, self._tokens)
+        cut = done.finish == "length"
+        try:
+            action = self._parsed(line, allowed)
+        except NotALine:
+            action, cut = None, True
+        if action is not None and action.verb == "say":
+            rest = answer.finish(action.text)
+            end = self._parts.finished(
+                usage, text=answer.text, finish="length" if cut else "stop"
+            )
+            return (TextDelta(rest), end) if rest else (end,)
+        if cut or action is None:
+            end = self._parts.finished(usage, text=_NO_ROOM, finish="length")
+            return TextDelta(_NO_ROOM), end
+        if action.verb == "write" and allowed.look and action.path != allowed.only_path:
+            instead = self._instead_of_write(action, allowed)
+            if instead is not None:
+                return instead if isinstance(instead, tuple) else (instead,)
+        return (self._call(action, usage, started),)
+
+    def _parsed(self, line: str, allowed: Allowed) -> Action:
+        """The action of a line. Where no grammar was in force, anything else is an answer, and paths are checked here."""
+        if self._engine.obeys_grammar:
+            return parse_line(line, _texts(allowed.files))
+        action = parse_loosely(line, _texts(allowed.files))
+        if action.verb not in allowed.verbs:
+            return Action(verb="say", text=claims.honest_ending(self._exchange))
+        if action.verb in {"read", "list"} and self._view.known:
+            path = self._view.resolve(action.path) or action.path
+            if not self._view.exists(path):
+                return Action(verb="say", text=f"There is no {action.path} here.")
+            return msgspec.structs.replace(action, path=path)
+        return action
+
+    def _call(
+        self, action: Action, usage: Usage, started: ToolCallStarted | None
+    ) -> ModelEvent:
+        seen = _texts(seen_files(self._exchange))
+        items = todo_items(self._exchanges, self._toolbox)
+        name, arguments = self._toolbox.call(action, seen, items)
+        call_id = started.id if started else self._parts.call_id()
+        call = ToolCall(id=call_id, name=name, arguments=arguments)
+        return self._parts.finished(usage, calls=(call,), finish="tool_calls")
+
+    def _instead_of_write(
+        self, action: Action, allowed: Allowed
+    ) -> Allowed | tuple[ModelEvent, ...] | None:
+        """What to do about a file that the model wants to write. None when it may be written as it is.
+
+        A file that exists is read first, because a small model must not overwrite what it has not seen.
+        """
+        path = action.path
+        instead = reply_guards.instead_of_write(
+            path, self._exchange, allowed, self._toolbox.verbs
+        )
+        if instead is not None:
+            return instead
+        if self._view.known and not self._view.exists(path):
+            if action.text:
+                return None
+            return Allowed(verbs=frozenset({"write"}), only_path=path)
+        call = self._read(path, LOOK_TAG)
+        usage = Usage(output_tokens=self._tokens, cost_usd=0.0)
+        return (
+            ToolCallStarted(call.id, call.name),
+            self._parts.finished(usage, calls=(call,), finish="tool_calls"),
+        )
+
+    def _start(self, action: Action) -> ToolCallStarted:
+        name, _ = self._toolbox.call(action, _texts(seen_files(self._exchange)))
+        return ToolCallStarted(self._parts.call_id(), name)
+
+
+class CheckedAnswer:
+    """An answer as it may be shown: sentence by sentence, without claims that the log denies."""
+
+    def __init__(self, exchange: RequestExchange) -> None:
+        self._exchange = exchange
+        self._taken = 0
+        self._refused = False
+        self.text = ""
+
+    def add(self, text: str) -> str:
+        """More of the answer so far; returns what may be shown now."""
+        complete = list(claims.sentences(text[self._taken :]))[:-1]
+        return self._take("".join(complete))
+
+    def finish(self, text: str) -> str:
+        """The whole answer; returns what is still to be shown, with a correction where something was left out."""
+        rest = self._take(text[self._taken :])
+        if not self._refused:
+            return rest
+        ending = claims.honest_ending(self._exchange)
+        gap = " " if self.text and not self.text[-1].isspace() else ""
+        self.text += gap + ending
+        return rest + gap + ending
+
+    def _take(self, text: str) -> str:
+        self._taken += len(text)
+        kept = ""
+        for sentence in claims.sentences(text):
+            if claims.is_false_claim(sentence, self._exchange):
+                self._refused = True
+            else:
+                kept += sentence
+        self.text += kept
+        return kept
+
+
+def _begun(line: str) -> Action | None:
+    """The verb and the file, as soon as both are complete in what was generated so far."""
+    word, space, rest = line.partition(" ")
+    if not space:
+        return None
+    if word in {"write", "append"}:
+        path, colon, _ = rest.partition(":\n")
+        return (
+            msgspec.convert({"verb": word, "path": path.strip()}, Action)
+            if colon
+            else None
+        )
+    if word == "replace":
+        path, colon, _ = rest.partition(": ")
+        return Action(verb="replace", path=path, old="x") if colon else None
+    return msgspec.convert({"verb": word}, Action)
+
+
+def _texts(files: Mapping[str, SeenFile]) -> dict[str, str]:
+    return {path: seen.text for path, seen in files.items()}

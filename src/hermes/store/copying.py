@@ -1,0 +1,139 @@
+"""Copies a whole store into another one, and compares both row by row."""
+
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+import msgspec
+
+from hermes.errors import StoreError
+from hermes.store.log_row import STORED, Row, checked
+from hermes.store.sql import SqlConnection
+from hermes.store.store import Store
+
+_PAGE_ROWS = 500
+_EVENTS = f"SELECT {STORED} FROM events WHERE id > ? ORDER BY id LIMIT {_PAGE_ROWS}"  # noqa: S608 - our own names
+
+
+class _Table(NamedTuple):
+    name: str
+    key: str
+    columns: str
+
+
+_USAGE = (
+    "session, day, provider, model, calls, input_tokens, output_tokens, cache_read_tokens, "
+    "cache_write_tokens, reasoning_tokens, cost_usd, unpriced_calls"
+)
+_SESSIONS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
+_INSTANTS = "job, due, starts, cause, state, reason, repeats, session, owner, expires, began, ended, delivery"
+TABLES = (
+    _Table("sessions", "id", _SESSIONS),
+    _Table("usage", "session, day, provider, model", _USAGE),
+    _Table("jobs", "id", "id, data"),
+    _Table("instants", "job, due", _INSTANTS),
+    _Table("gateway_chats", "key", "key, session, chat, person, seq, busy, model, updated"),
+    _Table("gateway_inbox", "platform, id", "platform, id, received, data"),
+    _Table("gateway_outbox", "id", "id, chat, session, seq, part, state, message, ts"),
+    _Table("gateway_people", "platform, id", "platform, id, name, role, since"),
+)  # fmt: skip
+"""What is copied beside the log. Leases, claims and pairing codes are about processes and minutes, and stay."""
+
+
+class CopyReport(msgspec.Struct, frozen=True):
+    """What was copied and compared."""
+
+    rows: int
+    """Of the log."""
+    others: dict[str, int]
+    """Rows of each other table."""
+
+
+def copy_store(
+    source: Store, target: Store, tell: Callable[[int], None] = lambda _: None
+) -> CopyReport:
+    """Copies everything into an empty store and compares it. `tell` hears how many rows of the log are done."""
+    if target.sessions.recent(limit=1) or target.has_jobs or target.chats.recent(1):
+        hint = "Nothing was changed. Copy into a database that is empty."
+        raise StoreError("the target holds sessions, jobs or chats already", hint=hint)
+    if held := source.leases.held():
+        hint = "Nothing was changed. Stop every Hermes that uses the source, then copy."
+        raise StoreError(
+            f"session {held[0].session} of the source is being run", hint=hint
+        )
+    rows = 0
+    for page in _pages(source):
+        target.database.write(
+            lambda connection, page=page: _insert(target, connection, page)
+        )
+        rows += len(page)
+        tell(rows)
+    others = {table.name: _copy_table(source, target, table) for table in TABLES}
+    _repair_numbers(target)
+    _compare(source, target)
+    return CopyReport(rows, others)
+
+
+def _pages(store: Store) -> Iterator[list[Row]]:
+    after = -1
+    while page := checked(store.database.select(_EVENTS, (after,))):
+        yield page
+        after = page[-1].id
+
+
+def _insert(target: Store, connection: SqlConnection, page: list[Row]) -> None:
+    for row in page:
+        target.database.insert_row(connection, row, row.event)
+
+
+def _rows(store: Store, table: _Table) -> list[tuple[Any, ...]]:
+    query = f"SELECT {table.columns} FROM {table.name}"  # noqa: S608 - our own names
+    return sorted(tuple(map(_storable, row)) for row in store.database.select(query))
+
+
+def _storable(value: Any) -> Any:
+    """Returns a value as PostgreSQL can hold it: text without NUL."""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+
+
+def _copy_table(source: Store, target: Store, table: _Table) -> int:
+    found = _rows(source, table)
+    places = ", ".join("?" for _ in table.columns.split(", "))
+    query = f"INSERT INTO {table.name} ({table.columns}) VALUES ({places})"  # noqa: S608 - our own names
+
+    def job(connection: SqlConnection) -> None:
+        for row in found:
+            connection.execute(query, row).fetchall()
+
+    target.database.write(job)
+    return len(found)
+
+
+def _repair_numbers(target: Store) -> None:
+    """Lets numbers that the database gives continue behind those that were copied."""
+    if target.engine == "PostgreSQL":
+        name = "pg_get_serial_sequence('gateway_outbox', 'id')"
+        query = f"SELECT setval({name}, coalesce(max(id), 0) + 1, false) FROM gateway_outbox"  # noqa: S608 - our own names
+        target.database.write(lambda connection: connection.execute(query).fetchall())
+
+
+def _compare(source: Store, target: Store) -> None:
+    """Raises unless both stores hold the same."""
+    for ours, theirs in zip_longest(_every_row(source), _every_row(target)):
+        if ours != theirs:
+            session, seq = (ours or theirs)[1:3]
+            raise _differs(f"row {seq} of session {session}")
+    for table in TABLES:
+        if _rows(source, table) != _rows(target, table):
+            raise _differs(f"the table {table.name}")
+
+
+def _every_row(store: Store) -> Iterator[Row]:
+    for page in _pages(store):
+        for row in page:
+            yield row._replace(id=0)  # given anew
+
+
+def _differs(what: str) -> StoreError:
+    hint = "The source is unchanged. Stop every Hermes that uses it, empty the target, and copy again."
+    return StoreError(f"the copy differs from its source: {what}", hint=hint)

@@ -1,0 +1,205 @@
+"""A PostgreSQL database as the tables of the store see it: jobs in transactions, in the order of their keys."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+import asyncpg
+
+from hermes.core.ports import Clock
+from hermes.errors import StoreDamaged, StoreError
+from hermes.schema.event_base import Event
+from hermes.store.leases import ended_here
+from hermes.store.log_row import COLUMNS, DamagedRow, Row, checksum
+from hermes.store.postgres.job_connection import JobConnection, numbered, storable
+from hermes.store.postgres.migrations import migrate, require_current
+from hermes.store.postgres.options import PostgresOptions
+from hermes.store.postgres.row_watch import RowNotices
+from hermes.store.postgres.server import POOL_SIZE, PostgresServer
+from hermes.store.postgres.word_index import lexemes
+from hermes.store.sql import SqlConnection
+
+T = TypeVar("T")
+
+_NAMES = COLUMNS.removeprefix("id, ")
+_INSERT = f"""
+INSERT INTO events ({_NAMES}, crc, words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, array_to_tsvector(string_to_array(?, ' ')))
+RETURNING id
+"""  # noqa: S608 - our own names
+
+
+class PostgresDatabase:
+    """The open database. Not usable after a fork: a child opens its own."""
+
+    def __init__(
+        self,
+        options: PostgresOptions,
+        migrations: Sequence[str],
+        *,
+        may_migrate: bool = True,
+    ) -> None:
+        self._pid = os.getpid()
+        self._closed = False
+        self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._jobs: set[Future[Any]] = set()
+        self.server = PostgresServer(options)
+        self._threads = ThreadPoolExecutor(POOL_SIZE, "hermes-store-job")
+        self.notices = RowNotices(self.server)
+        try:
+            self.server.start(self._open(migrations, may_migrate)).result()
+        except BaseException:
+            self.close()
+            raise
+
+    async def _open(self, migrations: Sequence[str], may_migrate: bool) -> None:
+        await self.server.open()
+        where = self.server.options.shown
+        prepare = migrate if may_migrate else require_current
+        await self.server.request(lambda one: prepare(one, migrations, where))
+
+    @property
+    def closed(self) -> bool:
+        """Whether it accepts no more writes."""
+        return self._closed
+
+    def write(self, job: Callable[[SqlConnection], T], order: str = "") -> T:
+        """Runs `job` in a transaction and returns once the result is on disk."""
+        return self.submit(job, order).result()
+
+    def submit(self, job: Callable[[SqlConnection], T], order: str = "") -> "Future[T]":
+        """Does the same without waiting. Jobs with the same `order` run one after the other."""
+
+        async def run(connection: "asyncpg.Connection") -> T:
+            return await self._run_job(connection, job)
+
+        async def transact() -> T:
+            result = await self.server.transaction(run)
+            self.notices.announce()
+            return result
+
+        return self.start(transact, order)
+
+    def write_indexed(self, job: Callable[[SqlConnection], T]) -> T:
+        """As `write`: words are in the row."""
+        return self.write(job)
+
+    def read(self, job: Callable[[SqlConnection], T]) -> T:
+        """Runs `job` on one consistent state."""
+
+        async def run(connection: "asyncpg.Connection") -> T:
+            async with connection.transaction(
+                isolation="repeatable_read", readonly=True
+            ):
+                return await self._run_job(connection, job)
+
+        return self.start(lambda: self.server.request(run)).result()
+
+    def run_on_reader(self, job: Callable[[SqlConnection], T]) -> T:
+        """Runs a job that has a single query."""
+
+        async def run(connection: "asyncpg.Connection") -> T:
+            return await self._run_job(connection, job)
+
+        return self.start(lambda: self.server.request(run)).result()
+
+    def select(self, query: str, values: Sequence[str | int | float] = ()) -> list[Any]:
+        """Returns the rows of one query."""
+
+        async def run(connection: "asyncpg.Connection") -> list[Any]:
+            return await connection.fetch(numbered(query), *storable(values))
+
+        rows = self.start(lambda: self.server.request(run)).result()
+        return [tuple(row) for row in rows]
+
+    def start(self, work: Callable[[], Awaitable[T]], order: str = "") -> "Future[T]":
+        """Runs work on the server's event loop, after what was started before with the same `order`."""
+        if os.getpid() != self._pid:
+            raise StoreError(
+                "the session log was opened before a fork",
+                hint="Open it again in the child process.",
+            )
+        if self._closed:
+            raise StoreError("the session log is closed")
+        future = self.server.start(self._ordered(work, order))
+        self._jobs.add(future)
+        future.add_done_callback(self._jobs.discard)
+        return future
+
+    async def _ordered(self, work: Callable[[], Awaitable[T]], order: str) -> T:
+        try:
+            if not order:
+                return await work()
+            lock = self._order.get(order)
+            if lock is None:
+                lock = self._order[order] = asyncio.Lock()
+            async with lock:
+                return await work()
+        except DamagedRow as damaged:
+            hint = "Nothing was changed. Check the server's disk, and run: hermes sessions check"
+            raise StoreDamaged(
+                f"{self.server.options.shown} is damaged: {damaged}", hint=hint
+            ) from damaged
+
+    async def _run_job(
+        self, connection: "asyncpg.Connection", job: Callable[[SqlConnection], T]
+    ) -> T:
+        loop = self.server.loop
+        return await loop.run_in_executor(
+            self._threads, job, JobConnection(connection, loop)
+        )
+
+    def lock(self, connection: SqlConnection, name: str) -> None:
+        """Makes other transactions that lock the same name wait until this one has ended."""
+        connection.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,)
+        )
+
+    def lease_time(self, connection: SqlConnection, clock: Clock) -> float:  # noqa: ARG002 - a port
+        """Returns the server's time, which is the same for all machines."""
+        now = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        return float(now.get)
+
+    def holds(self, owner: str, expires: float, now: float) -> bool:
+        """Returns whether an owner still holds a lease: until it expires, or its process is known to have ended."""
+        return expires > now and not ended_here(owner)
+
+    def is_gone(self, owner: str) -> bool:
+        """Returns True only if the owner is a process of this boot of this machine that has ended."""
+        return ended_here(owner)
+
+    def insert_row(
+        self,
+        connection: SqlConnection,
+        row: Row,
+        event: Event | None,  # noqa: ARG002 - a port
+    ) -> int:
+        """Inserts a row of the log. Returns its id."""
+        words = lexemes(row.data) if row.role else None
+        return int(connection.execute(_INSERT, (*row[1:], checksum(row), words)).get)
+
+    def forget_messages(self, connection: SqlConnection, session: str) -> None:
+        """Does nothing: the words of a message are in its row."""
+
+    def read_limit(self, connection: SqlConnection) -> int:
+        """Returns the id up to which the log is complete."""
+        return int(connection.execute("SELECT row_limit()").get)
+
+    def close(self) -> None:
+        """Finishes submitted jobs, then closes the connections. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        if os.getpid() != self._pid:
+            return  # a forked copy: the connections are the parent's
+        self.server.start(self._finish()).result()
+        self._threads.shutdown()
+        self.server.stop()
+
+    async def _finish(self) -> None:
+        jobs = [asyncio.wrap_future(one) for one in list(self._jobs)]
+        await asyncio.gather(*jobs, return_exceptions=True)
+        await self.notices.close()
+        await self.server.close()

@@ -1,0 +1,73 @@
+"""How a PostgreSQL server is: version, latency, encryption, clock, rights, and writers that hold back readers."""
+
+import time
+
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.store.postgres.database import PostgresDatabase
+
+_MIN_VERSION = 14
+_MAX_LATENCY_S = 0.05
+_MAX_CLOCK_SKEW_S = 5.0
+_MAX_LAG_S = 60.0
+_SAMPLES = 5
+_FACTS = """
+SELECT current_setting('server_version'), current_setting('server_version_num')::int / 10000,
+  (SELECT version FROM hermes_store),
+  coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false), inet_server_addr() IS NULL,
+  has_schema_privilege(current_schema(), 'CREATE'), has_table_privilege('events', 'INSERT, UPDATE, DELETE'),
+  pg_is_in_recovery(), current_setting('fsync') = 'on' AND current_setting('synchronous_commit') != 'off',
+  pg_database_size(current_database()),
+  coalesce((SELECT extract(epoch FROM max(clock_timestamp() - xact_start)) FROM pg_stat_activity
+    WHERE backend_xid IS NOT NULL AND pid != pg_backend_pid()), 0)::float8
+"""
+
+
+class ServerHealth(msgspec.Struct, frozen=True):
+    """What was found: facts, and problems with what to do about each."""
+
+    details: tuple[tuple[str, str], ...]
+    problems: tuple[tuple[str, str], ...]
+
+
+def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
+    """Asks the server about itself. Takes some round trips."""
+    (facts,) = database.select(_FACTS)
+    version, major, schema, tls, is_local, may_create, may_write, is_standby, is_durable, size, oldest = facts  # fmt: skip
+    latency, skew = _measured(database, clock)
+    encryption = "local socket" if is_local else "TLS" if tls else "none"
+    details = (
+        ("version", str(version)),
+        ("schema", str(schema)),
+        ("size", f"{size / 1024**2:,.1f} MiB"),
+        ("latency", f"{latency * 1000:.1f} ms"),
+        ("encryption", encryption),
+        ("clock", f"{skew:+.1f} s from this machine's"),
+    )
+    checks = (
+        (major < _MIN_VERSION, f"PostgreSQL {version} is too old", f"Use version {_MIN_VERSION} or newer."),
+        (encryption == "none", "the connection is not encrypted", "Set store.tls to verify-full."),
+        (is_standby, "this server only reads: it is a standby", "Connect to the primary server."),
+        (not may_write, "this user may not write", "Grant it rights on the tables, or make it their owner."),
+        (not may_create, "this user may not create tables, so an upgrade will fail", "Make it the owner of the schema."),
+        (not is_durable, "the server acknowledges what is not on disk", "Set fsync and synchronous_commit to on."),
+        (latency > _MAX_LATENCY_S, f"a round trip takes {latency * 1000:.0f} ms", "Move the server closer: a turn needs many."),
+        (abs(skew) > _MAX_CLOCK_SKEW_S, f"the clocks differ by {abs(skew):.0f} s", "Synchronise both with NTP."),
+        (oldest > _MAX_LAG_S, f"a transaction has been open for {oldest:.0f} s and delays what other machines see", "End it."),
+    )  # fmt: skip
+    problems = tuple((text, to_do) for is_wrong, text, to_do in checks if is_wrong)
+    return ServerHealth(details, problems)
+
+
+def _measured(database: PostgresDatabase, clock: Clock) -> tuple[float, float]:
+    """Returns the shortest round trip, and how far the server's clock is ahead."""
+    samples: list[tuple[float, float]] = []
+    for _ in range(_SAMPLES):
+        began, here = time.perf_counter(), clock.now()
+        ((there,),) = database.select(
+            "SELECT extract(epoch FROM clock_timestamp())::float8"
+        )
+        took = time.perf_counter() - began
+        samples.append((took, there - here - took / 2))
+    return min(samples)

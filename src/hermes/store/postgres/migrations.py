@@ -1,0 +1,80 @@
+"""Creates and migrates the tables of a PostgreSQL store, one process at a time."""
+
+from collections.abc import Sequence
+
+import asyncpg
+
+from hermes.errors import StoreError, StoreTooNew
+from hermes.store.postgres.schema import BITS, VERSION_TABLE
+
+_MIGRATION_LOCK = 0x48524D53  # "HRMS"
+_TABLES = """
+SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname IN ('events', 'sessions')
+"""
+# Transaction numbers begin anew in a restored database; ids must not.
+_RAISE_OFFSET = f"""
+UPDATE hermes_store SET id_offset = 1 + last - pg_current_xact_id()::text::bigint
+FROM (SELECT max(id) >> {BITS} AS last FROM events) AS newest
+WHERE last >= pg_current_xact_id()::text::bigint + id_offset
+"""  # noqa: S608 - our own names
+
+
+async def migrate(
+    connection: "asyncpg.Connection", migrations: Sequence[str], where: str
+) -> None:
+    """Brings the tables up to date. Raises for a newer database or another program's."""
+    encoding = await connection.fetchval("SHOW server_encoding")
+    if encoding != "UTF8":
+        hint = "Create one with: createdb --encoding UTF8 --template template0 hermes"
+        raise StoreError(f"{where} has the encoding {encoding}, not UTF8", hint=hint)
+    if await _version(connection, len(migrations), where) < len(migrations):
+        await connection.execute(f"SELECT pg_advisory_lock({_MIGRATION_LOCK})")
+        try:
+            await _migrate(connection, migrations, where)
+        finally:
+            await connection.execute(f"SELECT pg_advisory_unlock({_MIGRATION_LOCK})")
+    if await connection.fetchval("SELECT NOT pg_is_in_recovery()"):
+        await connection.execute(_RAISE_OFFSET)
+
+
+async def require_current(
+    connection: "asyncpg.Connection", migrations: Sequence[str], where: str
+) -> None:
+    """Raises unless the tables are there and up to date. Changes nothing."""
+    found = await _version(connection, len(migrations), where)
+    if found < len(migrations):
+        what = "has no tables yet" if found < 0 else f"has the older schema {found}"
+        hint = "The first session creates or migrates them."
+        raise StoreError(f"{where} {what}", hint=hint)
+
+
+async def _migrate(
+    connection: "asyncpg.Connection", migrations: Sequence[str], where: str
+) -> None:
+    found = await _version(connection, len(migrations), where)
+    async with connection.transaction():
+        if found < 0:
+            await connection.execute(VERSION_TABLE)
+            found = 0
+        for step in migrations[found:]:
+            await connection.execute(step)
+        await connection.execute(
+            "UPDATE hermes_store SET version = $1", len(migrations)
+        )
+
+
+async def _version(connection: "asyncpg.Connection", known: int, where: str) -> int:
+    """Returns the database's version; -1 for an empty one."""
+    if await connection.fetchval("SELECT to_regclass('hermes_store')") is None:
+        if await connection.fetchval(_TABLES):
+            hint = "Nothing was changed. Use a database of its own for Hermes."
+            raise StoreError(f"{where} holds tables of another program", hint=hint)
+        return -1
+    found = int(await connection.fetchval("SELECT version FROM hermes_store") or 0)
+    if found > known:
+        hint = "Nothing was changed. Upgrade Hermes on this machine, or use another database."
+        raise StoreTooNew(
+            f"{where} was written by a newer Hermes (version {found}; this is {known})",
+            hint=hint,
+        )
+    return found

@@ -1,0 +1,87 @@
+"""Where a PostgreSQL store is, and how to reach it. What is shown of it never holds a password."""
+
+import ssl
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from hermes.errors import StoreError
+
+SCHEMES = ("postgresql", "postgres")
+TlsMode = Literal["prefer", "require", "verify-full", "disable"]
+
+
+class PostgresOptions(msgspec.Struct, frozen=True):
+    """The settings of a connection. `outage_timeout_s` is how long a request waits for an unreachable server."""
+
+    url: str
+    password: str = ""
+    tls: TlsMode = "prefer"
+    tls_ca: str = ""
+    tls_certificate: str = ""
+    tls_private_key_file: str = ""
+    outage_timeout_s: float = 300.0
+    connect_timeout_s: float = 10.0
+
+    def __repr__(self) -> str:
+        return f"PostgresOptions({self.shown})"
+
+    @property
+    def shown(self) -> str:
+        """The address for people: database and host."""
+        parts = urlsplit(self.url)
+        host = parts.hostname or "".join(
+            parse_qs(parts.query).get("host", ["localhost"])
+        )
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.path.lstrip('/') or 'hermes'} on {host}{port}"
+
+    def connect_arguments(self) -> dict[str, Any]:
+        """Returns what asyncpg needs to connect."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in SCHEMES:
+            raise StoreError(
+                f"{parts.scheme or self.url!r} is no address of a store",
+                hint="Use postgresql://USER@HOST/DATABASE, or leave `store.url` empty for SQLite.",
+            )
+        if parts.password:
+            raise StoreError(
+                "the address of the store must not hold a password",
+                hint="Leave it out of `store.url`, and run: hermes config set STORE_PASSWORD",
+            )
+        arguments: dict[str, Any] = {
+            "dsn": self.url,
+            "ssl": self._tls(),
+            "timeout": self.connect_timeout_s,
+            "server_settings": {"application_name": "hermes"},
+        }
+        return arguments | ({"password": self.password} if self.password else {})
+
+    def _tls(self) -> ssl.SSLContext | str:
+        own = self.tls_ca or self.tls_certificate
+        if self.tls == "disable" or not (own or self.tls == "verify-full"):
+            return self.tls
+        try:
+            context = ssl.create_default_context(
+                cafile=str(Path(self.tls_ca).expanduser()) if self.tls_ca else None
+            )
+            if self.tls != "verify-full":
+                context.check_hostname = False
+                context.verify_mode = (
+                    ssl.CERT_REQUIRED if self.tls_ca else ssl.CERT_NONE
+                )
+            if self.tls_certificate:
+                key = (
+                    str(Path(self.tls_private_key_file).expanduser())
+                    if self.tls_private_key_file
+                    else None
+                )
+                context.load_cert_chain(Path(self.tls_certificate).expanduser(), key)
+        except OSError as error:
+            hint = "Check `store.tls_ca`, `store.tls_certificate` and `store.tls_private_key_file`."
+            raise StoreError(
+                f"a certificate of the store can't be read: {error.strerror}", hint=hint
+            ) from error
+        return context

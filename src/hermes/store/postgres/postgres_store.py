@@ -1,0 +1,85 @@
+"""Opens the store in PostgreSQL, creating or migrating its tables as needed."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from hermes.core.ports import Clock, SystemClock
+from hermes.store.log_row import STORED, Row, is_whole
+from hermes.store.postgres.database import PostgresDatabase
+from hermes.store.postgres.health import ServerHealth, server_health
+from hermes.store.postgres.options import PostgresOptions
+from hermes.store.postgres.row_watch import NotifyWatch
+from hermes.store.postgres.schema import MIGRATIONS
+from hermes.store.postgres.session_log import PostgresSessionLog
+from hermes.store.postgres.word_index import WordIndex
+from hermes.store.sequence_check import bad_sequences
+from hermes.store.store import IntegrityReport, Store
+
+_PAGE_ROWS = 1_000
+_PAGE = f"SELECT {STORED} FROM events WHERE id > ? ORDER BY id LIMIT {_PAGE_ROWS}"  # noqa: S608 - our own names
+
+
+class PostgresStore(Store):
+    """The store in a PostgreSQL database."""
+
+    engine = "PostgreSQL"
+
+    def __init__(self, database: PostgresDatabase, clock: Clock) -> None:
+        log = PostgresSessionLog(database, clock)
+        super().__init__(database, log, WordIndex(database), clock)
+        self._database = database
+
+    # pyrefly: ignore[missing-override-decorator]
+    def watch(self) -> NotifyWatch:
+        return self._database.notices.watch()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        return self._database.server.options.shown, self._health.details
+
+    # pyrefly: ignore[missing-override-decorator]
+    def problems(self) -> tuple[tuple[str, str], ...]:
+        return self._health.problems
+
+    @cached_property
+    def _health(self) -> ServerHealth:
+        return server_health(self._database, self._clock)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def check(self) -> IntegrityReport:
+        problems = [*self._bad_rows(), *self._database.read(bad_sequences)]
+        return IntegrityReport(*self.size(), problems)
+
+    def _bad_rows(self) -> Iterator[str]:
+        after = -1
+        while page := self._database.select(_PAGE, (after,)):
+            for *columns, crc, _ in page:
+                row = Row(*columns)
+                if not is_whole(row, crc):
+                    yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
+            after = page[-1][0]
+
+    # pyrefly: ignore[missing-override-decorator]
+    def copy(self, target: Path) -> None:
+        from hermes.store.copying import copy_store
+        from hermes.store.sqlite.opener import open_store
+
+        with open_store(target, clock=self._clock) as copied:
+            copy_store(self, copied)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def close(self) -> None:
+        self._database.close()
+
+
+def open_postgres(
+    options: PostgresOptions,
+    *,
+    clock: Clock | None = None,
+    migrations: Sequence[str] = MIGRATIONS,
+    may_migrate: bool = True,
+) -> PostgresStore:
+    """Opens the database, or says why it cannot. Without `may_migrate`, its tables must be there and current."""
+    database = PostgresDatabase(options, migrations, may_migrate=may_migrate)
+    return PostgresStore(database, clock or SystemClock())

@@ -1,0 +1,247 @@
+"""The connections to a PostgreSQL server: a pool on an event loop of its own, in a thread.
+
+A server that can't be reached is waited for, and the person is told. Every transaction happens exactly once: if the
+connection breaks while it is being committed, the server is asked afterwards whether it was.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+import asyncpg
+
+from hermes.errors import StoreError, StoreFull
+from hermes.primitives.backoff import Backoff
+from hermes.store.postgres.options import PostgresOptions
+
+T = TypeVar("T")
+
+log = logging.getLogger("hermes.store")
+waiting = logging.getLogger("hermes.waiting")
+"""Messages logged here are for the person who is waiting; surfaces show them."""
+
+POOL_SIZE = 8
+_STATUS_INTERVAL_S = 0.05  # between questions about a commit whose reply was lost
+_MAX_CONFLICTS = (
+    20  # deadlocks and the like, after each of which a transaction runs again
+)
+
+UNREACHABLE = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InternalClientError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+)
+"""What asyncpg raises while the server is away, restarting or full."""
+_CLOSED = "closed"  # in the text of the only interface error that is not a mistake of the program
+_CONFLICTS = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+
+
+class StoreConnection(asyncpg.Connection):
+    """A connection that needs no round trip when it returns to the pool: nothing outlives a transaction."""
+
+    # pyrefly: ignore[missing-override-decorator]
+    def get_reset_query(self) -> str:
+        return ""
+
+
+class PostgresServer:
+    """One server, reached through a pool. The methods with `async` run on its event loop."""
+
+    def __init__(self, options: PostgresOptions) -> None:
+        self.options = options
+        self._arguments = options.connect_arguments()
+        self.loop = asyncio.new_event_loop()
+        self.is_reachable = True
+        self._pool: asyncpg.Pool | None = None
+        self._thread = threading.Thread(
+            target=self._run, name="hermes-store", daemon=True
+        )
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Runs a coroutine on the event loop of this server."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    async def connect(self) -> "asyncpg.Connection":
+        """Opens a connection outside the pool."""
+        return await asyncpg.connect(
+            connection_class=StoreConnection, **self._arguments
+        )
+
+    async def open(self) -> None:
+        """Connects for the first time. Raises an error for people if that fails."""
+        try:
+            self._pool = await asyncpg.create_pool(
+                min_size=0,
+                max_size=POOL_SIZE,
+                connection_class=StoreConnection,
+                max_inactive_connection_lifetime=300.0,
+                **self._arguments,
+            )
+            async with self.connection():
+                pass  # at once, without waiting for a server that is away
+        except (*UNREACHABLE, asyncpg.PostgresError, ValueError) as error:
+            raise self.translated(error) from error
+
+    async def close(self) -> None:
+        """Closes the pool. Work under way is finished by the caller before."""
+        if self._pool is not None:
+            with suppress(*UNREACHABLE):
+                async with asyncio.timeout(5.0):
+                    await self._pool.close()
+            self._pool.terminate()
+
+    def stop(self) -> None:
+        """Ends the event loop and its thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator["asyncpg.Connection"]:
+        """Lends a connection of the pool."""
+        if self._pool is None:
+            raise StoreError("the session log is closed")
+        async with self._pool.acquire(timeout=self.options.connect_timeout_s) as one:
+            yield one
+
+    async def request(self, work: Callable[["asyncpg.Connection"], Awaitable[T]]) -> T:
+        """Runs idempotent work on a connection, again after an outage."""
+
+        async def attempt() -> T:
+            async with self.connection() as connection:
+                return await work(connection)
+
+        return await self._insist(attempt)
+
+    async def transaction(
+        self, work: Callable[["asyncpg.Connection"], Awaitable[T]]
+    ) -> T:
+        """Runs work in a transaction that happens exactly once."""
+        commit: list[tuple[str, T]] = []
+
+        async def attempt() -> T:
+            if commit:  # the reply to a commit was lost
+                xid, result = commit.pop()
+                if await self._was_committed(xid):
+                    return result
+            async with self.connection() as connection:
+                return await _transact(connection, work, commit)
+
+        return await self._insist(attempt)
+
+    async def _was_committed(self, xid: str) -> bool:
+        async def ask(connection: "asyncpg.Connection") -> str:
+            return str(
+                await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", xid)
+            )
+
+        while (state := await self.request(ask)) == "in progress":  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(_STATUS_INTERVAL_S)
+        return state == "committed"
+
+    async def _insist(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Repeats an attempt while the server can't be reached, and a few times after a conflict."""
+        pause = Backoff(0.05, 2.0)
+        deadline = 0.0
+        conflicts = 0
+        while True:
+            try:
+                result = await attempt()
+            except _CONFLICTS as error:
+                conflicts += 1
+                if conflicts > _MAX_CONFLICTS:
+                    raise self.translated(error) from error
+            except (*UNREACHABLE, asyncpg.InterfaceError) as error:
+                is_ours = isinstance(error, asyncpg.InterfaceError)
+                if is_ours and _CLOSED not in str(error):
+                    raise
+                if self._pool is None or self._pool.is_closing():
+                    raise self.translated(error) from error
+                now = time.monotonic()
+                deadline = deadline or now + self.options.outage_timeout_s
+                if now > deadline:
+                    raise self.translated(error) from error
+                self._note_outage(error)
+                await asyncio.sleep(pause.next_s())
+            except asyncpg.PostgresError as error:
+                raise self.translated(error) from error
+            else:
+                self._note_success()
+                return result
+
+    def _note_outage(self, error: BaseException) -> None:
+        if self.is_reachable:
+            self.is_reachable = False
+            reason = str(error).strip() or type(error).__name__
+            waiting.warning(
+                "Store unreachable, waiting: %s (%s)", self.options.shown, reason
+            )
+
+    def _note_success(self) -> None:
+        if not self.is_reachable:
+            self.is_reachable = True
+            waiting.warning("The store is reachable again.")
+
+    def translated(self, error: BaseException) -> StoreError:
+        """Returns the error for a person to read."""
+        where, reason = self.options.shown, str(error).strip() or type(error).__name__
+        if isinstance(error, asyncpg.DiskFullError):
+            hint = "Nothing of this was written; everything saved before is safe. Free some space on the server."
+            return StoreFull(f"not saved: no space left for {where}", hint=hint)
+        if isinstance(
+            error,
+            asyncpg.InvalidPasswordError
+            | asyncpg.InvalidAuthorizationSpecificationError,
+        ):
+            hint = "Check the user in `store.url`, and run: hermes config set STORE_PASSWORD"
+            return StoreError(f"{where} refused the connection: {reason}", hint=hint)
+        if isinstance(error, asyncpg.InsufficientPrivilegeError):
+            hint = "Nothing was changed. Make the user of `store.url` the owner of its database."
+            return StoreError(f"{where}: {reason}", hint=hint)
+        if isinstance(error, asyncpg.InvalidCatalogNameError):
+            hint = "Create it on the server: createdb hermes"
+            return StoreError(f"{where}: {reason}", hint=hint)
+        if isinstance(error, (*UNREACHABLE, asyncpg.InterfaceError)):
+            hint = "Check that the server runs and that `store.url` is right."
+            return StoreError(
+                f"the store can't be reached: {where} ({reason})", hint=hint
+            )
+        hint = "Nothing of this was written. `hermes doctor` checks the store."
+        return StoreError(f"not saved: {where}: {reason}", hint=hint)
+
+
+async def _transact(
+    connection: "asyncpg.Connection",
+    work: Callable[["asyncpg.Connection"], Awaitable[T]],
+    commit: list[tuple[str, T]],
+) -> T:
+    """Runs one attempt. `commit` holds the transaction's number and result while it is being committed."""
+    await connection.execute("BEGIN")
+    try:
+        result = await work(connection)
+        xid = await connection.fetchval("SELECT pg_current_xact_id_if_assigned()::text")
+        if xid is not None:
+            commit.append((xid, result))
+        await connection.execute("COMMIT")
+    except BaseException:
+        if not connection.is_closed() and connection.is_in_transaction():
+            with suppress(*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
+                await connection.execute("ROLLBACK")
+        raise
+    commit.clear()
+    return result

@@ -1,0 +1,194 @@
+"""The session log in PostgreSQL: an append is one round trip."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.errors import StoreBusy, StoreError
+from hermes.primitives.recent import RecentDict
+from hermes.schema.event_base import Event
+from hermes.schema.events import (
+    ApprovalAnswered,
+    QuestionAnswered,
+    SessionCreated,
+    SessionTitled,
+    TurnEnded,
+)
+from hermes.schema.messages import AssistantMessage
+from hermes.store.leases import Lease, lost_to
+from hermes.store.log_row import EncodedEvent, Row, checksum, draft
+from hermes.store.postgres.database import PostgresDatabase
+from hermes.store.postgres.job_connection import storable
+from hermes.store.postgres.word_index import lexemes
+from hermes.store.projection import usage_of
+from hermes.store.session_log import SessionLog, missing_session
+
+_MAX_HEADS = 4_096
+_MAX_ATTEMPTS = 50  # while other processes append to the same session
+_CALL = f"SELECT * FROM append_events({', '.join(f'${n}' for n in range(1, 18))})"  # noqa: S608 - our own name
+_HEAD = "SELECT head, epoch FROM sessions WHERE id = $1"
+_encode = msgspec.json.Encoder().encode
+
+
+class PostgresSessionLog(SessionLog):
+    """Appends to and reads the sessions of one database."""
+
+    def __init__(self, database: PostgresDatabase, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._database = database
+        self._heads: RecentDict[str, tuple[int, int]] = RecentDict(_MAX_HEADS)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def append(
+        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+    ) -> tuple[Row, ...]:
+        return self.submit(session, *events, turn=turn, lease=lease).result()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def submit(
+        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+    ) -> "Future[tuple[Row, ...]]":
+        if any(
+            isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events
+        ):  # checked against the log in a transaction
+            return super().submit(session, *events, turn=turn, lease=lease)
+        if any(isinstance(event, SessionCreated) for event in events):
+            raise StoreError("not saved: a session is created once, at its beginning")
+        entries = [draft(event) for event in events]
+
+        async def append() -> tuple[Row, ...]:
+            rows = await self._append(session, entries, events, turn, lease)
+            self._database.notices.announce()
+            return rows
+
+        return self._database.start(append, order=session)
+
+    async def _append(
+        self,
+        session: str,
+        entries: Sequence[EncodedEvent],
+        events: Sequence[Event],
+        turn: str,
+        lease: Lease | None,
+    ) -> tuple[Row, ...]:
+        server = self._database.server
+        known = self._heads.get(session)
+        fixed = _projected(events, entries, self._clock.now())
+        for _ in range(_MAX_ATTEMPTS):
+            if known is None:
+                known = await server.request(lambda one: one.fetchrow(_HEAD, session))
+                if known is None:
+                    raise _missing(session, lease)
+            head, epoch = known
+            rows = _placed(session, head, epoch, entries, fixed.at, turn)
+            values = _values(rows, (head, epoch), lease, fixed, turn, session)
+            reply = await server.request(partial(_call, values=values))
+            if reply["outcome"] == "written":
+                self._heads[session] = (head + len(rows), epoch)
+                written = [
+                    row._replace(id=reply["first_id"] + place)
+                    for place, row in enumerate(rows)
+                ]
+                return tuple(self._noted(row) for row in written)
+            if reply["outcome"] == "missing":
+                self._heads.pop(session, None)
+                raise _missing(session, lease)
+            if reply["outcome"] == "lost":
+                raise lost_to(session, reply["holder"] or "")
+            known = self._heads[session] = (reply["head"], reply["epoch"])
+        hint = "Nothing of this was written. Try again."
+        raise StoreBusy(f"too many processes write to session {session}", hint=hint)
+
+
+def _missing(session: str, lease: Lease | None) -> StoreError:
+    """Returns the error for a session that is gone, and with it the lease on it."""
+    return missing_session(session) if lease is None else lost_to(session, "")
+
+
+async def _call(connection: "asyncpg.Connection", values: list[Any]) -> Any:
+    return await connection.fetchrow(_CALL, *values)
+
+
+class _Fixed(msgspec.Struct, frozen=True):
+    """What does not depend on where the rows go."""
+
+    at: float
+    words: list[str | None]
+    title: str | None
+    model: str | None
+    messages: int
+    turns: int
+    calls: str
+
+
+def _projected(
+    events: Sequence[Event], entries: Sequence[EncodedEvent], now: float
+) -> _Fixed:
+    title = model = None
+    calls: list[tuple[Any, ...]] = []
+    for event in events:
+        if isinstance(event, SessionTitled):
+            title = event.title
+        elif isinstance(event, AssistantMessage) and event.model:
+            model = event.model
+        if (used := usage_of(event, now)) is not None:
+            calls.append(used)
+    return _Fixed(
+        at=now,
+        words=[lexemes(entry.data) if entry.role else None for entry in entries],
+        title=title,
+        model=model,
+        messages=sum(1 for entry in entries if entry.role),
+        turns=sum(1 for event in events if isinstance(event, TurnEnded)),
+        calls=_encode(calls).decode(),
+    )
+
+
+def _placed(
+    session: str,
+    head: int,
+    epoch: int,
+    entries: Sequence[EncodedEvent],
+    now: float,
+    turn: str,
+) -> list[Row]:
+    return [
+        Row(0, session, seq, epoch, now, entry.type, entry.role, turn, entry.data)
+        for seq, entry in enumerate(entries, head + 1)
+    ]
+
+
+def _values(
+    rows: list[Row],
+    known: tuple[int, int],
+    lease: Lease | None,
+    fixed: _Fixed,
+    turn: str,
+    session: str,
+) -> list[Any]:
+    """Returns the arguments of `append_events`."""
+    return storable(
+        [
+            session,
+            *known,
+            lease.owner if lease else None,
+            lease.token if lease else None,
+            fixed.at,
+            turn,
+            [row.type for row in rows],
+            [row.role for row in rows],
+            [row.data for row in rows],
+            [checksum(row) for row in rows],
+            fixed.words,
+            fixed.title,
+            fixed.model,
+            fixed.messages,
+            fixed.turns,
+            fixed.calls,
+        ]
+    )

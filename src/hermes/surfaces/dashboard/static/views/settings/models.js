@@ -1,0 +1,81 @@
+// Models: the one that answers, connecting another, and those to choose from.
+/** @import { Answer } from "../../types/page.d.ts" */
+import { api, may } from "../../app/api.js";
+import { Words } from "../../app/parts/basics.js";
+import { html } from "../../app/ui.js";
+import { useLoaded, whenLoaded } from "../loading.js";
+import { Connect } from "./connect.js";
+
+/** @type {Record<string, string>} */
+const SOURCES = {
+  fallback: "used when the first one fails",
+  custom_providers: "from your own providers",
+  used: "used before",
+};
+
+export function Models() {
+  const models = useLoaded(async () => {
+    const { current, choices } = await api.get("/api/models");
+    const { model_problem: problem } = await api.get("/api/status");
+    return { current, choices, problem };
+  }, []);
+  return html`
+    <div class="stack">
+      ${whenLoaded(models, ({ current, problem }) => html`<${Current} current=${current} problem=${problem} />`)}
+      ${may("admin") && html`<${Connect} onConnected=${models.again} />`}
+      ${whenLoaded(
+        models,
+        ({ choices }) => html`
+        <section class="card stack tight">
+          <h2>Other models</h2>
+          <${Choices} list=${choices} />
+        </section>
+      `,
+      )}
+    </div>
+  `;
+}
+
+/** @param {{ current: string, problem: string }} props */
+function Current({ current, problem }) {
+  return html`
+    <section class="card">
+      <h2>Current model</h2>
+      ${
+        current
+          ? html`
+          <p class="big mono" data-current>${current}</p>
+          <p class="muted small">It answers in new turns. To change it for one session, pick a model in the chat.</p>
+        `
+          : html`
+          <p><strong>No model answers yet.</strong> ${may("admin") && "Connect one below."}</p>
+          <p class="muted small"><${Words} text=${problem} /></p>
+        `
+      }
+    </section>
+  `;
+}
+
+/** @param {{ list: Answer<"GET", "/api/models">["choices"] }} props */
+function Choices({ list }) {
+  if (!list.length) {
+    return html`
+      <p class="muted">
+        None yet. The models of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those
+        used before.
+      </p>
+    `;
+  }
+  return html`
+    <ul class="plain lined">
+      ${list.map(
+        (one) => html`
+        <li key=${one.name} class="row">
+          <code class="grow">${one.name}</code>
+          <span class="muted small">${SOURCES[one.source] ?? one.source}</span>
+        </li>
+      `,
+      )}
+    </ul>
+  `;
+}

@@ -1,0 +1,451 @@
+"""The screens that connect a model: a key or a sign-in, a server of one's own, or a small local model.
+
+The first run, `hermes setup` and `/setup` show them. Going back leads to the screen before; nothing is saved that was not
+tried first, or that the person wants in spite of a failure.
+"""
+
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import msgspec
+
+from hermes.app.connections import (
+    OWN,
+    Connection,
+    OfferedModel,
+    key_variable_of,
+    known_service,
+    list_models,
+    local_service,
+    locate,
+    offered,
+    save,
+    try_model,
+    use_codex_login,
+)
+from hermes.app.model_sources import LocalOffer, ModelSources, local_offers
+from hermes.errors import HermesError, ModelError, in_sentences
+from hermes.providers import provider_table
+from hermes.providers.embedded import size_text
+from hermes.providers.key_recognition import recognise
+from hermes.providers.local_servers import LocalServer
+from hermes.providers.routing import EMBEDDED
+from hermes.settings import Home
+from hermes.settings.load import load_secrets
+from hermes.surfaces.terminal.menus import MenuItem, Menus, MenuText
+from hermes.surfaces.terminal.signals import interruptible
+from hermes.surfaces.terminal.stderr_message import remark
+from hermes.surfaces.terminal.text import count
+
+_Found = TypeVar("_Found")
+_WELCOME = "Welcome to Hermes. What should answer?"
+_QUESTION = "What should answer?"
+_PASTE = "Paste your key"
+_PASTE_INTRO = (
+    "It is not shown, and goes to the service that it belongs to and nowhere else."
+)
+_ADDRESS = "Another address"
+_LOCAL_INTRO = (
+    "It runs on this machine, needs no account and sends nothing anywhere."
+    " It makes more mistakes than a large one."
+)
+_NO_MODELS = "{} is running but has no models yet. Get one there first, such as: ollama pull qwen3"
+
+
+class ConnectedModel(msgspec.Struct, frozen=True):
+    """What answers from now on, and what the person should know about it."""
+
+    sentence: str
+    notes: tuple[str, ...] = ()
+
+
+class ConnectScreen:
+    """Asks with `menus` and saves to `home`."""
+
+    def __init__(self, menus: Menus, home: Home, *, verbose: bool = False) -> None:
+        self._menus = menus
+        self._home = home
+        self._verbose = verbose
+        self._sources = ModelSources(home)
+
+    def run(self, *, is_first_run: bool) -> ConnectedModel | None:
+        """Returns what was connected; None if the person went back from the first of three choices."""
+        text = MenuText(
+            title=_WELCOME if is_first_run else _QUESTION, is_first=is_first_run
+        )
+        items = (
+            MenuItem("Connect a key or a sign-in", self._about_keys),
+            MenuItem("Use a server of your own", self._about_servers),
+            MenuItem("Use a small local model, no account", self._about_local),
+        )
+        sources = self._sources
+        updates = (sources.servers, sources.files, sources.choice, sources.codex)
+        ways = (self._key_or_sign_in, self._server, self._local_model)
+        while (chosen := self._menus.choose(text, items, updates)) is not None:
+            if (connected := ways[chosen]()) is not None:
+                remark(connected.sentence)
+                for note in connected.notes:
+                    remark(note)
+                return connected
+            text = msgspec.structs.replace(text, start=chosen)
+        return None
+
+    def _about_keys(self) -> str:
+        known = "Anthropic, OpenAI, OpenRouter, Google and others; Hermes recognises whose key it is."
+        if _done(self._sources.codex):
+            return f"{known} Or the sign-in of codex, which is on this machine."
+        return known
+
+    def _about_servers(self) -> str:
+        servers = _done(self._sources.servers)
+        if servers is None:
+            return (
+                "Looking for Ollama, LM Studio, llama.cpp and vLLM on this machine ..."
+            )
+        if not servers:
+            return "Ollama, LM Studio, llama.cpp, vLLM or any address. None is running on this machine."
+        running = (
+            f"{one.label} ({count(len(one.models), 'model')})" for one in servers
+        )
+        return f"Running on this machine: {', '.join(running)}."
+
+    def _about_local(self) -> str:
+        choice, files = _done(self._sources.choice), _done(self._sources.files)
+        if choice is None or files is None:
+            return "Nothing leaves this machine. Looking which one fits ..."
+        best = local_offers((), choice)[0]
+        words = f"{best.label}. {best.detail} Nothing leaves this machine."
+        if files:
+            found = count(len(files), "model file")
+            return f"{found} of other programs can be used as they are. Or {words}"
+        return words
+
+    # A key, or a sign-in
+
+    def _key_or_sign_in(self) -> ConnectedModel | None:
+        """Offers what is there already before it asks for a key."""
+        ready = [
+            family
+            for family in provider_table.FAMILIES
+            if family.needs_key
+            and load_secrets(home=self._home).get(family.key_variable)
+        ]
+        has_login = _done(self._sources.codex) is True
+        if not ready and not has_login:
+            return self._paste_key()
+        items = [MenuItem(_PASTE)]
+        if has_login:
+            items.append(MenuItem("Use the sign-in of codex", lambda: "Codex runs your turns with its account."))  # fmt: skip
+        for family in ready:
+            about = f"{family.key_variable} is set already."
+            items.append(MenuItem(f"Use {family.label}", lambda about=about: about))
+        text = MenuText(title="Connect a key or a sign-in")
+        while (chosen := self._menus.choose(text, items)) is not None:
+            number = chosen - 1 - has_login
+            if chosen == 0:
+                connected = self._paste_key()
+            elif number < 0:
+                connected = self._sign_in()
+            else:
+                connected = self._connect(known_service(ready[number].family))
+            if connected is not None:
+                return connected
+        return None
+
+    def _sign_in(self) -> ConnectedModel | None:
+        lines, problem = self._attempt(
+            "Switching to codex", use_codex_login(self._home)
+        )
+        if lines is None:
+            self._menus.choose(
+                MenuText(title="Codex can't be used", problem=problem),
+                [MenuItem("Go back")],
+            )
+            return None
+        return ConnectedModel(lines[0], lines[1:])
+
+    def _paste_key(self, problem: str = "") -> ConnectedModel | None:
+        """Asks for a key until one works or the person goes back."""
+        while True:
+            text = MenuText(title=_PASTE, intro=_PASTE_INTRO, problem=problem)
+            pasted = self._menus.read_line(text, secret=True, remark=_whose)
+            if pasted is None:
+                return None
+            found = recognise(pasted)
+            problem = found.problem
+            if problem:
+                continue
+            provider = self._provider(found.providers)
+            if not provider:
+                continue
+            connection = known_service(provider, key=found.key)
+            models, problem = self._attempt(
+                f"Trying {connection.label}", list_models(connection, self._home)
+            )
+            if models is None:
+                continue
+            if (connected := self._pick_model(connection, models)) is not None:
+                return connected
+
+    def _provider(self, candidates: Sequence[str]) -> str:
+        """Returns whose key it is. Asks if its shape does not tell; empty to go back."""
+        if len(candidates) == 1:
+            return candidates[0]
+        every = [one.family for one in provider_table.FAMILIES if one.needs_key]
+        if candidates:
+            items = [MenuItem(provider_table.label_of(one)) for one in candidates]
+            items.append(MenuItem("Another one"))
+            title = "Keys of several services look like this. Whose is it?"
+            chosen = self._menus.choose(MenuText(title=title), items)
+            if chosen is None:
+                return ""
+            if chosen < len(candidates):
+                return candidates[chosen]
+        labels = {provider_table.label_of(one): one for one in every}
+        picked = self._menus.search(
+            MenuText(title="Whose key is it?"), [MenuItem(one) for one in labels]
+        )
+        return labels.get(picked or "", "")
+
+    # A server of one's own
+
+    def _server(self) -> ConnectedModel | None:
+        problem = ""
+        while True:
+            servers = self._wait_for("Looking for servers", self._sources.servers) or ()
+            if not servers:
+                return self._typed_address()
+            items = [_server_item(one) for one in servers]
+            items.append(
+                MenuItem(_ADDRESS, lambda: "Such as http://192.168.1.5:8000/v1")
+            )
+            text = MenuText(title="Which server?", problem=problem)
+            chosen = self._menus.choose(text, items)
+            if chosen is None:
+                return None
+            problem = ""
+            if chosen == len(servers):
+                connected = self._typed_address()
+            elif servers[chosen].models:
+                connected = self._local_server(servers[chosen])
+            else:
+                connected, problem = None, _NO_MODELS.format(servers[chosen].label)
+            if connected is not None:
+                return connected
+
+    def _local_server(self, server: LocalServer) -> ConnectedModel | None:
+        sizes = {one.name: one.size for one in server.models}
+        names = [
+            msgspec.structs.replace(one, is_usual=False) for one in offered(list(sizes))
+        ]
+        return self._pick_model(local_service(server), tuple(names), sizes)
+
+    def _typed_address(self) -> ConnectedModel | None:
+        """Asks for an address, and for a key if the server there wants one."""
+        problem = ""
+        while True:
+            text = MenuText(
+                title="The address of your server",
+                intro="Such as http://localhost:8000/v1; any server that speaks OpenAI's protocol.",
+                problem=problem,
+            )
+            typed = self._menus.read_line(text)
+            if typed is None:
+                return None
+            connection = Connection(provider=OWN, base_url=typed, is_custom=True)
+            found, problem = self._reach(connection)
+            if found is None:
+                continue
+            if (connected := self._pick_model(*found)) is not None:
+                return connected
+
+    def _reach(
+        self, connection: Connection
+    ) -> tuple[tuple[Connection, tuple[OfferedModel, ...]] | None, str]:
+        """Finds the service behind an address, with a key if it wants one."""
+        try:
+            found = self._menus.wait(
+                f"Trying {connection.base_url}", locate(connection, self._home)
+            )
+        except ModelError as error:
+            if error.reason != "auth":
+                return None, in_sentences(error)
+            rejected = error.message if connection.key else ""
+        except HermesError as error:
+            return None, in_sentences(error)
+        else:
+            return found, ""
+        text = MenuText(
+            title="The server wants a key", intro=_PASTE_INTRO, problem=rejected
+        )
+        pasted = self._menus.read_line(text, secret=True)
+        if pasted is None:
+            return None, ""
+        again = msgspec.structs.replace(
+            connection,
+            key=recognise(pasted).key or pasted,
+            key_variable=key_variable_of(OWN),
+        )
+        return self._reach(again)
+
+    # A local model
+
+    def _local_model(self) -> ConnectedModel | None:
+        problem = ""
+        while True:
+            choice = self._wait_for("Looking which model fits", self._sources.choice)
+            files = self._wait_for("Looking for model files", self._sources.files)
+            if choice is None:
+                return None
+            offers = local_offers(files or (), choice)
+            text = MenuText(
+                title="Which local model?",
+                intro=_LOCAL_INTRO,
+                problem=problem,
+            )
+            items = [MenuItem(one.label, lambda one=one: one.detail) for one in offers]
+            chosen = self._menus.choose(text, items)
+            if chosen is None:
+                return None
+            connected, problem = self._use_local(offers[chosen])
+            if connected is not None:
+                return connected
+
+    def _use_local(self, offer: LocalOffer) -> tuple[ConnectedModel | None, str]:
+        """Downloads the model if it has to be, or tries a file of another program."""
+        connection = Connection(provider=EMBEDDED, model=offer.name)
+        if not offer.is_here:
+            problem = self._download(offer)
+            if problem:
+                return None, problem
+        elif "/" in offer.name:
+            seconds, problem = self._attempt(
+                f"Trying {offer.label}", try_model(connection, self._home)
+            )
+            if seconds is None:
+                return None, problem
+        return self._saved(connection, f"{offer.label} answers, on this machine."), ""
+
+    def _download(self, offer: LocalOffer) -> str:
+        """Downloads with a progress bar. Returns what went wrong; empty if nothing did."""
+        from hermes.surfaces.terminal.weights_download import fetch_weights
+
+        remark(
+            f"Downloading {offer.label}. Ctrl-C stops; the next download continues where it stopped."
+        )
+        choice = self._sources.choice.result()
+        is_choice = choice.entry.id == offer.name
+        try:
+            with interruptible():
+                fetch_weights(
+                    offer.name,
+                    agreed=True,
+                    verbose=self._verbose,
+                    choice=choice if is_choice else None,
+                )
+        except KeyboardInterrupt:
+            return "The download was stopped. What came so far is kept."
+        except HermesError as error:
+            return in_sentences(error)
+        return ""
+
+    # Of all three
+
+    def _connect(self, connection: Connection) -> ConnectedModel | None:
+        models, problem = self._attempt(
+            f"Trying {connection.label}", list_models(connection, self._home)
+        )
+        if models is None:
+            return self._paste_key(problem) if problem else None
+        return self._pick_model(connection, models)
+
+    def _pick_model(
+        self,
+        connection: Connection,
+        models: tuple[OfferedModel, ...],
+        sizes: dict[str, int] | None = None,
+    ) -> ConnectedModel | None:
+        """Lets the person pick, and tries what was picked."""
+        family = provider_table.family(connection.provider)
+        usual = family.default_model if family else ""
+        listed = models or offered([usual] if usual else [], usual)
+        items = [_model_item(one, (sizes or {}).get(one.name, 0)) for one in listed]
+        problem = ""
+        while True:
+            text = MenuText(
+                title=f"Which model of {connection.label}?", problem=problem
+            )
+            name = self._menus.search(text, items)
+            if name is None:
+                return None
+            chosen = connection.at_model(name)
+            seconds, problem = self._attempt(
+                f"Trying {name}", try_model(chosen, self._home)
+            )
+            if seconds is not None or (problem and self._keeps(name, problem)):
+                return self._saved(chosen, f"{connection.label} {name} answers.")
+
+    def _keeps(self, name: str, problem: str) -> bool:
+        text = MenuText(title=f"{name} did not answer", problem=problem)
+        items = [MenuItem("Choose another model"), MenuItem("Use it anyway")]
+        return self._menus.choose(text, items) == 1
+
+    def _saved(self, connection: Connection, sentence: str) -> ConnectedModel:
+        notes = save(connection, self._home)
+        return ConnectedModel(f"{sentence} To change it: /model or hermes setup", notes)
+
+    def _attempt(
+        self, words: str, work: Coroutine[Any, Any, _Found]
+    ) -> tuple[_Found | None, str]:
+        """Runs the work. Returns its result, or what went wrong; neither if the person gave up."""
+        try:
+            return self._menus.wait(words, work), ""
+        except HermesError as error:
+            return None, in_sentences(error)
+
+    def _wait_for(self, words: str, future: "Future[_Found]") -> _Found | None:
+        """Returns the result of a search, which may still be running; None if it failed or the person gave up."""
+        import asyncio
+
+        async def result() -> _Found:
+            return await asyncio.wrap_future(future)
+
+        if future.done():
+            return _done(future)
+        try:
+            return self._menus.wait(words, result())
+        except HermesError:
+            return None
+
+
+def _done(future: "Future[_Found]") -> _Found | None:
+    """The result of a search that is over; None while it runs, or if it failed."""
+    return future.result() if future.done() and future.exception() is None else None
+
+
+def _whose(pasted: str) -> str:
+    """Comments on a key while it is being pasted."""
+    if not pasted:
+        return ""
+    found = recognise(pasted)
+    if found.problem or not found.providers:
+        return (
+            found.problem or "Hermes does not know this shape; you can say whose it is."
+        )
+    labels = [provider_table.label_of(one) for one in found.providers]
+    return f"This looks like a key of {' or '.join(labels)}."
+
+
+def _server_item(server: LocalServer) -> MenuItem:
+    names = [one.name for one in server.models]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    about = f"{', '.join(names[:3])}{more}" if names else "no models yet"
+    return MenuItem(server.label, lambda: about)
+
+
+def _model_item(model: OfferedModel, size: int) -> MenuItem:
+    usual = "the usual one" if model.is_usual else ""
+    known = size_text(size) if size else model.facts
+    about = " · ".join(word for word in (known, usual) if word)
+    return MenuItem(model.name, lambda: about)

@@ -1,0 +1,338 @@
+"""Menus that are drawn in place and answered with arrow keys, numbers or one key. What was drawn disappears afterwards."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeAlias, TypeVar
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import create_input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import Layout, Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from hermes.surfaces.terminal.menus import MenuItem, MenuText
+from hermes.surfaces.terminal.style import stderr_style
+from hermes.surfaces.terminal.text import clean, cut, pad, width, wrap
+
+_Found = TypeVar("_Found")
+_Row: TypeAlias = tuple[str, str]
+_KEY_TIMEOUT_S = 0.05  # after Esc, for the rest of an arrow key
+_SPINNER_S = 0.1
+_MAX_LISTED_ROWS = 12
+_MIN_COLUMNS = 20
+_DIM, _BOLD, _RED = "dim", "bold", "ansired"
+_CHOSEN = "bold ansicyan"
+
+
+class LiveMenus:
+    """Menus on a terminal that can move its cursor."""
+
+    def __init__(self) -> None:
+        encoding = (sys.stderr.encoding or "").lower().replace("-", "")
+        self._is_utf8 = encoding.startswith("utf")
+        self._colours = stderr_style().enabled
+
+    @property
+    def _mark(self) -> str:
+        return "›" if self._is_utf8 else ">"
+
+    @property
+    def _arrows(self) -> str:
+        return "↑↓" if self._is_utf8 else "Arrows"
+
+    def choose(
+        self,
+        text: MenuText,
+        items: Sequence[MenuItem],
+        updates: Sequence["Future[Any]"] = (),
+    ) -> int | None:
+        """Returns the index of the chosen item; None to go back."""
+        at = text.start
+
+        def rows(size: Size) -> list[_Row]:
+            shown = self._head(text, size.columns)
+            for number, item in enumerate(items):
+                shown += self._item(number, item, size.columns, chosen=number == at)
+            back = "Ctrl-C quits" if text.is_first else "Esc goes back"
+            keys = f"{self._arrows} or 1-{len(items)}, Enter · {back}"
+            return [*shown, ("", ""), *_wrapped(keys, size.columns, _DIM)]
+
+        keys = KeyBindings()
+
+        def move(step: int) -> Callable[[KeyPressEvent], None]:
+            def handle(_: KeyPressEvent) -> None:
+                nonlocal at
+                at = (at + step) % len(items)
+
+            return handle
+
+        for key, step in (("up", -1), ("k", -1), ("down", 1), ("j", 1), ("tab", 1)):
+            keys.add(key)(move(step))
+        keys.add("enter")(lambda event: event.app.exit(result=at))
+        for number in range(min(9, len(items))):
+            keys.add(str(number + 1))(_exits_with(number))
+        return self._run(rows, keys, updates, can_go_back=not text.is_first)
+
+    def search(self, text: MenuText, items: Sequence[MenuItem]) -> str | None:
+        """Returns the label of an item, or what was typed; None to go back."""
+        typed, at = "", 0
+
+        def found() -> list[MenuItem]:
+            words = typed.lower().split()
+            return [
+                item
+                for item in items
+                if all(word in item.label.lower() for word in words)
+            ]
+
+        def rows(size: Size) -> list[_Row]:
+            matching = found()
+            shown = self._head(text, size.columns)
+            prompt = (
+                f"{self._mark} {typed}" if typed else f"{self._mark} type to search"
+            )
+            shown += [("" if typed else _DIM, cut(prompt, size.columns)), ("", "")]
+            shown += self._listed(matching, at, size)
+            keys = f"{self._arrows}, Enter · Esc goes back"
+            return [*shown, ("", ""), *_wrapped(keys, size.columns, _DIM)]
+
+        keys = KeyBindings()
+
+        def move(step: int) -> Callable[[KeyPressEvent], None]:
+            def handle(_: KeyPressEvent) -> None:
+                nonlocal at
+                at = max(0, min(len(found()) - 1, at + step))
+
+            return handle
+
+        def change(text: str) -> None:
+            nonlocal typed, at
+            typed, at = text, 0
+
+        def accept(event: KeyPressEvent) -> None:
+            matching = found()
+            if matching:
+                event.app.exit(result=matching[at].label)
+            elif typed.strip():
+                event.app.exit(result=typed.strip())
+
+        steps = (("up", -1), ("down", 1), ("c-p", -1), ("c-n", 1))
+        pages = (("pageup", -_MAX_LISTED_ROWS), ("pagedown", _MAX_LISTED_ROWS))
+        for key, step in (*steps, *pages):
+            keys.add(key)(move(step))
+        keys.add("enter")(accept)
+        _edits(keys, lambda: typed, change)
+        return self._run(rows, keys, can_go_back=True)
+
+    def read_line(
+        self,
+        text: MenuText,
+        *,
+        secret: bool = False,
+        remark: Callable[[str], str] = lambda _: "",
+    ) -> str | None:
+        """Returns a typed or pasted line; None to go back."""
+        typed = ""
+
+        def rows(size: Size) -> list[_Row]:
+            shown = self._head(text, size.columns)
+            content = f"({len(typed)} characters)" if secret and typed else typed
+            shown.append(("", cut(f"{self._mark} {content}", size.columns)))
+            shown += _wrapped(remark(typed) or " ", size.columns, _DIM)
+            keys = "Enter continues · Esc goes back"
+            return [*shown, ("", ""), *_wrapped(keys, size.columns, _DIM)]
+
+        def change(text: str) -> None:
+            nonlocal typed
+            typed = text
+
+        keys = KeyBindings()
+
+        def accept(event: KeyPressEvent) -> None:
+            if typed.strip():
+                event.app.exit(result=typed.strip())
+
+        keys.add("enter")(accept)
+        _edits(keys, lambda: typed, change)
+        return self._run(rows, keys, can_go_back=True)
+
+    def wait(self, text: str, work: Coroutine[Any, Any, _Found]) -> _Found | None:
+        """Runs the work; None if the person gave up."""
+        frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if self._is_utf8 else "|/-\\"
+        drawn = 0
+
+        def rows(size: Size) -> list[_Row]:
+            nonlocal drawn
+            drawn += 1
+            line = f"{frames[drawn % len(frames)]} {text} ..."
+            return [
+                ("", cut(line, size.columns)),
+                *_wrapped("Esc goes back", size.columns, _DIM),
+            ]
+
+        app = self._application(rows, KeyBindings(), can_go_back=True, moves=True)
+
+        async def run() -> _Found | None:
+            working = asyncio.ensure_future(work)
+            working.add_done_callback(lambda _: app.exit() if app.is_running else None)
+            try:
+                await app.run_async(handle_sigint=False)
+            finally:
+                is_over = working.done()
+                if not is_over:
+                    working.cancel()
+                    await asyncio.wait({working})
+            return working.result() if is_over else None
+
+        return asyncio.run(run())
+
+    def _run(
+        self,
+        rows: Callable[[Size], list[_Row]],
+        keys: KeyBindings,
+        updates: Sequence["Future[Any]"] = (),
+        *,
+        can_go_back: bool,
+    ) -> Any:
+        app = self._application(rows, keys, can_go_back=can_go_back)
+
+        async def run() -> Any:
+            loop = asyncio.get_running_loop()
+            is_open = True
+
+            def redraw(_: "Future[Any]") -> None:
+                if is_open:
+                    loop.call_soon_threadsafe(app.invalidate)
+
+            for future in updates:
+                future.add_done_callback(redraw)
+            try:
+                return await app.run_async(handle_sigint=False)
+            finally:
+                is_open = False
+
+        return asyncio.run(run())
+
+    def _application(
+        self,
+        rows: Callable[[Size], list[_Row]],
+        keys: KeyBindings,
+        *,
+        can_go_back: bool,
+        moves: bool = False,
+    ) -> "Application[Any]":
+        # No query for the cursor's position: a late answer would be read as a key.
+        output = Vt100_Output(sys.stderr, _window_size, enable_cpr=False)
+
+        def content() -> StyleAndTextTuples:
+            size = output.get_size()
+            usable = Size(rows=size.rows, columns=max(_MIN_COLUMNS, size.columns - 1))
+            drawn: StyleAndTextTuples = []
+            for style, text in rows(usable):
+                drawn += [(style, text), ("", "\n")]
+            return drawn[:-1]
+
+        def leave(event: KeyPressEvent) -> None:
+            event.app.exit(exception=KeyboardInterrupt)
+
+        def go_back(event: KeyPressEvent) -> None:
+            if can_go_back:
+                event.app.exit(result=None)
+
+        keys.add("c-c")(leave)
+        keys.add("c-d")(leave)
+        keys.add("escape", eager=True)(go_back)
+        control = FormattedTextControl(content, focusable=True, show_cursor=False)
+        app: Application[Any] = Application(
+            layout=Layout(Window(control, always_hide_cursor=True)),
+            key_bindings=keys,
+            erase_when_done=True,
+            output=output,
+            input=create_input(sys.stdin),
+            color_depth=None if self._colours else ColorDepth.DEPTH_1_BIT,
+            refresh_interval=_SPINNER_S if moves else None,
+        )
+        app.ttimeoutlen = app.timeoutlen = _KEY_TIMEOUT_S
+        return app
+
+    def _head(self, text: MenuText, columns: int) -> list[_Row]:
+        rows: list[_Row] = []
+        if text.problem:
+            rows += [*_wrapped(clean(text.problem), columns, _RED), ("", "")]
+        rows += _wrapped(clean(text.title), columns, _BOLD)
+        if text.intro:
+            rows += _wrapped(clean(text.intro), columns, _DIM)
+        return [*rows, ("", "")]
+
+    def _item(
+        self, number: int, item: MenuItem, columns: int, *, chosen: bool
+    ) -> list[_Row]:
+        mark = self._mark if chosen else " "
+        rows = _wrapped(item.label, columns - 5, _CHOSEN if chosen else "")
+        details = _wrapped(clean(item.detail()), columns - 5, _DIM)
+        first = (rows[0][0], f"{mark} {number + 1}  {rows[0][1]}")
+        rest = [(style, f"     {line}") for style, line in (*rows[1:], *details)]
+        return [first, *(row for row in rest if row[1].strip())]
+
+    def _listed(self, items: Sequence[MenuItem], at: int, size: Size) -> list[_Row]:
+        """The part of a long list around the chosen item."""
+        if not items:
+            return _wrapped(
+                "Nothing matches. Enter takes what you typed.", size.columns, _DIM
+            )
+        room = max(3, min(_MAX_LISTED_ROWS, size.rows - 9))
+        start = max(0, min(at - room // 2, len(items) - room))
+        shown = items[start : start + room]
+        longest = max(width(clean(item.label)) for item in shown)
+        rows: list[_Row] = []
+        for index, item in enumerate(shown, start):
+            label = pad(clean(item.label), longest)
+            mark = self._mark if index == at else " "
+            line = f"{mark} {label}  {clean(item.detail())}".rstrip()
+            rows.append((_CHOSEN if index == at else "", cut(line, size.columns)))
+        if len(items) > room:
+            rows.append((_DIM, f"  {at + 1:,} of {len(items):,}"))
+        return rows
+
+
+def _window_size() -> Size:
+    try:
+        found = os.get_terminal_size(sys.stderr.fileno())
+    except (OSError, ValueError):
+        return Size(rows=24, columns=80)
+    return Size(rows=found.lines or 24, columns=found.columns or 80)
+
+
+def _exits_with(number: int) -> Callable[[KeyPressEvent], None]:
+    return lambda event: event.app.exit(result=number)
+
+
+def _edits(
+    keys: KeyBindings, current: Callable[[], str], change: Callable[[str], None]
+) -> None:
+    """Adds the keys that type, paste and delete."""
+
+    def type_key(event: KeyPressEvent) -> None:
+        if event.data.isprintable():
+            change(current() + event.data)
+
+    def paste(event: KeyPressEvent) -> None:
+        change(current() + " ".join(event.data.split()))
+
+    keys.add(Keys.Any)(type_key)
+    keys.add(Keys.BracketedPaste)(paste)
+    keys.add("backspace")(lambda _: change(current()[:-1]))
+    keys.add("c-u")(lambda _: change(""))
+    keys.add("c-w")(lambda _: change(current().rstrip().rpartition(" ")[0]))
+
+
+def _wrapped(text: str, columns: int, style: str) -> list[_Row]:
+    return [(style, line) for line in wrap(text, columns)]

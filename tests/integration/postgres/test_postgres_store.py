@@ -1,0 +1,288 @@
+"""The store in PostgreSQL: opening, leases by the server's clock, outages, and what an address may hold."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+import pytest
+from tests.fakes.postgres_server import LocalPostgres, running_postgres
+
+from hermes.errors import LeaseLost, SessionBusy, StoreError, StoreTooNew
+from hermes.schema.events import SessionCreated
+from hermes.schema.messages import UserMessage
+from hermes.store.leases import LEASE_TTL_S, Leases, this_process
+from hermes.store.postgres.options import PostgresOptions
+from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
+from hermes.store.postgres.schema import MIGRATIONS
+from hermes.store.sql import SqlConnection
+from hermes.testing import FakeClock
+
+TIMEOUT_S = 60.0
+
+
+@pytest.fixture
+def url(postgres: LocalPostgres) -> str:
+    return postgres.new_url()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    with open_postgres(PostgresOptions(url)) as opened:
+        opened.log.create("s", SessionCreated())
+        yield opened
+
+
+def elsewhere(store: PostgresStore) -> Leases:
+    """The leases of a process on another machine, of which only the server's clock tells whether it lives."""
+    return Leases(store.database, FakeClock(), owner="elsewhere:1:2")
+
+
+def expire(store: PostgresStore) -> None:
+    """Lets the time of all leases pass."""
+    query = "UPDATE leases SET expires = expires - ?"
+    store.database.write(
+        lambda connection: connection.execute(query, (LEASE_TTL_S,)).fetchall()
+    )
+
+
+def test_a_database_newer_than_the_program_is_refused(url: str) -> None:
+    open_postgres(PostgresOptions(url), migrations=(*MIGRATIONS, "SELECT 1")).close()
+    with pytest.raises(StoreTooNew, match="newer Hermes"):
+        open_postgres(PostgresOptions(url))
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(
+    postgres: LocalPostgres, url: str
+) -> None:
+    schema = url.rpartition("=")[2]
+    postgres.sql(f"CREATE TABLE {schema}.events (x int)")
+    with pytest.raises(StoreError, match="another program"):
+        open_postgres(PostgresOptions(url))
+    tables = (
+        f"SELECT relname FROM pg_class WHERE relnamespace = '{schema}'::regnamespace"  # noqa: S608 - a test
+    )
+    assert postgres.sql(tables).split() == ["events"]
+
+
+def test_many_processes_create_the_tables_at_once(url: str) -> None:
+    with ThreadPoolExecutor(6) as pool, ExitStack() as stack:
+        for store in pool.map(open_postgres, [PostgresOptions(url)] * 6):
+            stack.enter_context(store)
+            assert store.sessions.recent() == []
+
+
+def test_an_older_database_is_migrated_once(url: str) -> None:
+    steps = (*MIGRATIONS, "CREATE TABLE later (x int)")
+    open_postgres(PostgresOptions(url)).close()
+    for _ in range(2):
+        with open_postgres(PostgresOptions(url), migrations=steps) as store:
+            assert store.database.select("SELECT count(*) FROM later") == [(0,)]
+
+
+def test_a_lease_ends_by_the_servers_clock_whatever_this_machine_says(
+    url: str, store: PostgresStore
+) -> None:
+    lease = elsewhere(store).acquire("s")
+    with open_postgres(PostgresOptions(url), clock=FakeClock(4e9)) as other:
+        with pytest.raises(SessionBusy, match="process 1 on elsewhere"):
+            other.leases.acquire("s")
+        expire(store)
+        assert other.leases.holder("s") is None
+        taken = other.leases.acquire("s")
+        assert taken.token > lease.token
+        with pytest.raises(LeaseLost, match="is now run by"):
+            store.log.append("s", UserMessage(text="late"), lease=lease)
+        with pytest.raises(LeaseLost):
+            elsewhere(store).renew(lease)
+        other.log.append("s", UserMessage(text="successor"), lease=taken)
+    assert [one.text for one in store.log.messages("s") if isinstance(one, UserMessage)] == ["successor"]  # fmt: skip
+
+
+def test_a_live_process_that_did_not_renew_its_lease_loses_it(
+    store: PostgresStore,
+) -> None:
+    lease = store.leases.acquire("s")
+    expire(store)
+    Leases(store.database, FakeClock(), owner="elsewhere:1:2").acquire("s")
+    with pytest.raises(LeaseLost, match="process 1 on elsewhere"):
+        store.log.append("s", UserMessage(text="late"), lease=lease)
+
+
+def test_a_machine_of_the_same_name_is_another_machine(store: PostgresStore) -> None:
+    host, pid, birth = this_process().rsplit(":", 2)
+    started, boot, namespace = birth.split(".")
+    twin = f"{host}:{pid}9:{started}.{boot[::-1]}x.{namespace}"
+    Leases(store.database, FakeClock(), owner=twin).acquire("s")
+    with pytest.raises(SessionBusy):
+        store.leases.acquire("s")
+
+
+def test_a_dead_process_of_this_machine_holds_nothing(store: PostgresStore) -> None:
+    host, _, birth = this_process().rsplit(":", 2)
+    dead = f"{host}:999999999:{birth}"
+    Leases(store.database, FakeClock(), owner=dead).acquire("s")
+    assert store.leases.acquire("s").token == 2
+
+
+def test_writers_of_one_session_lose_and_double_nothing(
+    url: str, store: PostgresStore
+) -> None:
+    def write(name: str) -> None:
+        with open_postgres(PostgresOptions(url)) as own:
+            for number in range(15):
+                own.log.append("s", UserMessage(text=f"{name}{number}"))
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, "abc"))
+    rows = list(store.log.every_event("s"))
+    assert [row.seq for row in rows] == list(range(1, 47))
+    texts = [
+        one.text for one in store.log.messages("s") if isinstance(one, UserMessage)
+    ]
+    assert sorted(texts) == sorted(f"{name}{n}" for name in "abc" for n in range(15))
+    assert store.check().problems == []
+
+
+def test_writes_of_one_session_keep_the_order_in_which_they_were_submitted(
+    store: PostgresStore,
+) -> None:
+    futures = [store.log.submit("s", UserMessage(text=str(n))) for n in range(40)]
+    assert [future.result(TIMEOUT_S)[0].seq for future in futures] == [*range(2, 42)]
+
+
+def test_a_reader_never_passes_a_row_that_is_committed_late(
+    url: str, store: PostgresStore
+) -> None:
+    store.log.create("slow", SessionCreated())
+    start = store.log.newest()
+    written, go_on = threading.Event(), threading.Event()
+
+    def slow(connection: SqlConnection) -> None:
+        query = "INSERT INTO events (session, seq, epoch, ts, type, turn, data, crc) VALUES ('x', 1, 1, 0, 't', '', '{}', 0)"
+        connection.execute(query).fetchall()
+        written.set()
+        assert go_on.wait(TIMEOUT_S)
+
+    late: Future[Any] = store.database.submit(slow)
+    assert written.wait(TIMEOUT_S)
+    store.log.append("s", UserMessage(text="early"))
+    assert store.log.since(start)[1] == []
+    go_on.set()
+    late.result(TIMEOUT_S)
+    ids = "SELECT session FROM events WHERE id > ? AND id <= row_limit() ORDER BY id"
+    _until(lambda: store.database.select(ids, (start,)) == [("x",), ("s",)])
+
+
+def test_a_watch_wakes_for_rows_of_another_process(
+    url: str, store: PostgresStore
+) -> None:
+    async def wait() -> None:
+        watch = store.watch()
+        assert watch.changed()  # a new reader knows nothing
+        async with asyncio.timeout(TIMEOUT_S):
+            await watch.wait(10 * TIMEOUT_S)  # it listens now
+            assert watch.changed()
+            with open_postgres(PostgresOptions(url)) as other:
+                await asyncio.to_thread(other.log.append, "s", UserMessage(text="hi"))
+                await watch.wait(10 * TIMEOUT_S)
+            assert watch.changed()
+        watch.close()
+
+    asyncio.run(wait())
+
+
+def test_a_password_in_the_address_is_refused_and_never_shown() -> None:
+    options = PostgresOptions("postgresql://me:hunter2@db.example/hermes")
+    with pytest.raises(StoreError, match="must not hold a password") as refused:
+        open_postgres(options)
+    told = f"{refused.value} {refused.value.hint} {options!r} {options.shown}"
+    assert "hunter2" not in told
+    assert "hunter2" not in repr(msgspec.structs.replace(options, password="hunter2"))  # noqa: S106 - a test
+
+
+def test_an_address_where_nobody_listens_is_named(tmp_path: Any) -> None:
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="can't be reached"):
+        open_postgres(PostgresOptions(f"postgresql://me@/none?host={tmp_path}"))
+    assert time.monotonic() - began < TIMEOUT_S
+
+
+def test_a_user_without_rights_is_told_what_is_missing(
+    postgres: LocalPostgres,
+) -> None:
+    postgres.sql("CREATE ROLE guest LOGIN")
+    url = postgres.new_url().replace("hermes@", "guest@")
+    postgres.sql(f"GRANT USAGE ON SCHEMA {url.rpartition('=')[2]} TO guest")
+    with pytest.raises(StoreError, match="permission denied"):
+        open_postgres(PostgresOptions(url))
+
+
+def test_a_restored_database_continues_to_count_where_it_was(
+    postgres: LocalPostgres, url: str, store: PostgresStore
+) -> None:
+    ahead = "UPDATE events SET id = id + (1::bigint << 50)"
+    store.database.write(lambda connection: connection.execute(ahead).fetchall())
+    last = store.database.select("SELECT max(id) FROM events")[0][0]
+    with open_postgres(PostgresOptions(url)) as restored:
+        (row,) = restored.log.append("s", UserMessage(text="after"))
+        assert row.id > last
+
+
+def test_an_outage_is_waited_for_and_everything_happens_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING, "hermes.waiting")
+    with running_postgres() as server:
+        options = PostgresOptions(server.url(), outage_timeout_s=TIMEOUT_S)
+        with open_postgres(options) as store:
+            store.log.create("s", SessionCreated())
+            acknowledged: list[int] = []
+            lease = store.leases.acquire("s")
+            over = threading.Event()
+
+            def write() -> int:
+                count = 0
+                while not over.is_set():
+                    (row,) = store.log.append(
+                        "s", UserMessage(text=str(count)), lease=lease
+                    )
+                    acknowledged.append(row.seq)
+                    store.chats.accept("telegram", str(count), "words", "k").result()
+                    count += 1
+                return count
+
+            with ThreadPoolExecutor(1) as pool:
+                writing = pool.submit(write)
+                for _ in range(3):
+                    seen = len(acknowledged)
+                    _until(lambda seen=seen: len(acknowledged) > seen + 5)
+                    server.stop()
+                    server.start()
+                seen = len(acknowledged)
+                _until(lambda: len(acknowledged) > seen + 5)
+                over.set()
+                count = writing.result(TIMEOUT_S)
+            texts = [
+                one.text
+                for one in store.log.messages("s")
+                if isinstance(one, UserMessage)
+            ]
+            assert texts == [str(number) for number in range(count)]
+            assert acknowledged == [*range(2, count + 2)]
+            assert len(store.chats.waiting()) == count
+            assert store.check().problems == []
+    assert "Store unreachable, waiting" in caplog.text
+    assert "reachable again" in caplog.text
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    tick, deadline = threading.Event(), time.monotonic() + TIMEOUT_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        tick.wait(0.01)
