@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hermes.commands.proposals import list_proposals
 from hermes.errors import UsageError
 from hermes.learning.change import (
     LearningNotFound,
@@ -20,6 +21,7 @@ from hermes.learning.skill import MAIN, Skill, parse
 from hermes.learning.skill_records import SkillRecord, SkillUse
 from hermes.settings.load import environment
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 
 
@@ -239,10 +241,8 @@ class LearningRoutes:
 
     def proposals(self, call: EndpointCall) -> ProposalList:
         """The pending proposals, each with its diff; or all of them, decided ones included."""
-        found = self._learning().proposals
-        return ProposalList(
-            msgspec.to_builtins(found.all() if call.query.all else found.pending())
-        )
+        found = run_command(self._board.app, list_proposals, all_=call.query.all)
+        return ProposalList(msgspec.to_builtins(found.proposals))
 
     def decide(self, call: EndpointCall) -> ProposalList:
         """Applies a proposed change, or rejects it."""
