@@ -26,11 +26,7 @@ from hermes.surfaces.gateway.status import (
     read_status,
     withdraw,
 )
-<<<<<<< HEAD
-from hermes.surfaces.terminal.text import one_line, stdout_screen, table
 from hermes.text.plurals import count
-=======
->>>>>>> house1
 
 EXAMPLES = """\
 examples:
@@ -81,7 +77,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
         else:
             since = _duration(now - status.started)
             yield line(
-                f"The gateway is {status.state}: process {status.pid}, for {since}, {status.turns} turns running."
+                f"The gateway is {status.state}: process {status.pid}, for {since}, {count(status.turns, 'turn')} running."
             )
         yield from lines_of(_problems(status, now))
         if not status.parts:
@@ -163,37 +159,11 @@ def show_status(context: CommandContext) -> StatusReport:
     return StatusReport(health=found[0], status=found[1])
 
 
-<<<<<<< HEAD
-def _print_status(health: Health, status: GatewayStatus, now: float) -> None:
-    if health == "stuck":
-        silence = round(now - status.heartbeat)
-        print(
-            f"The gateway is stuck: process {status.pid} is alive, but has not responded for {silence} s."
-        )
-    else:
-        since = _duration(now - status.started)
-        print(
-            f"The gateway is {status.state}: process {status.pid}, for {since}, {count(status.turns, 'turn')} running."
-        )
-    if status.problem:
-        print(f"Problem: {one_line(status.problem)}")
-    for one in status.problems:
-        times = "once" if one.count == 1 else f"{one.count:,} times"
-        after = ". It works again." if one.is_over else ""
-        print(
-            f"Problem: {one.what} failed {times}, last {_duration(now - one.last)} ago: {one_line(mask(one.error))}{after}"
-        )
-    if not status.parts:
-        print("No platform is configured. See: hermes gateway --help")
-    for line in _part_lines(status.parts, now):
-        print(line)
-=======
 @command("gateway reload")
 def reload_gateway(context: CommandContext) -> TextResult:
     """Make the running gateway reload its settings."""
     _send_signal(context, signal.SIGHUP)
     return message("The gateway is reloading its settings.")
->>>>>>> house1
 
 
 @command("gateway stop")
