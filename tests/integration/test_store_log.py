@@ -250,8 +250,8 @@ def test_the_log_agrees_with_a_model(engine: StoreEngine) -> None:
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=25 if is_local else 3,
-            stateful_step_count=25 if is_local else 10,
+            max_examples=25 if is_local else 2,
+            stateful_step_count=25 if is_local else 8,
             deadline=None,
         ),
     )

@@ -98,10 +98,10 @@ def checked_messages(
     heads: dict[tuple[str, str | None, str], int] = {}
     crc32 = zlib.crc32
     for kind, role, turn, seq, epoch, ts, crc, blob in stored:
-        data = (
-            blob if isinstance(blob, bytes) else blob.encode()
-        )  # PostgreSQL's is text
+        data = b""
         try:
+            # PostgreSQL's is text
+            data = blob if isinstance(blob, bytes) else blob.encode()
             head = heads.get((kind, role, turn))
             if head is None:
                 row = Row(0, session, 0, 0, 0.0, kind, role, turn, "")

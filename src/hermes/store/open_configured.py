@@ -4,7 +4,6 @@ from pathlib import Path
 
 from hermes.core.ports import Clock
 from hermes.errors import StoreError
-from hermes.installation import install_hint
 from hermes.settings.home import Home
 from hermes.settings.sections import StoreSettings
 from hermes.store.sqlite.opener import open_store
@@ -46,6 +45,8 @@ def open_address(
         from hermes.store.postgres.options import PostgresOptions
         from hermes.store.postgres.postgres_store import open_postgres
     except ImportError as error:
+        from hermes.installation import install_hint
+
         raise StoreError(
             f"PostgreSQL needs asyncpg, which can't be loaded: {error}",
             hint=install_hint("postgres"),

@@ -117,7 +117,7 @@ class Highlighter:
 def _state_table(lexer: "Lexer | None") -> "dict[str, list[_Rule]] | None":
     """Returns the states of a lexer that is no more than their table."""
     from_table = getattr(lexer, "_tokens", None)
-    if from_table is None:
+    if lexer is None or from_table is None:
         return None
     from pygments.lexer import RegexLexer
 
