@@ -257,9 +257,11 @@ async def test_an_idle_child_goes_away_and_comes_back(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_is_no_model_is_a_clear_error(tmp_path: Path) -> None:
-    need_nano()
+    weights = find(CATALOGUE["nano"], need_nano())
+    assert weights is not None
     broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF" + b"\0" * 1000)
+    with weights.open("rb") as file:
+        broken.write_bytes(file.read(4_000_000))  # the header is whole, the rest is not
     model = build_custom_model(broken, tmp_path)
     with pytest.raises(ModelError, match="can't be loaded"):
         await model.warm()
