@@ -4,6 +4,9 @@ Every failure is a `TransportFailure` that names the phase.
 """
 
 import asyncio
+import errno
+import re
+import socket
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType, TracebackType
@@ -107,9 +110,7 @@ class Http:
         except ConnectionBroken as error:
             raise TransportFailure("cut", str(error)) from error
         except (OSError, ValueError) as error:
-            raise TransportFailure(
-                "connect", str(error) or "the connection was refused"
-            ) from error
+            raise TransportFailure("connect", _no_connection(error)) from error
         return HttpReply(answer, deadlines, start)
 
     async def aclose(self) -> None:
@@ -267,6 +268,17 @@ class HttpReply:
                     pass
         except (TimeoutError, ConnectionBroken):
             return  # the message is complete; the connection is closed instead
+
+
+def _no_connection(error: OSError | ValueError) -> str:
+    """Says why there is no connection, without error numbers."""
+    if isinstance(error, socket.gaierror):
+        return "its host name could not be resolved"
+    words = str(error)
+    refused = f"[Errno {errno.ECONNREFUSED}]"
+    if isinstance(error, ConnectionRefusedError) or refused in words or not words:
+        return "the connection was refused"
+    return re.sub(r"\[Errno -?\d+\] ", "", words)
 
 
 def _late(phase: Phase, seconds: float) -> TransportFailure:
