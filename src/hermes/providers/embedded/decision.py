@@ -62,6 +62,10 @@ _GREETING = re.compile(
     r"\b[^.?!\n]{0,25}[.?!]*\s*",
     re.IGNORECASE,
 )
+_HOW_TO = re.compile(
+    r"\s*how (?:do|can|could|should|would) (?:i|you|we|one)\b|\s*how to\b|\s*wie (?:kann|mache?) ich\b",
+    re.IGNORECASE,
+)
 _MAX_TYPED_CHARACTERS = 400
 
 
@@ -85,6 +89,8 @@ def certain(exchanges: list[RequestExchange], view: FolderView) -> RequestKind |
         asks_for_change = _CHANGE.search(typed) or absent_files(typed, view)
         return "work" if asks_for_change else "talk"
     if _GREETING.fullmatch(typed) or facts.arithmetic(typed):
+        return "talk"
+    if _HOW_TO.match(typed):  # asks for an explanation, not for the deed
         return "talk"
     return None
 
