@@ -9,9 +9,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.learning.scan.disguise import hidden, readings
-from hermes.learning.scan.phrases import phrases
+from hermes.learning.scan.phrases import phrases, scan, scan_readings
 from hermes.learning.scan.prefixes import PrefixedPattern, SearchedText, prefixed
-from hermes.learning.scan.text import scan, scan_readings
 
 Level: TypeAlias = Literal["danger", "caution"]
 
