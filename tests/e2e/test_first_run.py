@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.fakes.codex_program import installed_codex
 from tests.fakes.gguf_file import write_gguf
-from tests.fakes.local_model_server import LocalModelServer, running_server
 from tests.fakes.model_service import model_service
+from tests.fakes.self_hosted_server import SelfHostedServer, running_server
 
 from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes, TerminalProcess
@@ -140,7 +140,7 @@ async def test_a_context_that_is_too_small_is_said_when_the_server_is_chosen(
     tmp_path: Path,
 ) -> None:
     warning = "Ollama gives qwen3:8b a context of 4,096 tokens"
-    served = LocalModelServer("ollama", lambda _: "ok", context_tokens=4096)
+    served = SelfHostedServer("ollama", lambda _: "ok", context_tokens=4096)
     with running_server(served) as server:
         host = server.url.removeprefix("http://").removesuffix("/v1")
         async with at_terminal(tmp_path, "setup", OLLAMA_HOST=host) as terminal:

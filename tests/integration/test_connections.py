@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.local_model_server import LocalModelServer, running_server
 from tests.fakes.model_service import model_service
+from tests.fakes.self_hosted_server import SelfHostedServer, running_server
 
 from hermes.app.connections import (
     Connection,
@@ -21,8 +21,8 @@ from hermes.app.connections import (
     try_model,
 )
 from hermes.errors import ModelError, UsageError
-from hermes.providers.local_servers import find_local_servers
 from hermes.providers.routing import first_route, keys_of
+from hermes.providers.server_discovery import find_local_servers
 from hermes.settings import Home, load, load_secrets
 from hermes.settings.edit import set_value
 
@@ -218,7 +218,7 @@ def test_a_second_address_gets_a_name_of_its_own(home: Home) -> None:
 async def test_a_context_that_is_too_small_is_noticed_before_it_is_used(
     kind: Any, advice: str, home: Home
 ) -> None:
-    served = LocalModelServer(kind, lambda _: "ok", context_tokens=4096)
+    served = SelfHostedServer(kind, lambda _: "ok", context_tokens=4096)
     with running_server(served) as server:
         known = Connection(provider=kind, base_url=server.url, model=server.model)
         typed = own_service("own", server.url, model=server.model)
@@ -234,7 +234,7 @@ async def test_a_context_that_is_too_small_is_noticed_before_it_is_used(
 async def test_a_small_model_and_a_cloud_service_get_no_warning_about_context(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = LocalModelServer("llamacpp", lambda _: "ok", context_tokens=4096)
+    small = SelfHostedServer("llamacpp", lambda _: "ok", context_tokens=4096)
     small.parameters = 1_500_000_000
     with running_server(small) as server:
         local = Connection(provider="llamacpp", base_url=server.url, model=server.model)

@@ -22,8 +22,8 @@ from hermes.providers import provider_table
 from hermes.providers.build import build_adapter, build_model
 from hermes.providers.catalogue import all_models, facts_of
 from hermes.providers.http_client import Http
-from hermes.providers.local_servers import LocalServer, may_chat
 from hermes.providers.routing import EMBEDDED, ModelRoute, first_route, keys_of
+from hermes.providers.server_discovery import LocalServer, may_chat
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.settings import Home, Secrets, Settings

@@ -25,7 +25,7 @@ from hermes.providers.embedded import (
     models_folder,
     size_text,
 )
-from hermes.providers.local_servers import LocalServer, find_local_servers
+from hermes.providers.server_discovery import LocalServer, find_local_servers
 from hermes.settings import Home
 from hermes.settings.load import environment, load
 

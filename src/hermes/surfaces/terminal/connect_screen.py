@@ -35,8 +35,8 @@ from hermes.errors import HermesError, ModelError, in_sentences
 from hermes.providers import provider_table
 from hermes.providers.embedded import size_text
 from hermes.providers.key_recognition import recognise
-from hermes.providers.local_servers import LocalServer
 from hermes.providers.routing import EMBEDDED
+from hermes.providers.server_discovery import LocalServer
 from hermes.settings import Home
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.menus import MenuItem, Menus, MenuText

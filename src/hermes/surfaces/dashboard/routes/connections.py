@@ -50,8 +50,8 @@ from hermes.providers.embedded import (
     models_folder,
 )
 from hermes.providers.key_recognition import recognise
-from hermes.providers.local_servers import LocalServer, find_local_servers
 from hermes.providers.routing import EMBEDDED
+from hermes.providers.server_discovery import LocalServer, find_local_servers
 from hermes.settings import Home
 from hermes.settings.load import environment, load, load_secrets
 from hermes.surfaces.dashboard.dashboard import Dashboard
