@@ -150,7 +150,7 @@ def test_what_a_typed_address_may_mean() -> None:
     assert possible_addresses("https://x.org/v1/chat/completions") == (
         "https://x.org/v1",
     )
-    for wrong in ("", "ftp://x.org", "http://", "http://x:notaport"):
+    for wrong in ("", "ftp://x.org", "http://", "http://x:notaport", "foo bar"):
         with pytest.raises(UsageError):
             possible_addresses(wrong)
 
@@ -189,12 +189,12 @@ async def test_a_server_that_lists_no_models_is_none(home: Home) -> None:
 
 def test_a_second_address_gets_a_name_of_its_own(home: Home) -> None:
     addresses = {
-        "http://localhost:8000/v1": "own",
+        "http://localhost:8000/v1": "my-server",
         "127.0.0.1:8001": "localhost",
         "http://localhost:8002/v1": "localhost-8002",
         "https://GPU.lab.example/v1": "gpu-lab-example",
         "https://gpu.lab.example:444/v1": "gpu-lab-example-444",
-        "192.168.1.5:8000": "own-192-168-1-5",
+        "192.168.1.5:8000": "my-server-192-168-1-5",
         "https://openai/v1": "openai-2",
     }
     for typed, expected in addresses.items():

@@ -36,7 +36,7 @@ from hermes.settings.sections import CustomProvider
 if TYPE_CHECKING:
     from hermes.providers.server_facts import ServerFacts
 
-OWN = "own"
+OWN = "my-server"
 """The usual name of a service that is only an address."""
 _LIST_TIMEOUT_S = 20.0
 _TRY_TIMEOUT_S = 120.0  # for one tiny answer; a local model may have to be loaded
@@ -132,7 +132,7 @@ def own_service(
 
 
 def name_for_address(typed: str, home: Home) -> str:
-    """Returns the name of the service at a typed address: the one it has, `own` if that is free, or one after its host.
+    """Returns the name of the service at a typed address: the one it has, the usual one, or one after its host.
 
     Raises UsageError if it is no address.
     """
@@ -194,7 +194,9 @@ def _is_address(base_url: str) -> bool:
         _ = parts.port
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    host = parts.hostname or ""
+    has_space = any(character.isspace() for character in host)
+    return parts.scheme in {"http", "https"} and bool(host) and not has_space
 
 
 def possible_addresses(typed: str) -> tuple[str, ...]:

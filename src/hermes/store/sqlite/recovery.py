@@ -25,6 +25,7 @@ from hermes.store.sqlite.database_file import (
     create,
     settle,
 )
+from hermes.text import plurals
 
 if TYPE_CHECKING:
     from hermes.store.sqlite.lost_rows import SessionHead
@@ -70,7 +71,8 @@ class Recovery(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return (
             f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
-            f"{self.rows} rows of {self.sessions} sessions were read from it into a new database; {self._losses()}."
+            f"{plurals.count(self.rows, 'row')} of {plurals.count(self.sessions, 'session')} "
+            f"{'was' if self.rows == 1 else 'were'} read from it into a new database; {self._losses()}."
             + (
                 f" Parts of these tables are missing: {', '.join(self.unread)}."
                 if self.unread
