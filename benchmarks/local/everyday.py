@@ -35,7 +35,7 @@ from hermes.providers.embedded import (
 from hermes.providers.embedded.completion import (
     Completion,
     CompletionEnded,
-    TextPiece,
+    CompletionText,
 )
 from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.tasks.task import Called, TaskOutcome
@@ -68,7 +68,7 @@ class TimedEngine:
 
     async def complete(
         self, prompt: Completion
-    ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
+    ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
         started = time.monotonic()
         async with contextlib.aclosing(self._engine.complete(prompt)) as reports:
             async for report in reports:

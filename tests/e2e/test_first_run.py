@@ -10,6 +10,7 @@ import pytest
 from tests.fakes.codex_program import installed_codex
 from tests.fakes.gguf_file import write_gguf
 from tests.fakes.model_service import model_service
+from tests.fakes.self_hosted_server import SelfHostedServer, running_server
 
 from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes, TerminalProcess
@@ -133,6 +134,36 @@ async def test_a_running_server_is_found_and_offered(tmp_path: Path) -> None:
             await terminal.until(lambda shown: "From this machine." in shown)
         config = (tmp_path / "home" / "config.yaml").read_text()
         assert f'base_url: "{service.url}"' in config
+
+
+async def test_a_context_that_is_too_small_is_said_when_the_server_is_chosen(
+    tmp_path: Path,
+) -> None:
+    warning = "Ollama gives qwen3:8b a context of 4,096 tokens"
+    served = SelfHostedServer("ollama", lambda _: "ok", context_tokens=4096)
+    with running_server(served) as server:
+        host = server.url.removeprefix("http://").removesuffix("/v1")
+        async with at_terminal(tmp_path, "setup", OLLAMA_HOST=host) as terminal:
+            await terminal.until(lambda shown: "Ollama (1 model)" in shown)
+            terminal.type("2")
+            await terminal.until(lambda shown: "Which server?" in shown)
+            terminal.type("1")
+            await terminal.until(lambda shown: "Which model of Ollama" in shown)
+            terminal.type(ENTER)
+            shown = await terminal.until(lambda shown: "OLLAMA_CONTEXT" in shown)
+            assert warning in flat(shown)
+            assert await terminal.ends() == 0
+        hermes, environ = InstalledHermes(tmp_path), bare_machine(tmp_path)
+        found = await hermes.run("doctor", **environ)
+        assert warning in flat(found.out)
+        assert "OLLAMA_CONTEXT_LENGTH=32768" in found.out
+        added = await hermes.run(
+            "model", "add", "lab", "--base-url", server.url, **environ
+        )
+        assert added.code == 0
+        assert warning in flat(added.err)
+        again = await hermes.run("setup", "--base-url", server.url, **environ)
+        assert warning in flat(again.err)
 
 
 async def test_a_typed_address_that_wants_a_key_asks_for_it(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Connecting a model: a service on loopback is tried with a key, its models are listed, and one is saved."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.fakes.model_service import model_service
+from tests.fakes.self_hosted_server import SelfHostedServer, running_server
 
 from hermes.app.connections import (
     Connection,
@@ -11,14 +13,16 @@ from hermes.app.connections import (
     list_models,
     local_service,
     locate,
+    name_for_address,
     own_service,
     possible_addresses,
     save,
+    small_context,
     try_model,
 )
 from hermes.errors import ModelError, UsageError
-from hermes.providers.local_servers import find_local_servers
 from hermes.providers.routing import first_route, keys_of
+from hermes.providers.server_discovery import find_local_servers
 from hermes.settings import Home, load, load_secrets
 from hermes.settings.edit import set_value
 
@@ -181,3 +185,61 @@ async def test_a_server_that_lists_no_models_is_none(home: Home) -> None:
         servers = await find_local_servers({"OLLAMA_HOST": service.host})
     assert service.url not in {one.base_url for one in servers}
     assert service.requests
+
+
+def test_a_second_address_gets_a_name_of_its_own(home: Home) -> None:
+    addresses = {
+        "http://localhost:8000/v1": "my-server",
+        "127.0.0.1:8001": "localhost",
+        "http://localhost:8002/v1": "localhost-8002",
+        "https://GPU.lab.example/v1": "gpu-lab-example",
+        "https://gpu.lab.example:444/v1": "gpu-lab-example-444",
+        "192.168.1.5:8000": "my-server-192-168-1-5",
+        "https://openai/v1": "openai-2",
+    }
+    for typed, expected in addresses.items():
+        name = name_for_address(typed, home)
+        assert name == expected
+        address = possible_addresses(typed)[0]
+        save(own_service(name, address, model="m"), home)
+    for typed, expected in addresses.items():  # each is known again
+        assert name_for_address(typed, home) == expected
+    assert len(load(home=home).custom_providers) == len(addresses)
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("ollama", "OLLAMA_CONTEXT_LENGTH"),
+        ("lmstudio", "lms load"),
+        ("llamacpp", "llama-server -c"),
+    ],
+)
+async def test_a_context_that_is_too_small_is_noticed_before_it_is_used(
+    kind: Any, advice: str, home: Home
+) -> None:
+    served = SelfHostedServer(kind, lambda _: "ok", context_tokens=4096)
+    with running_server(served) as server:
+        known = Connection(provider=kind, base_url=server.url, model=server.model)
+        typed = own_service("own", server.url, model=server.model)
+        for connection in (known, typed):
+            facts = await small_context(connection, home)
+            assert facts is not None
+            assert "a context of 4,096 tokens" in facts.warning()
+            assert advice in facts.advice()
+        server.context_tokens = 32_768
+        assert await small_context(known, home) is None
+
+
+async def test_a_small_model_and_a_cloud_service_get_no_warning_about_context(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = SelfHostedServer("llamacpp", lambda _: "ok", context_tokens=4096)
+    small.parameters = 1_500_000_000
+    with running_server(small) as server:
+        local = Connection(provider="llamacpp", base_url=server.url, model=server.model)
+        assert await small_context(local, home) is None
+        asked = len(server.paths)
+        cloud = _anthropic(monkeypatch, server.url, KEY)
+        assert await small_context(cloud, home) is None
+        assert len(server.paths) == asked

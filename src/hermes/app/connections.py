@@ -8,6 +8,8 @@ import asyncio
 import re
 import time
 from collections.abc import Sequence
+from itertools import chain, count
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,8 +22,8 @@ from hermes.providers import provider_table
 from hermes.providers.build import build_adapter, build_model
 from hermes.providers.catalogue import all_models, facts_of
 from hermes.providers.http_client import Http
-from hermes.providers.local_servers import LocalServer, may_chat
-from hermes.providers.routing import EMBEDDED, first_route, keys_of
+from hermes.providers.routing import EMBEDDED, ModelRoute, first_route, keys_of
+from hermes.providers.server_discovery import LocalServer, may_chat
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.settings import Home, Secrets, Settings
@@ -30,6 +32,9 @@ from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import environment, load, load_secrets
 from hermes.settings.secrets import is_secret_variable
 from hermes.settings.sections import CustomProvider
+
+if TYPE_CHECKING:
+    from hermes.providers.server_facts import ServerFacts
 
 OWN = "my-server"
 """The usual name of a service that is only an address."""
@@ -124,6 +129,34 @@ def own_service(
         key=key,
         is_custom=True,
     )
+
+
+def name_for_address(typed: str, home: Home) -> str:
+    """Returns the name of the service at a typed address: the one it has, the usual one, or one after its host.
+
+    Raises UsageError if it is no address.
+    """
+    addresses = possible_addresses(typed)
+    custom = load(home=home).custom_providers
+    for name, service in custom.items():
+        if service.base_url.rstrip("/") in addresses:
+            return name
+    parts = urlsplit(addresses[0])
+    host = _as_name(parts.hostname or "")
+    port = f"-{parts.port}" if parts.port else ""
+    numbered = (f"{host[:28]}-{number}" for number in count(2))
+    for name in chain((OWN, host, host[:26] + port), numbered):
+        if name not in custom and provider_table.family(name) is None:
+            return name
+    raise AssertionError("numbers do not end")
+
+
+def _as_name(host: str) -> str:
+    """A host as a provider's name: `gpu.lab.example` is `gpu-lab-example`."""
+    if host in {"127.0.0.1", "::1"}:
+        return "localhost"
+    name = re.sub("[^a-z0-9]+", "-", host.lower()).strip("-")[:32].rstrip("-")
+    return name if name[:1].isalpha() else f"{OWN}-{name}"[:32]
 
 
 def key_variable_of(name: str) -> str:
@@ -275,6 +308,32 @@ async def try_model(
     finally:
         await model.close()
     raise ModelError("the stream ended early", reason="malformed")
+
+
+async def small_context(connection: Connection, home: Home) -> "ServerFacts | None":
+    """Returns what a server of one's own says about the model, if the context it gives it is too small for Hermes."""
+    settings, secrets = as_settings(connection, home)
+    return await small_context_at(first_route(settings, secrets), secrets)
+
+
+async def small_context_at(route: ModelRoute, secrets: Secrets) -> "ServerFacts | None":
+    """The same for a route. None where the context is large enough or not known, and for services elsewhere."""
+    is_own = not route.quirks.needs_key and provider_table.is_local(route.base_url)
+    if route.provider == EMBEDDED or not is_own:
+        return None
+    from hermes.providers.server_facts import read_server_facts
+
+    family = route.quirks.family
+    kind = family if family in provider_table.INSPECTED_FAMILIES else ""
+    key = next(iter(keys_of(route, secrets)), "")
+    http = Http(environment())
+    try:
+        facts = await read_server_facts(
+            http, route.base_url, route.model, kind=kind, key=key
+        )
+    finally:
+        await http.aclose()
+    return facts if facts is not None and facts.has_small_context else None
 
 
 def as_settings(connection: Connection, home: Home) -> tuple[Settings, Secrets]:

@@ -5,7 +5,7 @@ Looking for them takes up to a few seconds, so each is looked for in a thread of
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
@@ -21,12 +21,13 @@ from hermes.providers.embedded import (
     choose_for_this_machine,
     find,
     find_local_weights,
+    known_models,
     models_folder,
     size_text,
 )
-from hermes.providers.local_servers import LocalServer, find_local_servers
+from hermes.providers.server_discovery import LocalServer, find_local_servers
 from hermes.settings import Home
-from hermes.settings.load import environment
+from hermes.settings.load import environment, load
 
 _Found = TypeVar("_Found")
 _USUAL_BYTES_PER_SECOND = 12_500_000  # 100 Mbit/s
@@ -69,12 +70,24 @@ def choose_download() -> WeightsChoice:
 
 
 def local_offers(
-    files: tuple[LocalWeights, ...], choice: WeightsChoice
+    files: tuple[LocalWeights, ...],
+    choice: WeightsChoice,
+    pinned: Iterable[KnownModel] = (),
 ) -> tuple[LocalOffer, ...]:
-    """Returns the files on this disk first, then what Hermes has or would download, then a smaller one."""
+    """Returns the files on this disk first, then the models that the settings pin, then what Hermes has or would
+    download, then a smaller one.
+    """
     small = CATALOGUE["small"]
-    entries = [choice.entry, *([small] if small.size < choice.entry.size else [])]
-    return (*map(_file_offer, files), *map(_entry_offer, entries))
+    smaller = [small] if small.size < choice.entry.size else []
+    entries = {one.id: one for one in (*pinned, choice.entry, *smaller)}
+    return (*map(_file_offer, files), *map(_entry_offer, entries.values()))
+
+
+def pinned_models(home: Home) -> tuple[KnownModel, ...]:
+    """Returns the models of the setting `local_models`."""
+    own = load(home=home).local_models
+    known = known_models(own)
+    return tuple(known[name] for name in own)
 
 
 def seconds_to_download(size: int) -> float:
@@ -100,10 +113,11 @@ def _entry_offer(entry: KnownModel) -> LocalOffer:
     get = "it is on this machine already"
     if not is_here:
         get = f"{size_text(entry.size)} to download, {download_time(entry.size)}"
+    purpose = f"For {entry.purpose}" if entry.purpose else "Pinned in your settings"
     return LocalOffer(
         name=entry.id,
         label=entry.description,
-        detail=f"For {entry.purpose}; {get}.",
+        detail=f"{purpose}; {get}.",
         is_here=is_here,
     )
 

@@ -10,13 +10,15 @@ from hermes.codex.failures import INSTALL, CodexFailed
 from hermes.commands.checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
+from hermes.settings import Secrets, Settings
 from hermes.settings.load import load, load_secrets
 
 
 def check_model(site: Site) -> list[Finding]:
-    """Which model answers, and whether it can be asked. Asks nobody.
+    """Which model answers, and whether it can be asked. No model is asked; a server of one's own says how large its
+    context is.
 
-    One line; none if the settings can't be read, which another check reports."""
+    Nothing if the settings can't be read, which another check reports."""
     from hermes.commands.models import current_model
 
     try:
@@ -53,7 +55,23 @@ def check_model(site: Site) -> list[Finding]:
                 to_do,
             )
         ]
-    return [Finding("model", OK, f"{name} is selected ({answers.ready})")]
+    found = [Finding("model", OK, f"{name} is selected ({answers.ready})")]
+    return found + _context_findings(settings, secrets)
+
+
+def _context_findings(settings: Settings, secrets: Secrets) -> list[Finding]:
+    """Whether a server of one's own gives the model a context that is too small."""
+    from hermes.app.connections import small_context_at
+    from hermes.providers.routing import first_route
+
+    try:
+        route = first_route(settings, secrets)
+        facts = asyncio.run(small_context_at(route, secrets))
+    except HermesError:
+        return []
+    if facts is None:
+        return []
+    return [Finding("model", WARN, facts.warning(), facts.advice())]
 
 
 def check_codex(site: Site) -> list[Finding]:

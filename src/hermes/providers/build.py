@@ -153,7 +153,7 @@ def _local_server(
     from hermes.providers.chat_completions import ChatCompletions
     from hermes.providers.embedded.adapter_choice import AdapterMemory
     from hermes.providers.embedded.weights import models_folder
-    from hermes.providers.local_server import LocalServerAdapter
+    from hermes.providers.local_server_adapter import LocalServerAdapter
 
     memory = AdapterMemory(models_folder(environment(), Path.home()))
     return LocalServerAdapter(http, endpoint, ChatCompletions(), deadlines, memory)

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from hermes.providers.embedded.adapter_choice import MIN_NATIVE_PARAMETERS
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 
 ServerKind: TypeAlias = Literal["ollama", "lmstudio", "llamacpp"]
@@ -21,6 +22,7 @@ LABELS: dict[ServerKind, str] = {
 _TIMEOUTS = HttpTimeouts(connect=1.0, first_byte=2.0, idle=2.0, total=3.0)
 _MAX_ANSWER_BYTES = 8_000_000  # Ollama sends a vocabulary along
 _SUGGESTED_TOKENS = 32_768
+MIN_CONTEXT_TOKENS = 8_192  # Hermes' own part takes about 3,000 of them
 _T = TypeVar("_T")
 _BILLIONS = re.compile(r"(\d+(?:\.\d+)?)\s*([BM])\b", re.IGNORECASE)
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
@@ -39,6 +41,21 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """The server's name for a person."""
         return LABELS[self.kind]
+
+    @property
+    def has_small_context(self) -> bool:
+        """Whether Hermes can hardly work in the context. Small models get short requests, so it suffices for them."""
+        is_small_model = 0 < self.parameters < MIN_NATIVE_PARAMETERS
+        if is_small_model or self.has_tools is False:
+            return False
+        return 0 < self.context_tokens < MIN_CONTEXT_TOKENS
+
+    def warning(self) -> str:
+        """Says that the context is too small."""
+        return (
+            f"{self.label} gives {self.model} a context of {self.context_tokens:,} tokens;"
+            f" Hermes needs at least {MIN_CONTEXT_TOKENS:,}."
+        )
 
     def advice(self) -> str:
         """How to give the model a larger context."""

@@ -1,5 +1,6 @@
 """Connecting a model on the page: a key, a server, an address; wrong ones are refused; it answers without a restart."""
 
+import hashlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,8 @@ from playwright.async_api import Browser, Page, expect
 from tests.e2e.dashboard.chatting import say
 from tests.e2e.dashboard.conftest import Complaints, started, visiting
 from tests.e2e.dashboard.walking import go
+from tests.fakes.gguf_file import write_gguf
+from tests.fakes.model_hub import HubFault, model_hub_server
 from tests.fakes.model_service import model_service
 
 from hermes.testing.installed import InstalledHermes
@@ -21,7 +24,8 @@ MODELS = (
     *(f"claude-old-{n}" for n in range(9)),
 )
 _TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
+WEIGHTS_PATH = "lab/tiny/resolve/main/tiny.gguf"
+SIZES = {"laptop": (1280, 1000), "phone": (390, 1500)}  # high enough for the whole view
 
 
 @asynccontextmanager
@@ -37,7 +41,7 @@ async def unconnected(
     }
     viewport = {"width": 1280, "height": 800}
     async with (
-        started(hermes, **bare, **environ) as (_, link),
+        started(hermes, **(bare | environ)) as (_, link),
         visiting(browser, link, complaints, viewport=viewport) as page,
     ):
         await go(page, "/settings/models")
@@ -159,3 +163,69 @@ async def test_a_local_model_says_what_it_is_good_at_and_how_large_it_is(
             assert word not in shown
         await page.get_by_role("button", name="Download").first.click()
         await expect(page.get_by_role("alert")).to_contain_text("can't be downloaded")
+
+
+def _pin_models(folder: Path) -> bytes:
+    """Writes settings with a small model at the hub, and one that no disk has room for. Returns the small one's file."""
+    weights = write_gguf(folder / "lab" / "tiny.gguf", size=3_200_000).read_bytes()
+    home = folder / "home"
+    home.mkdir()
+    digest = hashlib.sha256(weights).hexdigest()
+    source = f"sha256: '{digest}', sources: [{WEIGHTS_PATH}]"
+    (home / "config.yaml").write_text(
+        "local_models:\n"
+        f"  tiny: {{description: Tiny, size: {len(weights)}, {source}}}\n"
+        f"  huge: {{description: Huge, size: 900000000000000, {source}}}\n"
+    )
+    return weights
+
+
+async def _open_local_models(page: Page) -> None:
+    await page.get_by_role("button", name="Use a small local model").click()
+    await expect(page.get_by_role("button", name="Download Tiny")).to_be_visible()
+
+
+async def test_a_download_shows_progress_stops_resumes_and_connects(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    weights = _pin_models(tmp_path)
+    held = HubFault(hold_at=1_600_000)
+    with model_hub_server({WEIGHTS_PATH: weights}, held) as hub:
+        variables = {"HF_ENDPOINT": hub.url}
+        async with unconnected(browser, tmp_path, complaints, **variables) as page:
+            await _open_local_models(page)
+            await page.get_by_role("button", name="Download Tiny").click()
+            status = page.get_by_role("status").filter(has=page.get_by_role("progressbar"))  # fmt: skip
+            await expect(status).to_contain_text("1.6 MB of 3.2 MB")
+            await _pictures(page, "download")
+            await status.get_by_role("button", name="Stop").click()
+            note = page.get_by_text("Stopped. What came so far is kept.")
+            await expect(note).to_be_visible()
+            await _pictures(page, "stopped")
+            await page.get_by_role("button", name="Download Tiny").click()
+            await expect(page.locator("[data-current]")).to_have_text("embedded:tiny")
+            await _pictures(page, "downloaded")
+        assert hub.ranges == ["", "bytes=1600000-"]
+    (found,) = (tmp_path / "cache" / "models").glob("*.gguf")
+    assert found.read_bytes() == weights
+
+
+async def test_a_wrong_hash_and_a_full_disk_are_said(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    weights = _pin_models(tmp_path)
+    with model_hub_server({WEIGHTS_PATH: weights[:-1] + b"x"}) as hub:
+        hub.announced[WEIGHTS_PATH] = hashlib.sha256(weights).hexdigest()
+        variables = {"HF_ENDPOINT": hub.url}
+        async with unconnected(browser, tmp_path, complaints, **variables) as page:
+            await _open_local_models(page)
+            await page.get_by_role("button", name="Download Tiny").click()
+            alert = page.get_by_role("alert")
+            await expect(alert).to_contain_text("its SHA-256 is wrong")
+            await _pictures(page, "wrong-hash")
+            await page.get_by_role("button", name="Download Huge").click()
+            await expect(alert).to_contain_text("Not enough disk space")
+            await _pictures(page, "full-disk")
+            hub.files[WEIGHTS_PATH] = weights
+            await page.get_by_role("button", name="Download Tiny").click()
+            await expect(page.locator("[data-current]")).to_have_text("embedded:tiny")

@@ -1,5 +1,7 @@
 """Connecting a model over HTTP: tried, listed, saved, applied at once; no key comes back, and not every address is called."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,6 +174,21 @@ async def test_a_model_that_nobody_knows_is_not_downloaded(
         harness, "/api/connections/download", {"name": "../x"}
     )
     assert (await harness.call("GET", "/api/connections/download"))["name"] == ""
+
+
+async def test_a_download_that_breaks_unexpectedly_ends_with_the_reason(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A folder where the lock file belongs is an error that nobody foresaw."""
+    monkeypatch.setenv("HERMES_CACHE", str(tmp_path))
+    (tmp_path / "models" / "small.lock").mkdir(parents=True)
+    path = "/api/connections/download"
+    state = await harness.call("POST", path, {"name": "small"})
+    async with asyncio.timeout(20):
+        while state["running"]:
+            state = await harness.call("GET", path)
+    assert "The download failed" in state["problem"]
+    assert "small.lock" in state["problem"]
 
 
 async def test_a_provider_that_does_not_exist_is_not_saved_by_a_setting(

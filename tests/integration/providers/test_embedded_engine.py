@@ -28,7 +28,7 @@ from hermes.providers.embedded.completion import (
     ChatTurn,
     Completion,
     CompletionEnded,
-    TextPiece,
+    CompletionText,
 )
 from hermes.providers.embedded.conversation import SeenFile
 from hermes.providers.embedded.engine import LocalEngine
@@ -99,7 +99,7 @@ async def text_of(
 ) -> str:
     reply = ""
     async for report in engine.complete(prompt(text, grammar=grammar, tokens=tokens)):
-        reply += report.text if isinstance(report, TextPiece) else ""
+        reply += report.text if isinstance(report, CompletionText) else ""
     return reply
 
 

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -184,6 +185,19 @@ def test_a_download_that_was_cut_continues_where_it_stopped(tmp_path: Path) -> N
     assert path is not None
     assert path.read_bytes() == CONTENT
     assert hub.ranges == ["", "bytes=300000-", "bytes=700000-"]
+
+
+@pytest.mark.usefixtures("no_packages")
+def test_a_silent_hub_does_not_delay_a_stop(tmp_path: Path) -> None:
+    """The hub stays silent for longer than the thread is waited for."""
+    with model_hub_server({PATH: CONTENT}, HubFault(hold_at=300_000)) as hub:
+        steps = fetch(ENTRY, tmp_path, hub=ModelHub(hub.url))
+        while "waiting for data" not in next(steps).source:
+            pass
+        stopping = threading.Thread(target=steps.close, daemon=True)
+        stopping.start()
+        stopping.join(10)
+        assert not stopping.is_alive()
 
 
 @pytest.mark.usefixtures("no_packages")

@@ -18,12 +18,12 @@ from hermes.providers.embedded.completion import (
     ChatTurn,
     Completion,
     CompletionEnded,
-    TextPiece,
+    CompletionText,
 )
 from hermes.providers.embedded.server_engine import ServerEngine
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.http_client import Http, HttpTimeouts
-from hermes.providers.local_server import LocalServerAdapter
+from hermes.providers.local_server_adapter import LocalServerAdapter
 from hermes.providers.provider_table import family
 from hermes.providers.server_facts import read_server_facts
 from hermes.schema.messages import UserMessage
@@ -119,7 +119,7 @@ async def test_a_grammar_binds_the_reply_of_the_real_server(base_url: str) -> No
     )
     async with asyncio.timeout(200):
         parts = [part async for part in engine.complete(prompt)]
-    text = "".join(part.text for part in parts if isinstance(part, TextPiece))
+    text = "".join(part.text for part in parts if isinstance(part, CompletionText))
     assert text in {"read a.txt", "read b.txt"}
     assert isinstance(parts[-1], CompletionEnded)
     assert parts[-1].finish == "stop"

@@ -37,7 +37,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 512
 
 
-class TextPiece(msgspec.Struct, frozen=True):
+class CompletionText(msgspec.Struct, frozen=True):
     """More of the reply."""
 
     text: str
@@ -62,7 +62,7 @@ class CompletionEngine(Protocol):
 
     def complete(
         self, prompt: Completion
-    ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
+    ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
         """Streams the reply. Closing the stream stops it. Raises ModelError, with reason `too_long` if it does not fit."""
         ...
 

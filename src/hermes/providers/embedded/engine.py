@@ -23,7 +23,7 @@ from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.completion import (
     Completion,
     CompletionEnded,
-    TextPiece,
+    CompletionText,
 )
 
 _STOP_TIMEOUT_S = 0.1  # for a cancelled generation, before the child is killed
@@ -64,7 +64,7 @@ class LocalEngine:
 
     async def complete(
         self, prompt: Completion
-    ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
+    ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
         """Streams a reply. Closing the stream stops the generation within 0.2 seconds."""
         job = engine_wire.Generate(id=0, prompt=prompt)
         async with aclosing(self._run(job)) as reports:
@@ -76,7 +76,7 @@ class LocalEngine:
         self, body: bytes, *, state_key: str = "", max_tokens: int
     ) -> AsyncGenerator[engine_wire.ChatChunk | CompletionEnded, None]:
         """Streams the reply to a request of the chat completions format, as `complete` does."""
-        job = engine_wire.Chat(
+        job = engine_wire.ChatJob(
             id=0,
             body=msgspec.Raw(body),
             slot="work" if state_key else "other",
@@ -143,13 +143,15 @@ class LocalEngine:
             raise
         return child
 
-    def _taken(self, report: engine_wire.Report) -> TextPiece | CompletionEnded | None:
+    def _taken(
+        self, report: engine_wire.Report
+    ) -> CompletionText | CompletionEnded | None:
         """What a report is for the caller, if anything. Raises what failed, and tells how far a preparation is."""
         match report:
             case engine_wire.Failed():
                 raise _failure(report)
             case engine_wire.Delta():
-                return TextPiece(report.text)
+                return CompletionText(report.text)
             case engine_wire.GenerationEnded():
                 return CompletionEnded(
                     finish=report.finish,

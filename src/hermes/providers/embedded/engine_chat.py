@@ -12,7 +12,7 @@ _TOO_LONG = "exceed_context_size_error"
 
 def run_chat(
     server: Any,
-    job: engine_wire.Chat,
+    job: engine_wire.ChatJob,
     slot: int,
     report: Callable[[engine_wire.Report], None],
     cancelled: Callable[[], bool],
@@ -24,7 +24,7 @@ def run_chat(
     return reply.outcome()
 
 
-def _request(job: engine_wire.Chat, slot: int) -> dict[str, Any]:
+def _request(job: engine_wire.ChatJob, slot: int) -> dict[str, Any]:
     """Adds what concerns this engine alone to the request."""
     body = msgspec.json.decode(job.body, type=dict[str, Any])
     return (
@@ -46,7 +46,7 @@ class _ChatReply:
 
     def __init__(
         self,
-        job: engine_wire.Chat,
+        job: engine_wire.ChatJob,
         report: Callable[[engine_wire.Report], None],
         cancelled: Callable[[], bool],
     ) -> None:

@@ -70,7 +70,7 @@ class SlotBank:
         return self.chat(job, cancelled)
 
     def chat(
-        self, job: engine_wire.Chat, cancelled: Callable[[], bool]
+        self, job: engine_wire.ChatJob, cancelled: Callable[[], bool]
     ) -> engine_wire.GenerationEnded | engine_wire.Failed:
         """Answers a request with tools. The first one with a new beginning leaves its state for later starts."""
         is_new = bool(job.state_key) and job.state_key != self._chat_key
@@ -89,7 +89,7 @@ class SlotBank:
             self._save_state(job.slot)
         return outcome
 
-    def _chat_state(self, job: engine_wire.Chat) -> Path:
+    def _chat_state(self, job: engine_wire.ChatJob) -> Path:
         version = self._library.__version__
         return Path(f"{self._load.state}.chat-{job.state_key}.{version}.state")
 

@@ -31,7 +31,7 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     prompt: Completion
 
 
-class Chat(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class ChatJob(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Answer a request of the chat completions format, which may offer tools.
 
     The state of the slot is kept under `state_key`, which stands for the beginning that such requests share.
@@ -78,7 +78,7 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ChatChunk(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """One chunk of a `Chat`, as the format has it."""
+    """One chunk of a `ChatJob`, as the format has it."""
 
     id: int
     data: msgspec.Raw
@@ -102,7 +102,7 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     id: int = 0
 
 
-Job: TypeAlias = Generate | Chat
+Job: TypeAlias = Generate | ChatJob
 Command: TypeAlias = Load | Job | Cancel
 Report: TypeAlias = (
     EngineReady

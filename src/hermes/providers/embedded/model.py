@@ -13,7 +13,7 @@ from hermes.providers.embedded import decision, small_prompt
 from hermes.providers.embedded.completion import (
     Completion,
     CompletionEngine,
-    TextPiece,
+    CompletionText,
 )
 from hermes.providers.embedded.conversation import RequestExchange, read_messages
 from hermes.providers.embedded.decision import RequestKind
@@ -122,7 +122,7 @@ class EmbeddedModel:
             self._engine.complete(decision.prompt(exchanges))
         ) as reports:
             async for report in reports:
-                text += report.text if isinstance(report, TextPiece) else ""
+                text += report.text if isinstance(report, CompletionText) else ""
         return decision.parsed(text)
 
 

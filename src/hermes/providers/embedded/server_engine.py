@@ -13,7 +13,7 @@ from hermes.providers.embedded.completion import (
     ChatTurn,
     Completion,
     CompletionEnded,
-    TextPiece,
+    CompletionText,
 )
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.schema.messages import AssistantMessage, Message, Usage, UserMessage
@@ -62,12 +62,12 @@ class ServerEngine:
 
     async def complete(
         self, prompt: Completion
-    ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
+    ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
         """Streams the reply. Closing the stream closes the connection, and the server stops."""
         codec = PromptCodec(prompt, with_grammar=self._obeys_grammar)
         async for event in self._send(_request(prompt), codec):
             if isinstance(event, TextDelta):
-                yield TextPiece(event.text)
+                yield CompletionText(event.text)
             elif isinstance(event, ReplyFinished):
                 yield _ended(event.message)
 

@@ -7,7 +7,7 @@ from hermes.providers.embedded import claims
 from hermes.providers.embedded.completion import (
     Completion,
     CompletionEngine,
-    TextPiece,
+    CompletionText,
 )
 from hermes.providers.embedded.line_protocol import runs_away
 from hermes.providers.embedded.reply_parts import ReplyParts, usage_of
@@ -36,7 +36,7 @@ class TalkReply:
         finish: FinishReason = "stop"
         async with aclosing(self._engine.complete(prompt)) as reports:
             async for report in reports:
-                if not isinstance(report, TextPiece):
+                if not isinstance(report, CompletionText):
                     usage = usage_of(report, tokens)
                     finish = "length" if report.finish == "length" else "stop"
                     break

@@ -6,7 +6,9 @@ is not the pinned one is refused before it is downloaded.
 
 import contextlib
 import http.client
+import os
 import queue
+import socket
 import threading
 import time
 import urllib.error
@@ -168,6 +170,7 @@ def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
     """Yields what arrives; an empty chunk for each second without data. A thread reads, so that silence can be shown."""
     arrived: queue.Queue[bytes | Exception] = queue.Queue(_MAX_WAITING_CHUNKS)
     closed = threading.Event()
+    connection = socket.socket(fileno=os.dup(response.fileno()))
 
     def read() -> None:
         data: bytes | Exception = b" "
@@ -193,6 +196,9 @@ def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
             yield data
     finally:
         closed.set()
+        # Otherwise closing the response would wait for the thread, which may wait for data.
+        with connection, contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(queue.Empty):
             while True:
                 arrived.get_nowait()

@@ -15,7 +15,7 @@ from hermes.providers.embedded.completion import (
     Completion,
     CompletionEnded,
     CompletionEngine,
-    TextPiece,
+    CompletionText,
 )
 from hermes.providers.embedded.conversation import (
     LOOK_TAG,
@@ -159,7 +159,7 @@ class WorkReply:
             self._engine.complete(code_fix.prompt(self._exchange, path, seen))
         ) as reports:
             async for report in reports:
-                if isinstance(report, TextPiece):
+                if isinstance(report, CompletionText):
                     text += report.text
                 else:
                     usage = usage_of(report)

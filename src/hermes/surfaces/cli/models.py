@@ -11,6 +11,7 @@ from hermes.app.connections import (
     own_service,
     save,
     set_model,
+    small_context,
     try_model,
 )
 from hermes.commands.command import Arg, command
@@ -138,10 +139,13 @@ async def _tried(connection: Connection, home: Home) -> Connection:
                 return connection
             connection = connection.at_model(models[0].name)
         seconds = await try_model(connection, home, timeout_s=_SERVICE_TIMEOUT_S)
+        facts = await small_context(connection, home)
     except HermesError:
         print("failed.", flush=True)
         raise
     print(f"it answers ({seconds:.1f} s).", flush=True)
+    if facts is not None:
+        say(facts.warning(), facts.advice(), alarming=False)
     return connection
 
 

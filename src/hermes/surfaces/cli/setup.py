@@ -10,8 +10,10 @@ from hermes.app.connections import (
     Connection,
     known_service,
     locate,
+    name_for_address,
     own_service,
     save,
+    small_context,
     try_model,
 )
 from hermes.commands.command import Arg, command
@@ -61,8 +63,12 @@ def setup(  # noqa: PLR0913 - the options of one command
     ] = "",
     model: Annotated[str, "the model; the provider's usual one otherwise"] = "",
     name: Annotated[
-        str, Arg(f"a name for your own service (default: {OWN})", metavar="NAME")
-    ] = OWN,
+        str,
+        Arg(
+            f"a name for your own service (default: {OWN}; after its host if that is taken)",
+            metavar="NAME",
+        ),
+    ] = "",
     key_env: Annotated[
         str, Arg("the variable of your own service's key", metavar="NAME")
     ] = "",
@@ -78,7 +84,9 @@ def setup(  # noqa: PLR0913 - the options of one command
         have_weights(model, fetch=fetch, verbose=verbose)
         connection = Connection(provider=EMBEDDED, model=model)
     elif base_url:
-        connection = _own(home, name, base_url, key_env, model)
+        connection = _own(
+            home, name or name_for_address(base_url, home), base_url, key_env, model
+        )
     else:
         connection = _known(home, provider, model)
     if not no_test and not _works(connection, home):
@@ -168,11 +176,14 @@ def _works(connection: Connection, home: Home) -> bool:
     print("Trying it ...", end=" ", flush=True)
     try:
         seconds = asyncio.run(try_model(connection, home))
+        facts = asyncio.run(small_context(connection, home))
     except HermesError as error:
         print("failed.", flush=True)
         say(error.message, error.hint)
         return False
-    print(f"it answers ({seconds:.1f} s).")
+    print(f"it answers ({seconds:.1f} s).", flush=True)
+    if facts is not None:
+        say(facts.warning(), facts.advice(), alarming=False)
     return True
 
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from hermes.app.connections import (
-    OWN,
     Connection,
     OfferedModel,
     key_variable_of,
@@ -19,18 +18,25 @@ from hermes.app.connections import (
     list_models,
     local_service,
     locate,
+    name_for_address,
     offered,
     save,
+    small_context,
     try_model,
     use_codex_login,
 )
-from hermes.app.model_sources import LocalOffer, ModelSources, local_offers
+from hermes.app.model_sources import (
+    LocalOffer,
+    ModelSources,
+    local_offers,
+    pinned_models,
+)
 from hermes.errors import HermesError, ModelError, in_sentences
 from hermes.providers import provider_table
 from hermes.providers.embedded import size_text
 from hermes.providers.key_recognition import recognise
-from hermes.providers.local_servers import LocalServer
 from hermes.providers.routing import EMBEDDED
+from hermes.providers.server_discovery import LocalServer
 from hermes.settings import Home
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.menus import MenuItem, Menus, MenuText
@@ -253,7 +259,12 @@ class ConnectScreen:
             typed = self._menus.read_line(text)
             if typed is None:
                 return None
-            connection = Connection(provider=OWN, base_url=typed, is_custom=True)
+            try:
+                name = name_for_address(typed, self._home)
+            except HermesError as error:
+                problem = in_sentences(error)
+                continue
+            connection = Connection(provider=name, base_url=typed, is_custom=True)
             found, problem = self._reach(connection)
             if found is None:
                 continue
@@ -285,7 +296,7 @@ class ConnectScreen:
         again = msgspec.structs.replace(
             connection,
             key=recognise(pasted).key or pasted,
-            key_variable=key_variable_of(OWN),
+            key_variable=key_variable_of(connection.provider),
         )
         return self._reach(again)
 
@@ -298,7 +309,7 @@ class ConnectScreen:
             files = self._wait_for("Looking for model files", self._sources.files)
             if choice is None:
                 return None
-            offers = local_offers(files or (), choice)
+            offers = local_offers(files or (), choice, pinned_models(self._home))
             text = MenuText(
                 title="Which local model?",
                 intro=_LOCAL_INTRO,
@@ -380,19 +391,26 @@ class ConnectScreen:
             if name is None:
                 return None
             chosen = connection.at_model(name)
-            seconds, problem = self._attempt(
-                f"Trying {name}", try_model(chosen, self._home)
-            )
-            if seconds is not None or (problem and self._keeps(name, problem)):
-                return self._saved(chosen, f"{connection.label} {name} answers.")
+            warnings, problem = self._attempt(f"Trying {name}", self._try(chosen))
+            if warnings is not None or (problem and self._keeps(name, problem)):
+                sentence = f"{connection.label} {name} answers."
+                return self._saved(chosen, sentence, *(warnings or ()))
+
+    async def _try(self, connection: Connection) -> tuple[str, ...]:
+        """Tries the model. Returns what the person should know about its server. Raises HermesError if it can't answer."""
+        await try_model(connection, self._home)
+        facts = await small_context(connection, self._home)
+        return () if facts is None else (facts.warning(), facts.advice())
 
     def _keeps(self, name: str, problem: str) -> bool:
         text = MenuText(title=f"{name} did not answer", problem=problem)
         items = [MenuItem("Choose another model"), MenuItem("Use it anyway")]
         return self._menus.choose(text, items) == 1
 
-    def _saved(self, connection: Connection, sentence: str) -> ConnectedModel:
-        notes = save(connection, self._home)
+    def _saved(
+        self, connection: Connection, sentence: str, *warnings: str
+    ) -> ConnectedModel:
+        notes = (*save(connection, self._home), *warnings)
         return ConnectedModel(f"{sentence} To change it: /model or hermes setup", notes)
 
     def _attempt(

@@ -14,7 +14,7 @@ from hermes.providers.embedded.completion import (
     ChatTurn,
     Completion,
     CompletionEnded,
-    TextPiece,
+    CompletionText,
 )
 from hermes.providers.embedded.folder_view import NO_FOLDER, FolderView
 from hermes.schema.messages import (
@@ -54,10 +54,10 @@ class ScriptedEngine:
 
     async def complete(
         self, prompt: Completion
-    ) -> AsyncGenerator[TextPiece | CompletionEnded, None]:
+    ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
         if prompt.slot == "decide":
             self.decided.append(prompt)
-            yield TextPiece(self.decision)
+            yield CompletionText(self.decision)
             yield CompletionEnded()
             return
         self.prompts.append(prompt)
@@ -66,7 +66,7 @@ class ScriptedEngine:
             raise ModelError("too long", reason="too_long")
         text = self.texts.pop(0)
         for start in range(0, len(text), 3):
-            yield TextPiece(text[start : start + 3])
+            yield CompletionText(text[start : start + 3])
         yield CompletionEnded(
             finish=self.finish, input_tokens=20, cached_tokens=15, output_tokens=5
         )

@@ -7,8 +7,10 @@ metadata service nor another link-local one.
 
 import asyncio
 import ipaddress
+import logging
 import socket
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
@@ -17,7 +19,6 @@ import msgspec
 from msgspec import Meta
 
 from hermes.app.connections import (
-    OWN,
     Connection,
     OfferedModel,
     has_codex_login,
@@ -25,8 +26,10 @@ from hermes.app.connections import (
     known_service,
     list_models,
     locate,
+    name_for_address,
     possible_addresses,
     save,
+    small_context,
     try_model,
     use_codex_login,
 )
@@ -35,16 +38,26 @@ from hermes.app.model_sources import (
     choose_download,
     find_files,
     local_offers,
+    pinned_models,
 )
 from hermes.errors import HermesError, UsageError, in_sentences
 from hermes.providers import provider_table
-from hermes.providers.embedded import CATALOGUE, fetch, model_hub, models_folder
+from hermes.providers.embedded import (
+    KnownModel,
+    fetch,
+    known_models,
+    model_hub,
+    models_folder,
+)
 from hermes.providers.key_recognition import recognise
-from hermes.providers.local_servers import LocalServer, find_local_servers
 from hermes.providers.routing import EMBEDDED
-from hermes.settings.load import environment, load_secrets
+from hermes.providers.server_discovery import LocalServer, find_local_servers
+from hermes.settings import Home
+from hermes.settings.load import environment, load, load_secrets
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+
+log = logging.getLogger("hermes.dashboard")
 
 CODEX = "codex"
 _MAX_BODY_BYTES = 16_384
@@ -145,52 +158,61 @@ class DownloadState(msgspec.Struct, frozen=True, kw_only=True):
 class WeightsDownload:
     """One download in a thread of its own; the next one waits for its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Home) -> None:
         self.state = DownloadState()
+        self._home = home
         self._starting = threading.Lock()
         self._stop = threading.Event()
 
     def start(self, name: str) -> DownloadState:
         """Starts a download, or returns the state of the one that runs."""
-        if name not in CATALOGUE:
+        entry = known_models(load(home=self._home).local_models).get(name)
+        if entry is None:
             raise UsageError(f"There is no local model {name!r}.", hint=_UNCHANGED)
         with self._starting:
             if self.state.running:
                 return self.state
-            self.state = DownloadState(name=name, running=True)
+            started = self.state = DownloadState(name=name, running=True)
             self._stop.clear()
         threading.Thread(
-            target=self._run, args=(name,), daemon=True, name="downloading a model"
+            target=self._run, args=(entry,), daemon=True, name="downloading a model"
         ).start()
-        return self.state
+        return started
 
     def stop(self) -> DownloadState:
         """Stops it at the next step. What came so far is kept."""
         self._stop.set()
         return self.state
 
-    def _run(self, name: str) -> None:
-        state = self.state
-        hub = model_hub(environment())
-        folder = models_folder(environment(), Path.home())
-        problem = ""
+    def _run(self, entry: KnownModel) -> None:
+        """Downloads; whatever goes wrong, the state says so and no longer says that it runs."""
         try:
-            for step in fetch(CATALOGUE[name], folder, hub=hub):
+            problem = self._fetch(entry)
+        except HermesError as error:
+            problem = in_sentences(error)
+            problem = problem[:1].upper() + problem[1:]
+        except Exception as error:
+            log.exception("the download of %s failed", entry.id)
+            problem = f"The download failed: {error}"
+        self.state = msgspec.structs.replace(self.state, running=False, problem=problem)
+
+    def _fetch(self, entry: KnownModel) -> str:
+        """Downloads until the end, or until somebody stops it. Returns what to say then."""
+        environ = environment()
+        folder = models_folder(environ, Path.home())
+        with closing(fetch(entry, folder, hub=model_hub(environ))) as steps:
+            for step in steps:
                 if self._stop.is_set():
-                    problem = "Stopped. What came so far is kept."
-                    break
-                state = msgspec.structs.replace(
-                    state,
+                    return "Stopped. What came so far is kept."
+                self.state = msgspec.structs.replace(
+                    self.state,
                     done=step.done,
                     total=step.total,
                     bytes_per_second=step.bytes_per_second,
                     seconds_left=step.seconds_left or None,
                     source=step.notice or step.source,
                 )
-                self.state = state
-        except HermesError as error:
-            problem = in_sentences(error)
-        self.state = msgspec.structs.replace(state, running=False, problem=problem)
+        return ""
 
 
 class ConnectionRoutes:
@@ -199,7 +221,7 @@ class ConnectionRoutes:
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
         self._home = dashboard.app.home
-        self._download = WeightsDownload()
+        self._download = WeightsDownload(self._home)
 
     def endpoints(self) -> list[Endpoint]:
         base = "/api/connections"
@@ -237,9 +259,8 @@ class ConnectionRoutes:
     def local(self) -> LocalModelOffers:
         """The local models: files on the disk, and what fits this machine."""
         choice = choose_download()
-        return LocalModelOffers(
-            offers=local_offers(find_files(), choice), reason=choice.reason
-        )
+        offers = local_offers(find_files(), choice, pinned_models(self._home))
+        return LocalModelOffers(offers=offers, reason=choice.reason)
 
     async def try_service(self, call: EndpointCall) -> TriedService:
         """Tries a key or an address and lists the models there. Nothing is saved."""
@@ -274,19 +295,22 @@ class ConnectionRoutes:
         if body.provider == CODEX:
             first, *rest = await use_codex_login(self._home)
             return await self._connected(first, tuple(rest))
+        warnings: tuple[str, ...] = ()
         if body.provider == EMBEDDED:
-            connection = await asyncio.to_thread(_local_connection, body.model)
+            connection = await asyncio.to_thread(self._local_connection, body.model)
         else:
             key = recognise(body.key).key if body.key else ""
             connection = await self._connection(body.provider, body.base_url, key)
             connection = connection.at_model(body.model)
             if not body.force:
                 await try_model(connection, self._home)
+                facts = await small_context(connection, self._home)
+                warnings = (facts.warning(), facts.advice()) if facts else ()
         notes = await asyncio.to_thread(save, connection, self._home)
         name = Path(body.model).name if body.provider == EMBEDDED else body.model
         label = "The local model" if body.provider == EMBEDDED else connection.label
         sentence = f"{label} {name} answers from the next message on."
-        return await self._connected(" ".join(sentence.split()), notes)
+        return await self._connected(" ".join(sentence.split()), (*notes, *warnings))
 
     def download(self) -> DownloadState:
         """How the download of a local model is going."""
@@ -315,13 +339,25 @@ class ConnectionRoutes:
             return Connection(provider=family.family, base_url=base_url)
         for address in possible_addresses(base_url):
             await asyncio.to_thread(_require_allowed, address)
+        name = await asyncio.to_thread(name_for_address, base_url, self._home)
         return Connection(
-            provider=OWN,
+            provider=name,
             base_url=base_url,
             key=key,
-            key_variable=key_variable_of(OWN) if key else "",
+            key_variable=key_variable_of(name) if key else "",
             is_custom=True,
         )
+
+    def _local_connection(self, name: str) -> Connection:
+        """A local model that was offered: a known one that is here, or a file of another program."""
+        pinned = pinned_models(self._home)
+        offers = local_offers(find_files(), choose_download(), pinned)
+        if not any(one.name == name and one.is_here for one in offers):
+            raise UsageError(
+                "That local model is not on this machine.",
+                hint=f"{_UNCHANGED} Download it first.",
+            )
+        return Connection(provider=EMBEDDED, model=name)
 
     def _known(self, names: tuple[str, ...] | list[str]) -> list[KnownProvider]:
         secrets = load_secrets(home=self._home)
@@ -340,17 +376,6 @@ class ConnectionRoutes:
 
 def _keyed() -> list[str]:
     return [one.family for one in provider_table.FAMILIES if one.needs_key]
-
-
-def _local_connection(name: str) -> Connection:
-    """A local model that was offered: one of the catalogue that is here, or a file of another program."""
-    offers = local_offers(find_files(), choose_download())
-    if not any(one.name == name and one.is_here for one in offers):
-        raise UsageError(
-            "That local model is not on this machine.",
-            hint=f"{_UNCHANGED} Download it first.",
-        )
-    return Connection(provider=EMBEDDED, model=name)
 
 
 def _is_loopback(base_url: str) -> bool:

@@ -1,7 +1,7 @@
 // A small local model: what it is good at, its size, and the download with speed and time left.
 /** @import { DownloadState, LocalOffer } from "../../types/api.d.ts" */
 import { api } from "../../app/api.js";
-import { duration, size } from "../../app/parts/format.js";
+import { duration } from "../../app/parts/format.js";
 import { tryTo } from "../../app/parts/toast.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
@@ -48,39 +48,51 @@ export function LocalWay({ onConnected }) {
         local,
         ({ offers }) => html`
         <ul class="plain lined">
-          ${offers.map((one) => html`<${Offer} key=${one.name} one=${one} busy=${isRunning || Boolean(busy)} use=${() => use(one)} />`)}
+          ${offers.map(
+            (one) => html`
+            <${Offer} key=${one.name} one=${one} busy=${isRunning || Boolean(busy)} use=${() => use(one)}
+              download=${download?.name === one.name ? download : null} />
+          `,
+          )}
         </ul>
       `,
       )}
-      ${download?.running && html`<${Progress} state=${download} />`}
-      ${download?.problem && html`<p class="field-error" role="alert">${download.problem}</p>`}
       ${error && html`<${FieldError} error=${error} />`}
     </div>
   `;
 }
 
-/** @param {{ one: LocalOffer, busy: boolean, use: () => void }} props */
-function Offer({ one, busy, use }) {
+/** @param {{ one: LocalOffer, busy: boolean, use: () => void, download: DownloadState | null }} props */
+function Offer({ one, busy, use, download }) {
   return html`
-    <li class="row offer">
-      <div class="grow">
-        <strong>${one.label}</strong>
-        <p class="muted small">${one.detail}</p>
+    <li class="stack tight">
+      <div class="row offer">
+        <div class="grow">
+          <strong>${one.label}</strong>
+          <p class="muted small">${one.detail}</p>
+        </div>
+        <button type="button" class="button slim" disabled=${busy} onClick=${use}
+          aria-label=${`${one.is_here ? "Use" : "Download"} ${one.label}`}>
+          ${one.is_here ? "Use" : "Download"}
+        </button>
       </div>
-      <button type="button" class="button slim" disabled=${busy} onClick=${use}
-        aria-label=${`${one.is_here ? "Use" : "Download"} ${one.label}`}>
-        ${one.is_here ? "Use" : "Download"}
-      </button>
+      ${download?.running && html`<${Progress} state=${download} />`}
+      ${download?.problem && html`<p class="field-error" role="alert">${download.problem}</p>`}
     </li>
   `;
+}
+
+/** @param {number} bytes */
+function megabytes(bytes) {
+  return `${(bytes / 1e6).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
 }
 
 /** @param {{ state: DownloadState }} props */
 function Progress({ state }) {
   const known = state.total
-    ? `${size(state.done)} of ${size(state.total)}`
+    ? `${megabytes(state.done)} of ${megabytes(state.total)}`
     : state.source || "starting";
-  const speed = state.bytes_per_second ? ` · ${size(state.bytes_per_second)}/s` : "";
+  const speed = state.bytes_per_second ? ` · ${megabytes(state.bytes_per_second)}/s` : "";
   const left = state.seconds_left ? ` · ${duration(state.seconds_left)} left` : "";
   return html`
     <div class="stack tight" role="status">

@@ -16,7 +16,7 @@ Reply = str | tuple[str, dict[str, Any]]
 """A text, or the name and the arguments of a tool call."""
 
 
-class LocalModelServer:
+class SelfHostedServer:
     """One server with one model. `answer` makes the reply to a request of the chat completions format."""
 
     def __init__(
@@ -95,7 +95,7 @@ class LocalModelServer:
 
 
 @contextlib.contextmanager
-def running_server(server: LocalModelServer) -> Iterator[LocalModelServer]:
+def running_server(server: SelfHostedServer) -> Iterator[SelfHostedServer]:
     """Runs the server until the test ends."""
 
     class Handler(_Handler):
@@ -115,7 +115,7 @@ def running_server(server: LocalModelServer) -> Iterator[LocalModelServer]:
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    served: LocalModelServer
+    served: SelfHostedServer
 
     def do_GET(self) -> None:
         self._answer(b"")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.local_model_server import LocalModelServer, Reply, running_server
+from tests.fakes.self_hosted_server import Reply, SelfHostedServer, running_server
 
 from hermes.errors import ModelError
 from hermes.providers.catalogue import UNKNOWN
@@ -12,7 +12,7 @@ from hermes.providers.chat_completions import ChatCompletions
 from hermes.providers.embedded.adapter_choice import AdapterMemory
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.http_client import Http, HttpTimeouts
-from hermes.providers.local_server import LocalServerAdapter
+from hermes.providers.local_server_adapter import LocalServerAdapter
 from hermes.providers.provider_table import family
 from hermes.providers.server_facts import read_server_facts
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -44,7 +44,7 @@ def talker(request: dict[str, Any]) -> Reply:
     return "I am happy to help."
 
 
-def adapter(server: LocalModelServer, memory: Path) -> LocalServerAdapter:
+def adapter(server: SelfHostedServer, memory: Path) -> LocalServerAdapter:
     quirks = family(server.kind) or family("generic")
     assert quirks is not None
     endpoint = ModelEndpoint(
@@ -74,7 +74,7 @@ async def ask(
 
 @pytest.mark.parametrize("kind", ["ollama", "lmstudio", "llamacpp"])
 async def test_each_server_says_context_size_and_abilities(kind: Any) -> None:
-    served = LocalModelServer(kind, good, context_tokens=4096, has_tools=False)
+    served = SelfHostedServer(kind, good, context_tokens=4096, has_tools=False)
     http = Http()
     with running_server(served) as server:
         for asked in (kind, ""):
@@ -88,7 +88,7 @@ async def test_each_server_says_context_size_and_abilities(kind: Any) -> None:
 
 async def test_something_else_at_the_address_is_no_such_server() -> None:
     http = Http()
-    served = LocalModelServer("ollama", good)
+    served = SelfHostedServer("ollama", good)
     with running_server(served) as server:
         unknown = await read_server_facts(http, server.url, "x", kind="lmstudio")
     assert unknown is None
@@ -107,7 +107,7 @@ async def test_something_else_at_the_address_is_no_such_server() -> None:
 async def test_a_context_that_is_too_small_is_said_and_nothing_is_sent(
     kind: Any, advice: str, tmp_path: Path
 ) -> None:
-    served = LocalModelServer(kind, good, context_tokens=4096)
+    served = SelfHostedServer(kind, good, context_tokens=4096)
     with running_server(served) as server:
         model = adapter(server, tmp_path)
         await ask(model, "hi", TOOL)
@@ -131,7 +131,7 @@ async def test_a_context_that_is_too_small_is_said_and_nothing_is_sent(
 async def test_a_model_that_is_not_loaded_yet_is_loaded_to_learn_its_context(
     tmp_path: Path,
 ) -> None:
-    served = LocalModelServer("ollama", good, context_tokens=2048, is_loaded=False)
+    served = SelfHostedServer("ollama", good, context_tokens=2048, is_loaded=False)
     with running_server(served) as server:
         model = adapter(server, tmp_path)
         with pytest.raises(ModelError, match="2,048 tokens"):
@@ -143,7 +143,7 @@ async def test_a_model_that_is_not_loaded_yet_is_loaded_to_learn_its_context(
 async def test_the_way_of_using_tools_is_tested_once_and_remembered(
     tmp_path: Path,
 ) -> None:
-    with running_server(LocalModelServer("ollama", good)) as server:
+    with running_server(SelfHostedServer("ollama", good)) as server:
         first = adapter(server, tmp_path)
         reply = await ask(first, "What is in notes.md?", TOOL)
         assert reply.tool_calls[0].name == "read_file"
@@ -158,7 +158,7 @@ async def test_the_way_of_using_tools_is_tested_once_and_remembered(
 
 
 async def test_a_request_without_tools_needs_no_test(tmp_path: Path) -> None:
-    with running_server(LocalModelServer("ollama", talker)) as server:
+    with running_server(SelfHostedServer("ollama", talker)) as server:
         model = adapter(server, tmp_path)
         assert (await ask(model, "hi")).text == "I am happy to help."
         assert len(server.chats) == 1
@@ -166,7 +166,7 @@ async def test_a_request_without_tools_needs_no_test(tmp_path: Path) -> None:
 
 
 async def test_a_model_that_fails_every_test_only_talks(tmp_path: Path) -> None:
-    with running_server(LocalModelServer("ollama", talker)) as server:
+    with running_server(SelfHostedServer("ollama", talker)) as server:
         model = adapter(server, tmp_path)
         reply = await ask(model, "What is in notes.md?", TOOL)
         assert reply.text == "I am happy to help."
