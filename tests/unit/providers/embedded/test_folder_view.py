@@ -1,10 +1,13 @@
 """Names in requests against names in a folder."""
 
+from pathlib import Path
+
 import pytest
 
 from hermes.providers.embedded.folder_view import (
     FolderView,
     absent_files,
+    look_at_folder,
     mentioned_files,
     named_files,
 )
