@@ -144,12 +144,12 @@ async def test_a_typed_address_that_wants_a_key_asks_for_it(tmp_path: Path) -> N
             terminal.type(service.host + ENTER)
             await terminal.until(lambda shown: "The server wants a key" in shown)
             terminal.type(pasted(KEY) + ENTER)
-            await terminal.until(lambda shown: "Which model of own" in shown)
+            await terminal.until(lambda shown: "Which model of my-server" in shown)
             terminal.type(ENTER)
-            await terminal.until(lambda shown: "own lab-1 answers." in shown)
+            await terminal.until(lambda shown: "my-server lab-1 answers." in shown)
             assert await terminal.ends() == 0
     config = (tmp_path / "home" / "config.yaml").read_text()
-    assert "key_env: OWN_API_KEY" in config
+    assert "key_env: MY_SERVER_API_KEY" in config
     assert KEY not in config
 
 

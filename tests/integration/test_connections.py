@@ -146,7 +146,7 @@ def test_what_a_typed_address_may_mean() -> None:
     assert possible_addresses("https://x.org/v1/chat/completions") == (
         "https://x.org/v1",
     )
-    for wrong in ("", "ftp://x.org", "http://", "http://x:notaport"):
+    for wrong in ("", "ftp://x.org", "http://", "http://x:notaport", "foo bar"):
         with pytest.raises(UsageError):
             possible_addresses(wrong)
 

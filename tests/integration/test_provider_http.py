@@ -258,6 +258,20 @@ async def test_an_address_without_a_server_is_a_failure_to_connect(url: str) -> 
     await http.aclose()
 
 
+async def test_no_connection_is_explained_without_error_numbers() -> None:
+    http = Http()
+    free = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = free.sockets[0].getsockname()[1]
+    free.close()
+    with pytest.raises(TransportFailure) as refused:
+        await fetch(http, f"http://127.0.0.1:{port}/v1")
+    with pytest.raises(TransportFailure) as unknown:
+        await fetch(http, "http://no-such-host.invalid/v1")
+    assert refused.value.detail == "the connection was refused"
+    assert unknown.value.detail == "its host name could not be resolved"
+    await http.aclose()
+
+
 async def test_a_certificate_nobody_vouches_for_is_refused() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(Path(__file__).parent / "data" / "self_signed.pem")

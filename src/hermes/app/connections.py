@@ -31,7 +31,7 @@ from hermes.settings.load import environment, load, load_secrets
 from hermes.settings.secrets import is_secret_variable
 from hermes.settings.sections import CustomProvider
 
-OWN = "own"
+OWN = "my-server"
 """The usual name of a service that is only an address."""
 _LIST_TIMEOUT_S = 20.0
 _TRY_TIMEOUT_S = 120.0  # for one tiny answer; a local model may have to be loaded
@@ -164,7 +164,9 @@ def _is_address(base_url: str) -> bool:
         _ = parts.port
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    host = parts.hostname or ""
+    has_space = any(character.isspace() for character in host)
+    return parts.scheme in {"http", "https"} and bool(host) and not has_space
 
 
 def possible_addresses(typed: str) -> tuple[str, ...]:

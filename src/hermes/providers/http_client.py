@@ -4,6 +4,9 @@ Every failure is a `TransportFailure` that names the phase.
 """
 
 import asyncio
+import errno
+import re
+import socket
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType, TracebackType
@@ -13,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.primitives.decompression import CompressionError, Decompressor
-from hermes.providers.http_response import ConnectionBroken, HttpResponse
+from hermes.providers.direct_http import ConnectionBroken, HttpResponse
 from hermes.providers.provider_table import is_local
 
 if TYPE_CHECKING:
@@ -107,9 +110,7 @@ class Http:
         except ConnectionBroken as error:
             raise TransportFailure("cut", str(error)) from error
         except (OSError, ValueError) as error:
-            raise TransportFailure(
-                "connect", str(error) or "the connection was refused"
-            ) from error
+            raise TransportFailure("connect", _no_connection(error)) from error
         return HttpReply(answer, deadlines, start)
 
     async def aclose(self) -> None:
@@ -267,6 +268,17 @@ class HttpReply:
                     pass
         except (TimeoutError, ConnectionBroken):
             return  # the message is complete; the connection is closed instead
+
+
+def _no_connection(error: OSError | ValueError) -> str:
+    """Says why there is no connection, without error numbers."""
+    if isinstance(error, socket.gaierror):
+        return "its host name could not be resolved"
+    words = str(error)
+    refused = f"[Errno {errno.ECONNREFUSED}]"
+    if isinstance(error, ConnectionRefusedError) or refused in words or not words:
+        return "the connection was refused"
+    return re.sub(r"\[Errno -?\d+\] ", "", words)
 
 
 def _late(phase: Phase, seconds: float) -> TransportFailure:

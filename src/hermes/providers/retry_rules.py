@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.errors import ModelError
 from hermes.providers.http_client import TransportFailure
-from hermes.providers.provider_table import Quirks
+from hermes.providers.provider_table import Quirks, is_local
 from hermes.schema.model import FailureReason
 from hermes.settings.redaction import mask
 
@@ -382,6 +382,12 @@ def _error(
     )
 
 
+def _connection_advice(caller: CalledService) -> str:
+    if is_local(caller.base_url):
+        return f"Check that a model server is running at {caller.address}"
+    return f"Check your network connection and the address {caller.address}"
+
+
 def _hint(caller: CalledService, reason: FailureReason) -> str:
     hints: dict[FailureReason, str] = {
         "auth": caller.key_advice,
@@ -392,7 +398,7 @@ def _hint(caller: CalledService, reason: FailureReason) -> str:
         "overloaded": "Try again in a minute, or set model.fallback.",
         "server": "Try again in a minute, or set model.fallback.",
         "timeout": "Try again; for a slow model raise model.first_byte_timeout or model.idle_timeout.",
-        "connection": f"Check the network, and that a model server answers at {caller.address}",
+        "connection": _connection_advice(caller),
         "malformed": f"Check that {caller.address} is the address of a model API, and model.api its kind.",
         "too_long": "Compact the conversation with /compress, or choose a model with a larger window.",
         "refused": "Rephrase, or choose another model with: hermes model",

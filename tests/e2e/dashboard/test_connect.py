@@ -143,7 +143,7 @@ async def test_an_address_that_does_not_answer_is_refused_and_one_that_wants_a_k
             await page.get_by_label("Its key, if it wants one").fill(KEY)
             await address.press("Enter")
             await page.get_by_role("button", name="Use lab-1").click()
-            await expect(page.locator("[data-current]")).to_have_text("own:lab-1")
+            await expect(page.locator("[data-current]")).to_have_text("my-server:lab-1")
 
 
 async def test_a_local_model_says_what_it_is_good_at_and_how_large_it_is(

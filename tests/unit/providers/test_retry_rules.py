@@ -176,6 +176,22 @@ def test_a_password_in_the_address_is_not_shown() -> None:
     assert error.hint.endswith("https://host:1/v1")
 
 
+@pytest.mark.parametrize(
+    ("address", "advice"),
+    [
+        ("http://localhost:9/v1", "a model server is running at http://localhost:9/v1"),
+        (
+            "https://x.org/v1",
+            "your network connection and the address https://x.org/v1",
+        ),
+    ],
+)
+def test_a_failed_connection_says_what_to_check(address: str, advice: str) -> None:
+    caller = CalledService(provider="p", model="m", base_url=address, quirks=GENERIC)
+    error = retry_rules.from_transport(caller, TransportFailure("connect", "refused"))
+    assert error.hint.endswith(advice)
+
+
 def test_a_rejected_key_is_named_by_the_variable_that_was_used() -> None:
     caller = CalledService(
         provider="lab",
