@@ -126,7 +126,7 @@ class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
         rows = [_model_row(one) for one in self.models]
         yield table(columns, rows, narrow=((0, 1, 2), (3,)))
         if self.is_overview:
-            yield line("\n* answers now.\nAll models of one: hermes model list PROVIDER", "dim")  # fmt: skip
+            yield line("\n* answers now.\nAll models of a provider: hermes model list PROVIDER", "dim")  # fmt: skip
         if self.is_overview and self.engine:
             yield line(f"Engine: {self.engine}")
 
