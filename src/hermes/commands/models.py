@@ -299,6 +299,10 @@ def show_session_usage(context: CommandContext, session: SessionId) -> TextResul
 
 def model_in_words(model: ModelInfo, found: str = "") -> str:
     """Says which model answers; `found` is its name if only its service knows it."""
+    if model.provider == EMBEDDED:
+        from hermes.providers.local_model import full_name
+
+        return f"{full_name(model.name)} answers."
     own = "with its own model" if model.engine == "codex" else "with its first model"
     return f"{model.provider} {model.name or found or own} answers."
 
