@@ -160,7 +160,7 @@ def _every_tool() -> dict[str, Tool]:
 
 def slash_page() -> str:
     """The commands of the chat, from their table."""
-    from hermes.surfaces.tui.slash.lookup import page
+    from hermes.surfaces.tui.slash_lookup import page
 
     return "\n".join(["# Slash commands", "", NOTE, "", page()])
 

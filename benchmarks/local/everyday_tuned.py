@@ -10,7 +10,6 @@ from benchmarks.local.everyday_case import (
     no_new_files,
     words_between,
 )
-
 from hermes.providers.embedded.tasks.task import (
     all_of,
     calls,

@@ -1,6 +1,6 @@
 """Everyday requests that were written before the work on prompts began and are run only to report: never tune on them."""
 
-import datetime
+import datetime as dt
 
 from benchmarks.local.everyday_case import (
     EverydayCase,
@@ -21,7 +21,7 @@ from hermes.providers.embedded.tasks.task import (
     unchanged,
 )
 
-_TODAY = datetime.date.today()  # noqa: DTZ011 - the user's own day
+_TODAY = dt.date.today()  # noqa: DTZ011 - the user's own day
 _HOUSE = {
     "guests.txt": "Anna\nBoris\nCarla\nDavid\nElena\n",
     "expenses.csv": "date,what,amount\n2026-01-03,rent,800\n2026-01-05,food,120\n2026-01-09,train,60\n2026-01-20,food,95\n",

@@ -353,6 +353,7 @@ async def test_commands_of_the_table_work_in_the_chat(tmp_path: Path) -> None:
                 ("/codex-runtime", "codex"),
                 ("/diff", "No files were changed."),
                 ("/export talk.md", "talk.md"),
+                ("/export talk.md", "Name another file: /export FILE"),
                 ("/branch", "a copy of"),
                 ("/queue", "The queue is empty."),
                 ("/learn", "Nothing to review."),

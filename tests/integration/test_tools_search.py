@@ -254,7 +254,7 @@ async def test_a_listing_leaves_out_what_is_ignored(project: Path) -> None:
     ]
     assert await files(search, project, depth=1, path="src") == "a.py\nbuild/\nsub/"
     assert await files(search, project, glob="*.py") == "src/a.py\nsrc/sub/c.py"
-    assert await files(search, project, glob="*.rs") == "No files in . fit."
+    assert await files(search, project, glob="*.rs") == "No files in . match."
     assert await files(search, project / "src", path="sub") == ".gitignore\nc.py"
 
 

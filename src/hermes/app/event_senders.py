@@ -120,7 +120,7 @@ class Exporters:
             self.bridge = Bridge(
                 self._app.bus,
                 find,
-                Outbox(place, hide=hide),
+                Outbox(place, hide=hide, shared_log=not named.url),
                 channel=named.channel or self.surface,
             )
 

@@ -175,11 +175,23 @@ class Feed:
         Of a process that is not trusted itself, only rows of the log reach the readers of a session: a reply or a
         tool's output that it makes up does not.
         """
-        self._is_relaying, self._is_trusted = True, trusted
+        with self._as_source(relaying=True, trusted=trusted):
+            yield
+
+    @contextmanager
+    def reading_log(self) -> Iterator[None]:
+        """Inside, events are rows that were read from the log, also while another process relays events."""
+        with self._as_source(relaying=False, trusted=True):
+            yield
+
+    @contextmanager
+    def _as_source(self, *, relaying: bool, trusted: bool) -> Iterator[None]:
+        before = self._is_relaying, self._is_trusted
+        self._is_relaying, self._is_trusted = relaying, trusted
         try:
             yield
         finally:
-            self._is_relaying, self._is_trusted = False, True
+            self._is_relaying, self._is_trusted = before
 
     def live(self, session: str) -> LiveReply:
         """The part of a session that is not in the log yet."""

@@ -4,7 +4,10 @@ The bridge runs in its own thread, which sleeps while nothing happens. Durable e
 has acknowledged them. Those of a process that was killed are sent by the next process.
 """
 
+import contextlib
 import logging
+import os
+import select
 import socket
 import threading
 import time
@@ -13,10 +16,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from hermes.bridge import EventSource
 from hermes.bridge.orphan_spools import OrphanSpools
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.ports import EventSource
-from hermes.bridge.wakeup import Wakeup
 from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
 from hermes.events.origin import is_foreign
 from hermes.primitives.backoff import Backoff
@@ -83,7 +85,7 @@ class Bridge:
         self._stopping = threading.Event()
         self._deadline = 0.0
         self._asleep = False
-        self._bell = Wakeup()
+        self._wakeup = Wakeup()
         self._heirs = OrphanSpools(outbox)
         self._hurried = threading.Event()
         self.arrived = -1
@@ -131,7 +133,7 @@ class Bridge:
         )
         self._stopping.set()
         self._hurried.set()
-        self._bell.wake()
+        self._wakeup.wake()
         self._thread.join(grace + 1.0)
         if (
             not self._thread.is_alive()
@@ -147,7 +149,7 @@ class Bridge:
         self.outbox.forfeit()
         self.outbox.spool.close()
         self._heirs.close()
-        self._bell.close()
+        self._wakeup.close()
 
     def _on_event(self, event: dict[str, Any]) -> None:
         """Runs in the publisher's thread."""
@@ -156,7 +158,7 @@ class Bridge:
         self.outbox.put(event)
         if self._asleep:
             self._asleep = False
-            self._bell.wake()
+            self._wakeup.wake()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -218,7 +220,7 @@ class Bridge:
         )
         deadline = time.monotonic() + _ACK_TIMEOUT_S
         while self.arrived < 0:
-            self._bell.wait(
+            self._wakeup.wait(
                 wire.fileno(), not wire.is_idle, min(deadline - time.monotonic(), 0.1)
             )
             if time.monotonic() > deadline or self._is_late:
@@ -283,13 +285,13 @@ class Bridge:
         """Sleeps until there is something to do. A publisher wakes the thread."""
         self._asleep = True
         if not (wire.is_idle and self.outbox.has_news):
-            self._bell.wait(wire.fileno(), not wire.is_idle, seconds)
+            self._wakeup.wait(wire.fileno(), not wire.is_idle, seconds)
         self._asleep = False
 
     def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
         """Waits for a connection that is being made."""
         deadline = time.monotonic() + seconds
-        while not self._bell.wait(
+        while not self._wakeup.wait(
             sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)
         ):
             if self._is_late:
@@ -327,3 +329,32 @@ class Bridge:
 
     def _acknowledged(self) -> int:
         return self.outbox.spool.acked + self._heirs.acked
+
+
+class Wakeup:
+    """One thread waits; any thread may wake it."""
+
+    def __init__(self) -> None:
+        self._heard, self._rung = os.pipe()
+        for handle in (self._heard, self._rung):
+            os.set_blocking(handle, False)
+
+    def wake(self) -> None:
+        """Ends a wait, or the next one."""
+        with contextlib.suppress(OSError):  # full: the thread is awake already
+            os.write(self._rung, b"!")
+
+    def wait(self, handle: int, also_write: bool, seconds: float) -> bool:
+        """Waits for a connection or a wake-up. Returns whether the connection is ready."""
+        poll = select.poll()
+        poll.register(handle, select.POLLIN | (select.POLLOUT if also_write else 0))
+        poll.register(self._heard, select.POLLIN)
+        ready = {one for one, _ in poll.poll(max(0.0, seconds) * 1000)}
+        if self._heard in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._heard, 4096)
+        return handle in ready
+
+    def close(self) -> None:
+        os.close(self._heard)
+        os.close(self._rung)

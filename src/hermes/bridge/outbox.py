@@ -52,14 +52,26 @@ class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
     envelope: Mapping[str, Any]
 
 
+class _RowPosition(msgspec.Struct, gc=False):
+    """Where a row is in the log."""
+
+    session_id: str
+    epoch: int
+    seq: int
+
+
 class Outbox:
-    """Filled by publishers in any thread, emptied by one sender. `hide` leaves out sensitive fields."""
+    """Filled by publishers in any thread, emptied by one sender. `hide` leaves out sensitive fields.
+
+    With `shared_log`, the dashboard reads the same log: of a row, only its position is sent.
+    """
 
     def __init__(
         self,
         place: Path,
         *,
         hide: bool = False,
+        shared_log: bool = False,
         most: int = MAX_TRANSIENT_EVENTS,
         most_kept: int = MAX_RECORDS,
     ) -> None:
@@ -73,6 +85,7 @@ class Outbox:
             max_records=most_kept,
         )
         self._hide = hide
+        self._shared_log = shared_log
         self.encoder = WireEncoder()
         self._heads: dict[str, bytes] = {}  # how frames begin, by topic
         self._most = most
@@ -105,7 +118,9 @@ class Outbox:
             "type"
         )  # a kind of dict answers that quicker than event["type"]
         if topic.__class__ is str and (topic in _DURABLE or topic.startswith(_SPOOLED)):
-            self.spool.add(self._rendered(topic, event))
+            is_row = self._shared_log and topic in _DURABLE
+            position = _position(event) if is_row else None
+            self.spool.add(position or self._rendered(topic, event))
             return
         with self._lock:
             self.heard += 1
@@ -281,6 +296,16 @@ def _encoded(events: list[Mapping[str, Any]]) -> bytes:
         )[1:-1]
     except (TypeError, ValueError, RecursionError):
         return b""
+
+
+def _position(event: Mapping[str, Any]) -> bytes | None:
+    """The beginning of a frame that only says where a row is in the log; None if the event is no row."""
+    try:
+        row = msgspec.convert(event, _RowPosition)
+    except msgspec.ValidationError:
+        return None
+    frame = {"_bus_relay": True, "row": True, "topic": event["type"], "envelope": row}
+    return _encode(frame)[:-1]
 
 
 def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.bridge.ports import EventSource
+from hermes.bridge import EventSource
 from hermes.events.origin import is_foreign
 from hermes.installation import install_hint
 from hermes.primitives.recent import RecentDict

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from hermes.bridge import EventSource
 from hermes.bridge.dashboard_target import is_private
-from hermes.bridge.ports import EventSource
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
 from hermes.events.origin import is_foreign
 from hermes.events.wire import WireEncoder

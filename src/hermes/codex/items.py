@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from hermes.schema.messages import ToolCall, ToolFinished
+from hermes.text.plurals import count
 
 _MAX_PATCH_NAMES = 3  # files that the summary of a patch names
 _MAX_ITEM_RESULT_CHARACTERS = (
@@ -253,7 +254,7 @@ def _change_report(change: PatchedFile, cwd: str) -> str:
     name = relative_to(change.path, cwd)
     match change.what:
         case "add":
-            return f"Created {name}: {len(change.diff.splitlines()):,} lines."
+            return f"Created {name}: {count(len(change.diff.splitlines()), 'line')}."
         case "delete":
             return f"Deleted {name}."
         case _:

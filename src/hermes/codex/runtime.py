@@ -40,6 +40,7 @@ from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
 from hermes.settings.sections import CodexSettings
+from hermes.text.plurals import count
 
 ARGUMENTS = (
     "app-server",
@@ -285,7 +286,7 @@ class CodexRuntime:
             if steps >= self._max_steps:
                 done = calls_made(turn.history)
                 raise BudgetSpent(
-                    f"stopped after {steps} steps (budget.max_steps). {done}",
+                    f"stopped after {count(steps, 'step')} (budget.max_steps). {done}",
                     hint=GO_ON,
                 )
             turn.budget.room(usage.input_tokens + usage.output_tokens)

@@ -11,10 +11,20 @@ talks to the terminal by itself.
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -155,7 +165,7 @@ class Command:
         """Everything but the context, in the order of the signature."""
         signature = inspect.signature(self.function, eval_str=True)
         _, *rest = signature.parameters.values()
-        return tuple(map(_parameter, rest))
+        return tuple(one for found in rest for one in _parameters(found))
 
     @cached_property
     def result_type(self) -> Any:
@@ -295,6 +305,19 @@ def command(
         )
 
     return make
+
+
+def _parameters(found: inspect.Parameter) -> Iterator[Parameter]:
+    """A parameter of the function; `**options: Unpack[SomeOptions]` is an option for each key."""
+    if get_origin(found.annotation) is not Unpack:
+        yield _parameter(found)
+        return
+    (keys,) = get_args(found.annotation)
+    for name, kind in get_type_hints(keys, include_extras=True).items():
+        option = inspect.Parameter(
+            name, found.KEYWORD_ONLY, default=None, annotation=kind
+        )
+        yield _parameter(option)
 
 
 def _parameter(found: inspect.Parameter) -> Parameter:

@@ -2,6 +2,10 @@
 
 import time
 
+from hermes.text.plurals import count
+
+__all__ = ["ago", "count", "dollars", "first_line", "moment", "money"]
+
 _DAY_S = 86400.0
 
 
@@ -34,11 +38,6 @@ def money(usd: float) -> str:
 def dollars(amount: float) -> str:
     """An amount of any size; small ones with more digits."""
     return f"${amount:,.2f}" if amount >= 1 or amount == 0 else f"${amount:.4f}"
-
-
-def count(number: int, noun: str) -> str:
-    """`1 row`, `2,000 rows`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def first_line(text: str) -> str:

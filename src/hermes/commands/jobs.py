@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 import msgspec
 
@@ -61,35 +61,44 @@ _MISSED = {
 _MAX_SHOWN_TIMES = 1000
 
 JobName = Annotated[str, Arg("its id, the beginning of it, or its name", metavar="JOB")]
-Name = Annotated[str | None, "a name for the job"]
-Zone = Annotated[
-    str | None, "time zone, such as Europe/Berlin (default: this machine's)"
-]
-Deliver = Annotated[
-    str | None,
-    Arg("none, file:PATH, session:ID, or a chat: telegram:123456", metavar="TARGET"),
-]
-MissedRuns = Annotated[CatchUp | None, "what to do about missed runs"]
-Jitter = Annotated[
-    str | None,
-    Arg("delay each run by a random time up to this, such as 5m", metavar="TIME"),
-]
-Timeout = Annotated[
-    str | None, Arg("stop a run after this time, such as 10m", metavar="TIME")
-]
-Budget = Annotated[
-    str | None,
-    Arg("the most one run may use: '$0.50' or '200k tokens'", metavar="AMOUNT"),
-]
-Toolsets = Annotated[
-    str | None,
-    Arg("only these toolsets: files,web; see `hermes tools`", metavar="SETS"),
-]
-Model = Annotated[str | None, "another model, such as openai:gpt-5-mini"]
-Folder = Annotated[
-    str | None, Arg("the folder to work in (default: this one)", metavar="DIR")
-]
-Times = Annotated[int | None, Arg("end the job after this many runs", metavar="NUMBER")]
+
+
+class JobOptions(TypedDict, total=False):
+    """What a job can have besides its schedule and its task."""
+
+    name: Annotated[str | None, "a name for the job"]
+    zone: Annotated[
+        str | None, "time zone, such as Europe/Berlin (default: this machine's)"
+    ]
+    deliver: Annotated[
+        str | None,
+        Arg(
+            "none, file:PATH, session:ID, or a chat: telegram:123456", metavar="TARGET"
+        ),
+    ]
+    catch_up: Annotated[CatchUp | None, "what to do about missed runs"]
+    jitter: Annotated[
+        str | None,
+        Arg("delay each run by a random time up to this, such as 5m", metavar="TIME"),
+    ]
+    timeout: Annotated[
+        str | None, Arg("stop a run after this time, such as 10m", metavar="TIME")
+    ]
+    budget: Annotated[
+        str | None,
+        Arg("the most one run may use: '$0.50' or '200k tokens'", metavar="AMOUNT"),
+    ]
+    tools: Annotated[
+        str | None,
+        Arg("only these toolsets: files,web; see `hermes tools`", metavar="SETS"),
+    ]
+    model: Annotated[str | None, "another model, such as openai:gpt-5-mini"]
+    cwd: Annotated[
+        str | None, Arg("the folder to work in (default: this one)", metavar="DIR")
+    ]
+    times: Annotated[
+        int | None, Arg("end the job after this many runs", metavar="NUMBER")
+    ]
 
 
 class JobChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,29 +242,15 @@ class Jobs:
 
 
 @command("cron add", scope="admin")
-def add_job(  # noqa: PLR0913 - what a job can have
+def add_job(
     context: CommandContext,
     schedule: Annotated[str, "when: in words, an interval or a cron expression"],
     prompt: Annotated[str, "what to do"],
-    *,
-    name: Name = None,
-    zone: Zone = None,
-    deliver: Deliver = None,
-    catch_up: MissedRuns = None,
-    jitter: Jitter = None,
-    timeout: Timeout = None,
-    budget: Budget = None,
-    tools: Toolsets = None,
-    model: Model = None,
-    cwd: Folder = None,
-    times: Times = None,
+    **options: Unpack[JobOptions],
 ) -> JobChange:
     """Add a job."""
-    form = JobForm(
-        schedule=schedule, prompt=prompt, name=name, zone=zone, deliver=deliver,
-        catch_up=catch_up, jitter=jitter, timeout=timeout, budget=budget, tools=tools,
-        model=model, cwd=cwd, times=times,
-    )  # fmt: skip
+    fields: dict[str, Any] = {"schedule": schedule, "prompt": prompt, **options}
+    form = JobForm(**fields)
     jobs = Jobs(context)
     is_first = not jobs.app.has_log or not jobs.store.any()
     with _schedule_errors():
@@ -323,30 +318,17 @@ def remove_job(context: CommandContext, job: JobName) -> JobChange:
 
 
 @command("cron edit", scope="admin")
-def edit_job(  # noqa: PLR0913 - what a job can have
+def edit_job(
     context: CommandContext,
     job: JobName,
     *,
     schedule: Annotated[str | None, "another time"] = None,
     prompt: Annotated[str | None, "the new task"] = None,
-    name: Name = None,
-    zone: Zone = None,
-    deliver: Deliver = None,
-    catch_up: MissedRuns = None,
-    jitter: Jitter = None,
-    timeout: Timeout = None,
-    budget: Budget = None,
-    tools: Toolsets = None,
-    model: Model = None,
-    cwd: Folder = None,
-    times: Times = None,
+    **options: Unpack[JobOptions],
 ) -> JobChange:
     """Change a job."""
-    form = JobForm(
-        schedule=schedule, prompt=prompt, name=name, zone=zone, deliver=deliver,
-        catch_up=catch_up, jitter=jitter, timeout=timeout, budget=budget, tools=tools,
-        model=model, cwd=cwd, times=times,
-    )  # fmt: skip
+    fields: dict[str, Any] = {"schedule": schedule, "prompt": prompt, **options}
+    form = JobForm(**fields)
     jobs = Jobs(context)
     with _schedule_errors():
         wanted = parsed_fields(form)

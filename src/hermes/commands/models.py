@@ -200,7 +200,7 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
             return
         calls = self.total["unpriced_calls"]
         yield line(
-            f"\nThe price of {calls:,} calls is unknown and not in the total: {', '.join(names)}.",
+            f"\nThe price of {count(calls, 'call')} is unknown and not in the total: {', '.join(names)}.",
             "warn",
         )
         yield line(

@@ -151,7 +151,7 @@ def check_command(
 def forget_answers(
     context: CommandContext,
     which: Annotated[
-        str, Arg("its number in `hermes policy show`", metavar="NUMBER")
+        str, Arg("its number in `hermes policy show`, or its text", metavar="NUMBER")
     ] = "",
     *,
     all_: Annotated[bool, "all of them"] = False,
@@ -164,6 +164,8 @@ def forget_answers(
         raise UsageError("Which answer should be forgotten?", hint=hint)
     if all_:
         chosen = remembered
+    elif which in remembered:
+        chosen = (which,)
     elif which.isdecimal() and 1 <= int(which) <= len(remembered):
         chosen = (remembered[int(which) - 1],)
     else:

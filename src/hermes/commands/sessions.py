@@ -350,10 +350,10 @@ def export_session(
             f"{target} is not a file", hint="Nothing was written. Name a file with -o."
         )
     if target.exists() and not force:
-        raise Refused(
-            f"{target} exists.",
-            hint="Nothing was written. Replace it with --force, or name another file.",
-        )
+        other = "Replace it with --force, or name another file."
+        if context.conversation is not None:
+            other = "Name another file: /export FILE"
+        raise Refused(f"{target} exists.", hint=f"Nothing was written. {other}")
     is_markdown = target.suffix == ".md"
     lines = _markdown(store, info) if is_markdown else store.transfer.export(info.id)
     _write_file(target, lines)

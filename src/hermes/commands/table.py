@@ -1,12 +1,11 @@
 """The table of commands: the first words, and the modules that define their commands.
 
-A module is imported only when one of its commands runs or is described. Modules of surfaces stand here by name alone;
-one with `configure(parser)` and `run(args)` reads its arguments by itself.
+A module is imported only when one of its commands runs or is described. Modules of surfaces stand here by name alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,14 +21,18 @@ class Topic(NamedTuple):
     group: str
     default: str = ""
     """The default action."""
+    groups: Mapping[str, str] = MappingProxyType({})
+    """Second words with actions of their own, and what they are for. Without an action they list."""
 
 
 def _topic(
-    name: str, modules: str, summary: str, group: str, default: str = ""
+    name: str, modules: str, summary: str, group: str, default: str = "", **groups: str
 ) -> Topic:
     found = tuple(f"hermes.{module}" for module in modules.split())
-    return Topic(name, found, summary, group, default)
+    return Topic(name, found, summary, group, default, groups)
 
+
+_KEYS = "make, list and remove keys"
 
 TOPICS = (
     _topic("setup", "surfaces.cli.setup", "connect a model, in under a minute", "Models"),
@@ -42,10 +45,12 @@ TOPICS = (
     _topic("memory", "commands.memory surfaces.cli.editing", "show, edit and revert what Hermes remembers", "Learning", "show"),
     _topic("skills", "commands.skills commands.proposals", "list, install, review and revert skills", "Learning", "list"),
     _topic("dashboard", "surfaces.dashboard.command", "Hermes in your browser", "Sessions"),
-    _topic("gateway", "surfaces.gateway.command", "Hermes in chat apps, as a service", "Sessions"),
+    _topic("gateway", "surfaces.gateway.command surfaces.gateway.api_server.command",
+           "Hermes in chat apps, as a service", "Sessions",
+           pair="list who has access; approve and revoke people", key=_KEYS),
     _topic("cron", "commands.jobs surfaces.cli.jobs", "run jobs at certain times", "Sessions", "list"),
     _topic("events", "commands.events surfaces.cli.event_tail", "watch live events, replay past ones, count them", "Sessions"),
-    _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions"),
+    _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions", key=_KEYS),
     _topic("tools", "commands.tools", "list the tools and where they are offered", "Settings"),
     _topic("mcp", "commands.mcp surfaces.cli.tool_server", "list, add, test and remove MCP servers", "Settings", "list"),
     _topic("codex", "commands.codex", "run your turns with the codex program, or switch back", "Settings"),
@@ -71,7 +76,7 @@ EXAMPLES = (
 )
 
 _CHAT_TOPICS = (
-    "chat_commands", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
+    "slash_commands", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
     "policy", "codex", "config", "doctor",
 )  # fmt: skip
 CHAT_MODULES = tuple(f"hermes.commands.{name}" for name in _CHAT_TOPICS)
@@ -103,9 +108,16 @@ def commands_of(topic: Topic) -> Iterator["Command"]:
 
 def find_command(topic: Topic, words: list[str]) -> "Command | None":
     """The command named by the words after the topic; None if there is no such command, or they ask for help."""
-    action = next(iter(words), topic.default)
-    names = {topic.name, f"{topic.name} {action}"}
-    return next((one for one in commands_of(topic) if one.name in names), None)
+    name, default, rest = topic.name, topic.default, words
+    if words and words[0] in topic.groups:
+        name, default, rest = f"{name} {words[0]}", "list", words[1:]
+    action, own = next(iter(rest), default), None
+    for one in commands_of(topic):  # no module is imported that is not needed
+        if one.name == f"{name} {action}":
+            return one
+        if one.name == name:
+            own = one
+    return own
 
 
 def every_command() -> Iterator["Command"]:

@@ -66,8 +66,8 @@ def list_tools(
     context: CommandContext,
     *,
     surface: Annotated[
-        Literal["api", "cli", "cron", "gateway", "tui"],
-        Arg("where: cli, tui, api, gateway or cron", metavar="NAME"),
+        Literal["api", "cli", "cron", "dashboard", "gateway", "tui"],
+        Arg("where: cli, tui, dashboard, api, gateway or cron", metavar="NAME"),
     ] = "cli",
 ) -> ToolListing:
     """List the tools and where they are offered."""
@@ -75,17 +75,23 @@ def list_tools(
     if chat is not None:
         offered = chat.agent.tools(chat.session)
         return ToolListing(tools=listed(offered, None))
+    tools, choice = tools_of(context, surface)
+    unknown = tuple(choice.unknown(tools))
+    return ToolListing(tools=listed(tools, choice), unknown=unknown)
+
+
+def tools_of(
+    context: CommandContext, surface: str
+) -> tuple[Mapping[str, Tool], ToolChoice]:
+    """Every tool, and which of them a surface offers."""
     from hermes.app.session_tools import needs_of, offers_schedules
     from hermes.tools import all_tools
 
     app = context.app
     needs = needs_of(app, context.secrets, surface=surface, extra=_agent_tools(context, app))  # fmt: skip
-    tools = all_tools(needs)
     hidden = () if offers_schedules(app, surface) else ("schedule",)
     disabled = (*needs.choice.disabled, *hidden)
-    choice = msgspec.structs.replace(needs.choice, disabled=disabled)
-    unknown = tuple(needs.choice.unknown(tools))
-    return ToolListing(tools=listed(tools, choice), unknown=unknown)
+    return all_tools(needs), msgspec.structs.replace(needs.choice, disabled=disabled)
 
 
 def listed(

@@ -52,6 +52,7 @@ from hermes.schema.model import (
     ToolCallStarted,
 )
 from hermes.schema.model import ReasoningPiece as Thought
+from hermes.text.plurals import count
 
 _SUM_UP = (
     "You have used up the steps of this turn, so no more calls will run. Do not call tools. Tell the user briefly what "
@@ -167,7 +168,7 @@ class NativeRuntime:
 
     async def _out_of_steps(self, turn: Turn) -> TurnEnded:
         """Ends a turn at its step limit: the model sums up without making calls."""
-        stopped = f"stopped after {self._max_steps} steps (budget.max_steps)."
+        stopped = f"stopped after {count(self._max_steps, 'step')} (budget.max_steps)."
         if not self.sums_up:
             return _ended(turn, "budget", stopped)
         await turn.journal.record(UserMessage(text=_SUM_UP, origin="hermes"))

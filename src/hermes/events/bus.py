@@ -19,7 +19,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hermes.events.background import DROPPED, AsyncCallbacks, InFlight
-from hermes.events.call_timing import Stopwatch
 from hermes.events.counters import Counter, Outcomes
 from hermes.events.envelope import (
     FLAT,
@@ -33,6 +32,7 @@ from hermes.events.nesting import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import (
     Callback,
+    Stopwatch,
     Subscription,
     SubscriptionStats,
     is_async,

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, NotFound
 
 By: TypeAlias = Literal["user", "model", "review", "hermes", "import"]
 MemoryName: TypeAlias = Literal["memory", "user"]
@@ -13,6 +13,10 @@ MemoryName: TypeAlias = Literal["memory", "user"]
 
 class LearningError(HermesError):
     """A change that was not made. The files are as before."""
+
+
+class LearningNotFound(LearningError, NotFound):
+    """There is no skill, file or change of that name."""
 
 
 class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):

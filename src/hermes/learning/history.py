@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.learning.change import By, LearningError, Provenance
+from hermes.learning.change import By, LearningError, LearningNotFound, Provenance
 from hermes.learning.history_repository import KEPT, HistoryGit, HistoryRepository
 from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
@@ -271,7 +271,7 @@ def _find(git: HistoryGit, change: str) -> str:
         else ""
     )
     if not commit:
-        raise LearningError(
+        raise LearningNotFound(
             f"There is no change {change!r}.", hint="List the changes with `history`."
         )
     return commit

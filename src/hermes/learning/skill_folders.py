@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.learning.change import LearningError
+from hermes.learning.change import LearningError, LearningNotFound
 from hermes.learning.scan import scan
 from hermes.learning.skill import MAIN, Origin, Skill, parse, require_name
 from hermes.learning.skill_records import SkillRecord
@@ -115,7 +115,7 @@ def restore(root: Path, name: str) -> str:
         (one for one in known if one.skill == name), None
     )
     if found is None:
-        raise LearningError(
+        raise LearningNotFound(
             f"There is no skill {name!r} in the archive.",
             hint="See: hermes skills list --archived",
         )

@@ -16,6 +16,7 @@ from hermes.learning import skill_folders
 from hermes.learning.change import (
     AppliedChange,
     LearningError,
+    LearningNotFound,
     Provenance,
     SkillChange,
     SkillFileChange,
@@ -94,12 +95,12 @@ class SkillLibrary:
         ]
 
     def find(self, name: str) -> Skill:
-        """Returns a skill. Raises LearningError with the nearest name if there is none."""
+        """Returns a skill. Raises LearningNotFound with the nearest name if there is none."""
         skills = {skill.name: skill for skill in self.all()}
         if name in skills:
             return skills[name]
         near = difflib.get_close_matches(name, list(skills), 1)
-        raise LearningError(
+        raise LearningNotFound(
             f"There is no skill {name!r}.",
             hint=f"Did you mean {near[0]}?" if near else "See the list of skills.",
         )
@@ -277,7 +278,7 @@ class SkillLibrary:
         before = self._current(change.name)
         if change.retire:
             if not own_folder(self._folder, change.name).is_dir():
-                raise LearningError(
+                raise LearningNotFound(
                     f"There is no skill {change.name!r} of yours.",
                     hint="Nothing was changed.",
                 )

@@ -17,8 +17,8 @@ from hermes.providers import retry_rules
 from hermes.providers.catalogue import with_cost
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.http_client import Http, HttpReply, HttpTimeouts, TransportFailure
+from hermes.providers.image_encoding import load_pictures
 from hermes.providers.opaque_items import ABSENT, is_present
-from hermes.providers.request_images import load_pictures
 from hermes.providers.request_prefix import Prefixes, Writer, build_body
 from hermes.providers.sse import MAX_EVENT_BYTES, BrokenEvents, EventParser, ServerEvent
 from hermes.providers.tool_names import own_names, with_own_names

@@ -8,8 +8,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from hermes.providers.anthropic_reader import AnthropicReader
 from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.image_encoding import Pictures, RequestImage, split_pictures
 from hermes.providers.opaque_items import arguments_object, unpack
-from hermes.providers.request_images import Pictures, RequestImage, split_pictures
 from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest

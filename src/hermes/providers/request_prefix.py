@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.primitives.recent import RecentDict
 from hermes.providers.endpoint import ModelEndpoint
-from hermes.providers.request_images import Pictures
+from hermes.providers.image_encoding import Pictures
 from hermes.schema.messages import AssistantMessage, Message
 from hermes.schema.model import ModelRequest
 

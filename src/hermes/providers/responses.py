@@ -7,8 +7,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.image_encoding import Pictures, RequestImage, split_pictures
 from hermes.providers.opaque_items import arguments_object, unpack
-from hermes.providers.request_images import Pictures, RequestImage, split_pictures
 from hermes.providers.responses_reader import CallItem, ResponsesReader
 from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage

@@ -160,7 +160,7 @@ def _may_be_encoded(text: str, start: int, end: int) -> bool:
     if "_" in head or "-" in head:
         return False
     decoded = binascii.a2b_base64(head)
-    return decoded.isascii() and b"\0" not in decoded
+    return decoded.isascii() and b"\0\0" not in decoded
 
 
 def _encodes_secret(text: str, depth: int) -> bool:

@@ -17,14 +17,14 @@ _WORD = rf"(?:token|secret|credential|{_PASSWORD}|{_KEY})s?(?:_?\d{{1,2}})?"
 _SEPARATOR = r"\\*[\"'`]?\]?\s{0,4}(?:=>|:=|[:=](?![:=]))[ \t]{0,8}"
 _STOPS = r"\s\"'`,;&<>(){}\[\]\\|"
 _COUNT = r"\d.,:_/%+\-"
-_QUOTED = (  # except what is empty, a placeholder or a sentence
-    r"\\*([\"'`])(?!\1|\$[{(]|[{(]|\*{1,40}\1|<[^>\"'`]{0,80}>?\1|\[[^\]\"'`]{0,80}\]?\1"
-    r"|[a-z,\-]{1,40}(?: [a-z0-9,\-]{1,40}){1,20}[.!?…]\1|(?:none|null|true|false)\1)"
+_QUOTED = (  # except what is empty, a placeholder or a sentence; where an escaped quote ends is not looked for
+    r"(?:\\+[\"'`]|([\"'`])(?!\1|\$[{(]|[{(]|\*{1,40}\1|<[^>\"'`]{0,80}>?\1|\[[^\]\"'`]{0,80}\]?\1"
+    r"|[a-z,\-]{1,40}(?: [a-z0-9,\-]{1,40}){1,20}[.!?…]\1|(?:none|null|true|false)\1))"
 )
 _LONG_VALUE = rf"[^{_STOPS}]{{60}}|[a-z]{{16}}"
-_BARE = (  # a digit and something else than a number
+_BARE = (  # a digit and something else than a number; after `12` even a `k`, which may have been a capital
     rf"(?=[^{_STOPS}]{{6}})(?!(?:\.{{0,2}}|~)/)"
-    rf"(?:{_LONG_VALUE}|(?=[^{_STOPS}\d]{{0,60}}\d)[{_COUNT}]{{0,60}}[^{_STOPS}{_COUNT}](?:[^{_STOPS}]|(?<![kmgsx])))"
+    rf"(?:{_LONG_VALUE}|(?=[^{_STOPS}\d]{{0,60}}\d)[{_COUNT}]{{0,60}}[^{_STOPS}{_COUNT}])"
 )
 _VALUED = rf"s?(?:_?\d{{1,2}})?{_SEPARATOR}(?:{_QUOTED}|{_BARE})"
 _VALUED_KEY = rf"{_KEY}{_VALUED}"
@@ -42,7 +42,7 @@ _CAPITAL = (
     rf"(?:(?:_?\d{{1,2}})?(?:={_VALUE}|[ \t]{{1,8}}\\*')"
     rf"|_(?![A-Z0-9_]{{0,40}}(?:{_FACTS})=)[A-Z0-9_]{{1,40}}=[\"']?{_VALUE})"
 )
-_OPTION = rf"--[a-z0-9_.\-]{{0,80}}?{_WORD}(?:{_SEPARATOR}|[ \t]{{1,8}})[^\s\-<*]"
+_OPTION = rf"--[a-z0-9_.\-]{{0,80}}?{_WORD}(?:{_SEPARATOR}|[ \t]{{1,8}})(?!\*+(?:\s|$))[^\s\-<]"
 _FORM = (
     r"[?&][a-z_\-]{0,20}(?:token|key|secret|password|passwd|auth|signature|sig)=[^&\s#\"']"
     rf"|[?&][a-z0-9_.\-]{{0,80}}?{_WORD}{_SEPARATOR}[^\s\"'`&<>]|{_WORD}{_SEPARATOR}[^{_STOPS}]{{1,1000}}&"
@@ -50,7 +50,7 @@ _FORM = (
 _NETRC = r"(?:login|user)\s+\S+\s+password[ \t]"
 _ELEMENT = rf"{_WORD}>[^<]"
 _AUTHORIZATION = (
-    r"authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?(?:(?:basic|bearer|token|apikey|negotiate|ntlm)[ \t]+)?"
+    r"authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?\s{0,4}(?:(?:basic|bearer|token|apikey|negotiate|ntlm)[ \t]+)?"
     r"(?:[^\s\"'\\\d]{0,16}\d|[^\s\"'\\]{16}|[^\"'\n\\]{0,400},|digest|aws4)"
 )
 _BEARER = (
@@ -137,8 +137,8 @@ def may_hold_header(low: str) -> bool:
 
 def may_hold_command(low: str) -> bool:
     """Returns whether there may be a command with a password after a one-letter option."""
-    if "-p" in low:
-        return "mysql" in low or "sshpass" in low or "login" in low
-    if "-a" in low:
-        return "redis-cli" in low
-    return "identified" in low and ("'" in low or '"' in low)
+    return (
+        ("-p" in low and ("mysql" in low or "sshpass" in low or "login" in low))
+        or ("-a" in low and "redis-cli" in low)
+        or ("identified" in low and ("'" in low or '"' in low))
+    )

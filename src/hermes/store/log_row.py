@@ -98,6 +98,7 @@ def checked_messages(
     heads: dict[tuple[str, str | None, str], int] = {}
     crc32 = zlib.crc32
     for kind, role, turn, seq, epoch, ts, crc, blob in stored:
+        data = b""
         try:
             # PostgreSQL's is text
             data = blob if isinstance(blob, bytes) else blob.encode()

@@ -11,7 +11,6 @@ from hermes.core.ports import Clock
 from hermes.store.budget_claims import BudgetClaims
 from hermes.store.leases import Leases
 from hermes.store.ports import MessageIndex, RowWatch, SqlDatabase
-from hermes.store.session_export import SessionTransfer
 from hermes.store.session_log import SessionLog
 from hermes.store.sessions import SessionTable
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from hermes.store.chats import Chats
     from hermes.store.people import People
     from hermes.store.schedules import ScheduleStore
+    from hermes.store.session_export import SessionTransfer
     from hermes.store.sqlite.recovery import Incomplete, Recovery
 
 
@@ -57,7 +57,6 @@ class Store:
         self.leases = Leases(database, clock)
         self.claims = BudgetClaims(database, clock)
         self.sessions = SessionTable(database, clock)
-        self.transfer = SessionTransfer(database, log, clock)
 
     @property
     def database(self) -> SqlDatabase:
@@ -84,6 +83,13 @@ class Store:
         from hermes.store.schedules import ScheduleStore
 
         return ScheduleStore(self._db, self._clock)
+
+    @cached_property
+    def transfer(self) -> "SessionTransfer":
+        """Exports and imports sessions; loaded on first use."""
+        from hermes.store.session_export import SessionTransfer
+
+        return SessionTransfer(self._db, self.log, self._clock)
 
     @property
     def has_jobs(self) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from starlette.types import Message
 
-from hermes.errors import SettingsError, UsageError
+from hermes.errors import NotFound, SettingsError
 from hermes.settings import Home, Secrets
 from hermes.surfaces.gateway.api_server.access_control import ApiAccess, OpenAIErrors
 from hermes.surfaces.gateway.api_server.api_keys import (
@@ -50,7 +50,7 @@ def test_a_removed_key_is_void_at_once_for_a_server_that_runs(tmp_path: Path) ->
     assert all(server.check(text) for text in texts)
     keys.remove("a")
     assert [server.check(text) is not None for text in texts] == [False, True]
-    with pytest.raises(UsageError, match="'a'"):
+    with pytest.raises(NotFound, match="'a'"):
         keys.remove("a")
 
 

@@ -140,3 +140,17 @@ def test_private_fields_are_left_out_of_every_kind(tmp_path: Path) -> None:
     shown = [sorted(frame["envelope"]) for frame in frames if "topic" in frame]
     assert shown == [["arguments", "n", "type"], ["n", "text", "type"]]
     outbox.spool.close()
+
+
+def test_of_a_row_of_a_shared_log_only_the_position_is_sent(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path, shared_log=True)
+    position = {"session_id": "s", "epoch": 5, "seq": 7}
+    outbox.put({"type": _KEPT, "ts": 1.0, "name": "terminal", **position})
+    outbox.put({"type": _KEPT, "n": 1})
+    outbox.put({"type": "gateway.startup", "n": 2, **position})
+    outbox.put({"type": _PASSING, "n": 3, "session_id": "s"})
+    row, *whole = [frame for frame in _all(outbox) if "topic" in frame]
+    outbox.spool.close()
+    assert (row["topic"], row["row"], row["envelope"]) == (_KEPT, True, position)
+    assert [frame["envelope"]["n"] for frame in whole] == [1, 2, 3]
+    assert not any("row" in frame for frame in whole)

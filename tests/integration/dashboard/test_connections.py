@@ -96,6 +96,13 @@ async def test_a_typed_address_gets_only_the_key_that_came_with_it(
     "address",
     [
         "http://169.254.169.254/latest",
+        "http://[::ffff:169.254.169.254]/latest",
+        "http://[64:ff9b::a9fe:a9fe]/latest",
+        "http://[2002:a9fe:a9fe::]/latest",
+        "http://[fd00:ec2::254]/latest",
+        "http://100.100.100.200/latest",
+        "http://0251.0376.0251.0376/latest",
+        "http://2852039166/latest",
         "http://metadata.google.internal/v1",
         "http://[fe80::1]/v1",
         "http://0xA9FEA9FE/v1",

@@ -361,6 +361,53 @@ async def test_a_relayed_row_is_published_as_the_log_has_it(harness: Harness) ->
     )
 
 
+async def test_a_process_of_this_home_sends_the_position_of_a_row_and_all_see_the_row(
+    harness: Harness,
+) -> None:
+    """Subscribers of the bus, of the session and of the channel get the row's content, once."""
+    session = harness.app.begin(SessionCreated(surface="test")).session
+    ours = running_dashboard(harness.app.home)
+    assert ours is not None
+    delta = _relay("agent.message.delta", text="live", session_id=session)
+    asked = ApprovalRequested(
+        call_id="c", name="terminal", arguments="{}", summary="rm -rf work"
+    )
+    with (
+        build(Settings(), harness.app.home, bus=Bus()) as elsewhere,
+        _hearing(harness, "agent.**") as heard,
+    ):
+        async with (
+            harness.socket(f"/api/sessions/{session}/feed") as feed,
+            harness.socket("/api/events?channel=x") as watcher,
+            harness.socket("/api/pub?channel=x", token=ours.token) as pub,
+        ):
+            await frames(feed, is_type("feed.partial"))
+            (row,) = await asyncio.to_thread(elsewhere.record, session, asked)
+            place = {"session_id": session, "epoch": row.epoch, "seq": row.seq}
+            known = {"row": True, "publisher": "p", "epoch": 1, "seq": 1}
+            known |= _relay("agent.approval.requested", **place)
+            unknown = _relay("agent.turn.ended", **place | {"seq": 99}) | {"row": True}
+            batch = [known, unknown, delta, known]
+            await pub.send(msgspec.json.encode(batch).decode())
+            on_bus = [await _next(heard) for _ in range(2)]
+            in_feed = await frames(feed, is_type("agent.message.delta"))
+            on_channel = msgspec.json.decode(
+                await asyncio.wait_for(watcher.recv(), PATIENCE)
+            )
+    for seen in (on_bus, in_feed):
+        assert [event.get("summary", event.get("text")) for event in seen] == [
+            "rm -rf work",
+            "live",
+        ]
+    shown, nowhere, passing, again = on_channel
+    assert (nowhere, passing, again) == (unknown, delta, shown)
+    assert "row" not in shown
+    assert (shown["publisher"], shown["envelope"]["summary"]) == ("p", "rm -rf work")
+    ingest = harness.served.board.ingest
+    # The row may also have been found in the log first.
+    assert (ingest.published + ingest.known, ingest.refused) == (3, 1)
+
+
 async def test_events_of_another_home_are_published_as_they_came(
     harness: Harness,
 ) -> None:

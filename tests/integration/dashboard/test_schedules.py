@@ -129,7 +129,10 @@ async def test_what_cannot_be_kept_is_refused_with_a_reason(harness: Harness) ->
     assert (await harness.call("GET", "/api/schedules"))["jobs"] == []
     made = await harness.call("POST", "/api/schedules", _NEW)
     nothing = await harness.ask("PATCH", f"/api/schedules/{made['id']}", {})
-    assert (nothing.status_code, "Nothing to change" in nothing.json()["error"]) == (
+    assert (
+        nothing.status_code,
+        "What should be changed" in nothing.json()["error"],
+    ) == (
         400,
         True,
     )

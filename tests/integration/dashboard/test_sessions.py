@@ -399,6 +399,13 @@ async def test_what_was_learned_is_shown_decided_and_taken_back(
         "skills"
     ]
     assert [one["enabled"] for one in after if one["name"] == name] == [False]
+    for method, path, body in (
+        ("GET", "/api/skills/nobody", None),
+        ("GET", f"/api/skills/{name}?file=nothing.md", None),
+        ("PATCH", "/api/skills/nobody", {"enabled": False}),
+    ):
+        answer = await harness.ask(method, path, body)
+        assert (answer.status_code, "no " in answer.text) == (404, True), answer.text
 
 
 async def test_a_question_of_a_session_that_runs_elsewhere_is_answered_here(

@@ -182,7 +182,7 @@ def test_a_home_of_the_well_known_agent_comes_over(app: App, tmp_path: Path) -> 
     left = {entry.what: entry.why for entry in made.left}
     assert "injected" in left["MEMORY.md: Ignore all previous instructions"]
     assert "runs what it downloads" in left["skill evil"]
-    assert "1 skills" in left
+    assert "1 skill" in left
     assert "config.yaml: display" in left
     assert "already in the past" in left["schedule late"]
     assert "script" in left["schedule 4"]
@@ -467,7 +467,7 @@ def test_a_line_that_is_nested_without_end_is_passed_over(
     file.write_text(json.dumps(entry) + "\n" + "[" * 100_000 + "\n")
     made = importer(app).plan(file.parent)
     assert made.new_sessions == 1
-    assert made.left[0].what.startswith("1 lines")
+    assert made.left[0].what.startswith("1 line ")
 
 
 def test_a_second_file_of_the_same_session_is_said(app: App, tmp_path: Path) -> None:

@@ -197,13 +197,28 @@ def test_a_watch_wakes_for_rows_of_another_process(
     asyncio.run(wait())
 
 
-def test_a_password_in_the_address_is_refused_and_never_shown() -> None:
-    options = PostgresOptions("postgresql://me:hunter2@db.example/hermes")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hunter2@db.example/hermes",
+        "postgresql://me@db.example/hermes?password=hunter2",
+        "postgresql://me@db.example/hermes?sslpassword=hunter2",
+    ],
+)
+def test_a_password_in_the_address_is_refused_and_never_shown(url: str) -> None:
+    options = PostgresOptions(url)
     with pytest.raises(StoreError, match="must not hold a password") as refused:
         open_postgres(options)
     told = f"{refused.value} {refused.value.hint} {options!r} {options.shown}"
     assert "hunter2" not in told
     assert "hunter2" not in repr(msgspec.structs.replace(options, password="hunter2"))  # noqa: S106 - a test
+
+
+def test_encryption_asked_for_in_the_address_is_not_ignored() -> None:
+    url = "postgresql://me@db.example/hermes?sslmode=verify-full"
+    with pytest.raises(StoreError, match="sslmode .* no effect") as refused:
+        open_postgres(PostgresOptions(url))
+    assert "store.tls" in refused.value.hint
 
 
 def test_an_address_where_nobody_listens_is_named(tmp_path: Any) -> None:

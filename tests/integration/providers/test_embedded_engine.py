@@ -23,6 +23,13 @@ from hermes.providers.embedded import (
     engine_wire,
     find,
 )
+from hermes.providers.embedded.completion import (
+    CacheSlot,
+    ChatTurn,
+    Completion,
+    CompletionEnded,
+    TextPiece,
+)
 from hermes.providers.embedded.conversation import SeenFile
 from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.grammar import Allowed, build
@@ -36,19 +43,16 @@ pytestmark = [
     pytest.mark.xdist_group("local-model"),
 ]
 PREFIX = (
-    engine_wire.ChatTurn("system", "You count."),
-    engine_wire.ChatTurn("user", "hi"),
-    engine_wire.ChatTurn("assistant", "say hello"),
+    ChatTurn("system", "You count."),
+    ChatTurn("user", "hi"),
+    ChatTurn("assistant", "say hello"),
 )
-COUNT = (
-    engine_wire.ChatTurn("user", "Count from 1 to 500, with one number per line."),
-)
+COUNT = "Count from 1 to 500, with one number per line."
 
 
 def load(
     state: Path,
     *,
-    prefix: tuple[engine_wire.ChatTurn, ...] = PREFIX,
     idle_seconds: float = 60.0,
 ) -> engine_wire.Load:
     folder = need_nano()
@@ -56,7 +60,7 @@ def load(
     return engine_wire.Load(
         path=path,
         state=f"{state}/nano.test",
-        prefix=prefix,
+        prefixes={"talk": PREFIX, "work": PREFIX},
         context=1024,
         idle_seconds=idle_seconds,
     )
@@ -78,23 +82,36 @@ async def running(
         await engine.close()
 
 
+def prompt(
+    text: str, *, slot: CacheSlot = "talk", grammar: str = "", tokens: int = 24
+) -> Completion:
+    return Completion(
+        slot=slot,
+        turns=(*PREFIX, ChatTurn("user", text)),
+        prefix=PREFIX,
+        grammar=grammar,
+        max_tokens=tokens,
+    )
+
+
 async def text_of(
-    engine: LocalEngine,
-    turns: tuple[engine_wire.ChatTurn, ...],
-    *,
-    grammar: str = "",
-    tokens: int = 24,
+    engine: LocalEngine, text: str, *, grammar: str = "", tokens: int = 24
 ) -> str:
-    text = ""
-    async for report in engine.generate(
-        turns, prefixed=True, grammar=grammar, max_tokens=tokens
-    ):
-        text += report.text if isinstance(report, engine_wire.Delta) else ""
-    return text
+    reply = ""
+    async for report in engine.complete(prompt(text, grammar=grammar, tokens=tokens)):
+        reply += report.text if isinstance(report, TextPiece) else ""
+    return reply
+
+
+async def cached_tokens(engine: LocalEngine, asked: Completion) -> int:
+    """How much of a prompt the engine had read before."""
+    last = [report async for report in engine.complete(asked)][-1]
+    assert isinstance(last, CompletionEnded)
+    return last.cached_tokens
 
 
 def states(folder: Path) -> list[Path]:
-    return list(folder.glob("nano.test.*.state"))
+    return list(folder.glob("nano.test.talk-*.state"))
 
 
 def is_running(pid: int) -> bool:
@@ -122,16 +139,24 @@ async def test_the_prefix_is_computed_once_and_then_restored(tmp_path: Path) -> 
     prepared.clear()
     async with running(load(tmp_path), prepared) as engine:
         second = await text_of(engine, COUNT)
-        last = [
-            report
-            async for report in engine.generate(
-                COUNT, prefixed=True, grammar="", max_tokens=1
-            )
-        ][-1]
+        cached = await cached_tokens(engine, prompt(COUNT, tokens=1))
     assert not prepared
     assert second == first
-    assert isinstance(last, engine_wire.GenerationEnded)
-    assert last.cached_tokens > 10
+    assert cached > 10
+
+
+async def test_slots_do_not_evict_one_another(tmp_path: Path) -> None:
+    async with running(load(tmp_path)) as engine:
+        await text_of(engine, COUNT, tokens=1)
+        other = prompt("Say something else, please.", slot="work", tokens=1)
+        await cached_tokens(engine, other)
+        unrelated = Completion(
+            slot="other", turns=(ChatTurn("user", "a title?"),), max_tokens=1
+        )
+        await cached_tokens(engine, unrelated)
+        again = await cached_tokens(engine, prompt(COUNT, tokens=1))
+        assert again > 20
+        assert await cached_tokens(engine, other) > 20
 
 
 async def test_a_damaged_state_is_computed_again(tmp_path: Path) -> None:
@@ -163,11 +188,9 @@ async def test_the_real_engine_takes_our_grammar_and_obeys_it(tmp_path: Path) ->
                 assert action.verb in verbs
 
 
-async def seconds_to_stop(
-    engine: LocalEngine, turns: tuple[engine_wire.ChatTurn, ...], *, after: float
-) -> float:
+async def seconds_to_stop(engine: LocalEngine, text: str, *, after: float) -> float:
     """Interrupts a generation and says how long that took."""
-    stream = engine.generate(turns, prefixed=True, grammar="", max_tokens=500)
+    stream = engine.complete(prompt(text, tokens=500))
 
     async def consume() -> None:
         async for _ in stream:
@@ -187,14 +210,14 @@ async def seconds_to_stop(
     "words", [10, 560], ids=["while it writes", "while it reads a long prompt"]
 )
 async def test_a_generation_stops_within_200_ms(tmp_path: Path, words: int) -> None:
-    turns = (engine_wire.ChatTurn("user", "Count to 500. " + "word " * words),)
+    text = "Count to 500. " + "word " * words
     async with running(load(tmp_path)) as engine:
         times: list[float] = []
         while (
             len(times) < 3 and min(times, default=1.0) >= 0.2
         ):  # a busy machine may be late once
             await engine.warm()
-            times.append(await seconds_to_stop(engine, turns, after=0.1))
+            times.append(await seconds_to_stop(engine, text, after=0.1))
         assert min(times) < 0.2
         assert await text_of(engine, COUNT, tokens=4)
 
@@ -202,7 +225,7 @@ async def test_a_generation_stops_within_200_ms(tmp_path: Path, words: int) -> N
 async def test_too_much_is_refused_and_the_engine_lives(tmp_path: Path) -> None:
     async with running(load(tmp_path)) as engine:
         with pytest.raises(ModelError) as error:
-            await text_of(engine, (engine_wire.ChatTurn("user", "9 " * 4000),))
+            await text_of(engine, "9 " * 4000)
         assert error.value.reason == "too_long"
         pid = engine.pid
         assert await text_of(engine, COUNT, tokens=4)
@@ -213,7 +236,7 @@ async def test_a_child_that_died_is_an_error_once_and_then_replaced(
     tmp_path: Path,
 ) -> None:
     async with running(load(tmp_path)) as engine:
-        stream = engine.generate(COUNT, prefixed=True, grammar="", max_tokens=500)
+        stream = engine.complete(prompt(COUNT, tokens=500))
         await anext(stream)
         assert engine.pid is not None
         os.kill(engine.pid, signal.SIGKILL)
@@ -234,9 +257,11 @@ async def test_an_idle_child_goes_away_and_comes_back(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_is_no_model_is_a_clear_error(tmp_path: Path) -> None:
-    need_nano()
+    weights = find(CATALOGUE["nano"], need_nano())
+    assert weights is not None
     broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF" + b"\0" * 1000)
+    with weights.open("rb") as file:
+        broken.write_bytes(file.read(4_000_000))  # the header is whole, the rest is not
     model = build_custom_model(broken, tmp_path)
     with pytest.raises(ModelError, match="can't be loaded"):
         await model.warm()
@@ -250,11 +275,12 @@ PARENT = """
 import asyncio, sys
 from pathlib import Path
 from hermes.providers.embedded import engine_wire
+from hermes.providers.embedded.completion import ChatTurn, Completion
 from hermes.providers.embedded.engine import LocalEngine
 async def main():
     engine = LocalEngine(engine_wire.Load(path=sys.argv[1], state=sys.argv[2], context=1024))
-    turns = (engine_wire.ChatTurn("user", "Count from 1 to 500, with one number per line."),)
-    async for _ in engine.generate(turns, prefixed=False, grammar="", max_tokens=900):
+    turns = (ChatTurn("user", "Count from 1 to 500, with one number per line."),)
+    async for _ in engine.complete(Completion(slot="other", turns=turns, max_tokens=900)):
         print(engine.pid, flush=True)
 asyncio.run(main())
 """
@@ -306,6 +332,16 @@ async def test_nano_talks(tmp_path: Path) -> None:
     assert message.usage is not None
     assert message.usage.cost_usd == 0.0
     assert message.usage.output_tokens > 0
+
+
+async def test_base_talks_about_what_only_looks_like_a_file() -> None:
+    model = build_model("base", need_base())
+    try:
+        message = (await ask(model, "What is node.js?")).message
+    finally:
+        await model.close()
+    assert message.tool_calls == ()
+    assert "javascript" in message.text.lower()
 
 
 async def test_base_chooses_a_tool() -> None:

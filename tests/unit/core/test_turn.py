@@ -485,7 +485,7 @@ async def test_without_an_answer_at_the_last_step_the_calls_are_listed() -> None
     ended = await bench.run()
     assert (
         ended.detail
-        == "stopped after 1 steps (budget.max_steps). Calls made: say. Say “go on” to continue."
+        == "stopped after 1 step (budget.max_steps). Calls made: say. Say “go on” to continue."
     )
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.unit.providers.streams import CODECS, FORMATS, endpoint
 
 from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.image_encoding import RequestImage
 from hermes.providers.provider_table import GENERIC, family
-from hermes.providers.request_images import RequestImage
 from hermes.providers.request_prefix import NOTHING, EncodedPrefix, Prefixes, build_body
 from hermes.schema.messages import (
     AssistantMessage,

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.providers.streams import CODECS, FORMATS, endpoint, read
 
 from hermes.providers.endpoint import ModelEndpoint, Options
+from hermes.providers.image_encoding import Pictures, RequestImage
 from hermes.providers.provider_table import GENERIC, family
-from hermes.providers.request_images import Pictures, RequestImage
 from hermes.providers.request_prefix import build_body
 from hermes.schema.messages import (
     AssistantMessage,

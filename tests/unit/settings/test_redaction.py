@@ -138,6 +138,16 @@ NAMED = [  # the text, and what must not be in it any more
     ("mysql -u root -pswordfish shop", "swordfish"),
     ("sshpass -p swordfish ssh me@host", "swordfish"),
     ("redis-cli -h db -a swordfish ping", "swordfish"),
+    ("redis-cli -h db -p 6379 -a swordfish ping", "swordfish"),
+    ("docker-postgres: ALTER USER me IDENTIFIED BY 'swordfish'", "swordfish"),
+    ("api-auth: CREATE USER me IDENTIFIED BY 'swordfish'", "swordfish"),
+    ("MASTER_KEY := 4821-9934-0077X", "4821-9934-0077X"),
+    ('Authorization: " swordfish99"', "swordfish99"),
+    ("--auth-token *sword9fish*", "sword9fish"),
+    (
+        "environment: " + base64.b64encode(b"PWD=/\0API_KEY=swordfish-99\0").decode(),
+        base64.b64encode(b"PWD=/\0API_KEY=swordfish-99\0").decode(),
+    ),
     ("docker login -u me -p swordfish x.example", "swordfish"),
     (
         "GET /go?to=https%3A%2F%2Fx.example%2F%3Fa%3D1%26access_token%3Dabcdef1234567890",

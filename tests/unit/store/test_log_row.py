@@ -75,6 +75,7 @@ def test_every_durable_event_comes_back_from_its_row(event: Event) -> None:
         "turn",
         4.5,
     )
+    assert set(event.__struct_fields__) <= envelope.keys()  # also those at a default
 
 
 def test_what_is_no_event_of_the_log_is_refused() -> None:

@@ -31,6 +31,7 @@ from hermes.settings import Secrets
 from hermes.settings.edit import set_secret, set_value
 from hermes.settings.load import load_secrets, read_config
 from hermes.settings.sections import Settings
+from hermes.text.plurals import count
 
 Part: TypeAlias = Literal[
     "sessions", "memories", "skills", "settings", "secrets", "schedules"
@@ -149,7 +150,7 @@ class Importer:
                 new.add(conversation.name)
                 messages += len(conversation.messages)
         if known:
-            left.append(SkippedItem(f"{known} sessions", "they are already here"))
+            left.append(SkippedItem(count(known, "session"), "already here"))
         return len(new), messages
 
     def _plan_home(
@@ -234,7 +235,7 @@ class Importer:
         if came_along:
             left.append(
                 SkippedItem(
-                    f"{len(came_along)} skills", "they are bundled with the other agent"
+                    count(len(came_along), "skill"), "bundled with the other agent"
                 )
             )
         return tuple(found)
@@ -344,7 +345,7 @@ class Importer:
                     SkippedItem(f"session {conversation.id}", error.message)
                 )
             if done.sessions % 50 == 0:
-                said(f"{done.sessions:,} of {made.new_sessions:,} sessions")
+                said(f"{done.sessions:,} of {count(made.new_sessions, 'session')}")
         done.problems += [
             entry for entry in unread if entry not in made.left
         ]  # the rest was in the report

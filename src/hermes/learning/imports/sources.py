@@ -9,6 +9,7 @@ import msgspec
 from hermes.learning.change import LearningError
 from hermes.learning.imports import claude_code, codex, hermes_agent_db
 from hermes.learning.imports.conversation import ImportedConversation
+from hermes.text.plurals import count
 
 Kind: TypeAlias = Literal["hermes", "claude-code", "codex"]
 
@@ -66,7 +67,7 @@ def read(
                 if conversation.unread:
                     left.append(
                         SkippedItem(
-                            f"{conversation.unread} lines of {path}",
+                            f"{count(conversation.unread, 'line')} of {path}",
                             "not JSON, or truncated",
                         )
                     )

@@ -11,8 +11,7 @@ import msgspec
 
 from hermes.learning.scan.bounded import bounded
 from hermes.learning.scan.disguise import readings
-from hermes.learning.scan.phrases import phrases
-from hermes.learning.scan.text import scan
+from hermes.learning.scan.phrases import phrases, scan
 
 Level: TypeAlias = Literal["danger", "caution"]
 

@@ -57,8 +57,13 @@ _CHANGE = re.compile(
 )
 _GREETING = re.compile(
     r"\s*(?:hi|hello|hey|good (?:morning|evening|night|afternoon)|bye|goodbye|thanks?|thank you|hallo"
-    r"|guten (?:tag|morgen|abend)|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|who are you|what can you do|what are you|how are you)"
+    r"|guten (?:tag|morgen|abend)|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|who are you|what can you do|what are you"
+    r"|how are you)"
     r"\b[^.?!\n]{0,25}[.?!]*\s*",
+    re.IGNORECASE,
+)
+_HOW_TO = re.compile(
+    r"\s*how (?:do|can|could|should|would) (?:i|you|we|one)\b|\s*how to\b|\s*wie (?:kann|mache?) ich\b",
     re.IGNORECASE,
 )
 _MAX_TYPED_CHARACTERS = 400
@@ -84,6 +89,8 @@ def certain(exchanges: list[RequestExchange], view: FolderView) -> RequestKind |
         asks_for_change = _CHANGE.search(typed) or absent_files(typed, view)
         return "work" if asks_for_change else "talk"
     if _GREETING.fullmatch(typed) or facts.arithmetic(typed):
+        return "talk"
+    if _HOW_TO.match(typed):  # asks for an explanation, not for the deed
         return "talk"
     return None
 

@@ -42,6 +42,8 @@ _ROOT = re.compile(
     re.IGNORECASE,
 )
 _MAX_EXPONENT = 200
+_MAX_VALUE = 1e100
+"""Larger results are of no use to anybody, and powers of them take for ever."""
 _CLOCK = re.compile(
     r"\btime\b|o'clock|\bclock\b|uhr|wie spät|quelle heure|qué hora|che ore",
     re.IGNORECASE,
@@ -86,22 +88,23 @@ def request_notes(request: str, now: dt.datetime) -> list[str]:
 
 def arithmetic(request: str) -> list[str]:
     """Every sum in a request with its result."""
-    notes = [
-        f"{part}% of {whole} = {_written(_value(part) * _value(whole) / 100)}"
+    found: list[tuple[str, float | None]] = [
+        (f"{part}% of {whole}", _value(part) * _value(whole) / 100)
         for part, whole in _PERCENT.findall(request)
     ]
-    notes += [
-        f"the square root of {number} = {_written(math.sqrt(_value(number)))}"
+    found += [
+        (f"the square root of {number}", math.sqrt(_value(number)))
         for number in _ROOT.findall(request)
     ]
     text = request
     for pattern, sign in _SPOKEN:
         text = pattern.sub(sign, text)
-    for found in _EXPRESSION.findall(text):
-        value = _evaluated(found)
-        if value is not None:
-            notes.append(f"{found.strip()} = {_written(value)}")
-    return notes
+    found += [(sum_.strip(), _evaluated(sum_)) for sum_ in _EXPRESSION.findall(text)]
+    return [
+        f"{sum_} = {_written(value)}"
+        for sum_, value in found
+        if value is not None and abs(value) <= _MAX_VALUE
+    ]
 
 
 def _value(number: str) -> float:
@@ -115,30 +118,37 @@ def _written(value: float) -> str:
 
 
 def _evaluated(expression: str) -> float | None:
-    """The value of a sum; None when it is none, such as a date or a phone number."""
+    """The value of a sum; None when it is none, such as a date or a phone number, or has no such value."""
     if re.fullmatch(r"\s*\d+([-/])\d+\1\d+\s*", expression):
         return None
     signs = str.maketrans({"×": "*", "÷": "/", "^": "^", ",": ""})
     source = expression.translate(signs).replace("^", "**").strip()
     try:
         return float(_node(ast.parse(source, mode="eval").body))
-    except (SyntaxError, ValueError, ArithmeticError, KeyError):
+    except (SyntaxError, ValueError, ArithmeticError, KeyError, RecursionError):
         return None
 
 
 def _node(node: ast.AST) -> float:
     match node:
         case ast.Constant(value=int() | float() as value):
-            return value
+            return _bounded(value)
         case ast.UnaryOp():
             return _OPERATORS[type(node.op)](_node(node.operand))
         case ast.BinOp():
             left, right = _node(node.left), _node(node.right)
             if isinstance(node.op, ast.Pow) and abs(right) > _MAX_EXPONENT:
                 raise ValueError("too large")
-            return _OPERATORS[type(node.op)](left, right)
+            return _bounded(_OPERATORS[type(node.op)](left, right))
         case _:
             raise ValueError("not a sum")
+
+
+def _bounded(value: complex) -> float:
+    """Raises ValueError for the root of a negative number, and for what no further step should begin with."""
+    if isinstance(value, complex) or abs(value) > _MAX_VALUE:
+        raise ValueError("no usable number")
+    return value
 
 
 def asks_for_numbers(request: str) -> bool:

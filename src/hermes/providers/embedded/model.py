@@ -48,7 +48,7 @@ def _local_now() -> dt.datetime:
 class EmbeddedModel:
     """Implements the `Model` port on a small model. With `acts` False it only talks, whatever tools are offered."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the ports have defaults
         self,
         engine: CompletionEngine,
         *,

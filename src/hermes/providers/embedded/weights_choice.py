@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,13 +13,15 @@ from hermes.providers.embedded.catalogue import (
     KnownModel,
     model_hub,
 )
-from hermes.providers.embedded.web_download import HubAnswer, ask_hub
 from hermes.providers.embedded.weights import (
     find_best,
     free_disk_bytes,
     kept_bytes,
     size_text,
 )
+
+if TYPE_CHECKING:
+    from hermes.providers.embedded.web_download import HubAnswer
 
 LARGE_MODEL_MEMORY_BYTES = 8_000_000_000
 _LARGE, _MEDIUM = CATALOGUE["qwen3-4b"], CATALOGUE["qwen2.5-1.5b"]
@@ -53,7 +56,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose_weights(
-    machine: Machine, hub_answer: Callable[[KnownModel], HubAnswer]
+    machine: Machine, hub_answer: "Callable[[KnownModel], HubAnswer]"
 ) -> WeightsChoice:
     """Chooses the large general model, else the medium one, else the one that packages carry.
 
@@ -98,6 +101,8 @@ def choose_for_this_machine(folder: Path, environ: Mapping[str, str]) -> Weights
     """Chooses by this machine's memory, disk and network. Takes a few seconds at most."""
     if (entry := find_best(folder)) is not None:
         return WeightsChoice(entry, "it is on this machine already")
+    from hermes.providers.embedded.web_download import ask_hub
+
     hub = model_hub(environ)
     machine = Machine(
         memory_bytes=free_memory_bytes(),

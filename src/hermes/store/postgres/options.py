@@ -46,10 +46,16 @@ class PostgresOptions(msgspec.Struct, frozen=True):
                 f"{parts.scheme or self.url!r} is no address of a store",
                 hint="Use postgresql://USER@HOST/DATABASE, or leave `store.url` empty for SQLite.",
             )
-        if parts.password:
+        names = parse_qs(parts.query, keep_blank_values=True)
+        if parts.password or "password" in names or "sslpassword" in names:
             raise StoreError(
                 "the address of the store must not hold a password",
                 hint="Leave it out of `store.url`, and run: hermes config set STORE_PASSWORD",
+            )
+        if tls_name := next((name for name in names if name.startswith("ssl")), ""):
+            raise StoreError(
+                f"{tls_name} in the address of the store would have no effect",
+                hint="Leave it out of `store.url`, and set `store.tls`, for example to verify-full.",
             )
         arguments: dict[str, Any] = {
             "dsn": self.url,

@@ -5,9 +5,9 @@ new one.
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
@@ -17,7 +17,6 @@ from hermes.schema.events import SessionCreated, SessionRecovered
 from hermes.store.log_row import COLUMNS, Row
 from hermes.store.log_row import draft as draft_of
 from hermes.store.session_log import new_epoch, write_row
-from hermes.store.sqlite.carried_tables import take_over
 from hermes.store.sqlite.connection import connect, in_our_words, suspicion
 from hermes.store.sqlite.database import insert_row
 from hermes.store.sqlite.database_file import (
@@ -26,8 +25,10 @@ from hermes.store.sqlite.database_file import (
     create,
     settle,
 )
-from hermes.store.sqlite.lost_rows import SessionHead, known_heads, what_is_gone
-from hermes.store.sqlite.salvage import salvage
+from hermes.text import plurals
+
+if TYPE_CHECKING:
+    from hermes.store.sqlite.lost_rows import SessionHead
 
 _DAMAGED, _REBUILT = ".damaged-", ".rebuilt-"
 
@@ -42,8 +43,7 @@ ORDER BY max(id) OVER (PARTITION BY session ORDER BY seq), session, seq
 """  # noqa: S608 - our own names
 
 
-@dataclass
-class _Kept:
+class _Kept(msgspec.Struct):
     """How many of a session's rows have been restored."""
 
     epoch: int
@@ -71,7 +71,8 @@ class Recovery(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return (
             f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
-            f"{self.rows} rows of {self.sessions} sessions were read from it into a new database; {self._losses()}."
+            f"{plurals.count(self.rows, 'row')} of {plurals.count(self.sessions, 'session')} "
+            f"{'was' if self.rows == 1 else 'were'} read from it into a new database; {self._losses()}."
             + (
                 f" Parts of these tables are missing: {', '.join(self.unread)}."
                 if self.unread
@@ -111,6 +112,9 @@ def recover(
     A crash before the new file is complete leaves the damaged one in place. After that, `finish`,
     now or at the next open, completes the recovery.
     """
+    from hermes.store.sqlite.carried_tables import take_over
+    from hermes.store.sqlite.lost_rows import known_heads, what_is_gone
+
     aside = _free_name(path, now)
     draft = path.with_name(f"{path.name}.rebuilding")
     for leftover in companions(draft):
@@ -132,7 +136,7 @@ def recover(
     return Recovery(found.detail, aside, len(sessions), rows, lost, gone, unread)
 
 
-def _lost(sessions: dict[str, _Kept], heads: dict[str, SessionHead]) -> int:
+def _lost(sessions: dict[str, _Kept], heads: "dict[str, SessionHead]") -> int:
     """Returns the number of rows that must have existed: later ones do, or the list of sessions
     counted them.
     """
@@ -189,6 +193,8 @@ def _refill(connection: apsw.Connection, damaged: Path, now: float) -> dict[str,
 
     They are sorted in a temporary table: a large database does not fit into memory.
     """
+    from hermes.store.sqlite.salvage import salvage
+
     connection.execute(_SCRATCH)
     for row in salvage(damaged):
         connection.execute(_COLLECT, row)

@@ -21,9 +21,11 @@ from hermes.commands.table import (
     find_topic,
 )
 from hermes.errors import FolderGone, HermesError, Refused, UsageError, os_reason
-from hermes.surfaces.cli.parser import Parser, sentence
 
 if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
     from typing_extensions import Buffer
 
 _OUTPUT_ERRORS = {
@@ -86,12 +88,6 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run_topic(topic: Topic, rest: list[str]) -> int:
-    module = import_module(topic.modules[0])
-    if hasattr(module, "configure"):
-        _start_log_if_needed()
-        parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
-        module.configure(parser)
-        return int(module.run(parser.parse_args(rest)))
     from hermes.surfaces.cli.shell import run_topic
 
     command = find_command(topic, rest)
@@ -207,24 +203,17 @@ def _options() -> list[str]:
 
 def topic_help(topic: Topic) -> list[tuple[str, str]]:
     """The name and help text of a topic and of each of its commands, for the reference page."""
-    import argparse
+    from hermes.surfaces.cli.shell import topic_parser
 
-    module = import_module(topic.modules[0])
-    if hasattr(module, "configure"):
-        parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
-        module.configure(parser)
-    else:
-        from hermes.surfaces.cli.shell import topic_parser
+    return list(_help_pages(topic_parser(topic)))
 
-        parser = topic_parser(topic)
-    pages = [(parser.prog, parser.format_help())]
+
+def _help_pages(parser: "argparse.ArgumentParser") -> "Iterator[tuple[str, str]]":
+    yield parser.prog, parser.format_help()
     for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list subcommands
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            pages += [
-                (child.prog, child.format_help())
-                for child in dict.fromkeys(action.choices.values())
-            ]
-    return pages
+        if isinstance(action.choices, dict):  # the subcommands, by name
+            for child in dict.fromkeys(action.choices.values()):
+                yield from _help_pages(child)
 
 
 def output_failed(error: OSError) -> int:

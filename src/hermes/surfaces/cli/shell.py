@@ -87,12 +87,11 @@ def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
             f"hermes {topic.name}: an action is missing.",
             hint=f"See: hermes {topic.name} --help",
         )
-    rest = words if command.name == topic.name else words[1:]
+    if command.name == topic.name:
+        return run_command(command, topic_parser(topic), words)
     parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
     configure(parser, command)
-    if command.name == topic.name:
-        parser.epilog = examples(topic)
-    return run_command(command, parser, rest)
+    return run_command(command, parser, words[command.name.count(" ") :])
 
 
 def run_command(command: Command, parser: Parser, words: list[str]) -> int:
@@ -148,20 +147,29 @@ def print_bytes(line: bytes) -> None:
 def topic_parser(topic: Topic) -> Parser:
     """The parser of everything below a first word, for its help."""
     parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
+    commands = {one.name: one for one in commands_of(topic)}
     parser.epilog = examples(topic)
-    commands = list(commands_of(topic))
-    if [one.name for one in commands] == [topic.name]:
-        configure(parser, commands[0])
-        return parser
-    actions = parser.add_subparsers(
-        dest="action",
-        metavar="ACTION",
-        parser_class=Parser,
-        required=not topic.default,
-    )
-    for one in commands:
-        configure(add_action(actions, one.name.partition(" ")[2], one.summary), one)
+    if (own := commands.pop(topic.name, None)) is not None:
+        configure(parser, own)
+    if commands:
+        is_required = own is None and not topic.default
+        actions = {"": _add_actions(parser, required=is_required)}
+        for one in commands.values():
+            *groups, action = one.name.split(" ")[1:]
+            group = "".join(groups)
+            if group not in actions:
+                below = add_action(actions[""], group, topic.groups[group])
+                actions[group] = _add_actions(below, required=False)
+            configure(add_action(actions[group], action, one.summary), one)
     return parser
+
+
+def _add_actions(
+    parser: Parser, *, required: bool
+) -> "argparse._SubParsersAction[Parser]":
+    return parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=Parser, required=required
+    )
 
 
 def examples(topic: Topic) -> str | None:

@@ -1,30 +1,33 @@
 """`hermes dashboard`: serves the dashboard, prints a one-time link, or a token for a script."""
 
-import argparse
 import asyncio
 import signal
 import sys
 from collections.abc import Coroutine
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from hermes.app import build
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.views import TextResult, message
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.settings import Home, Settings
-from hermes.settings.load import environment, find_home, load, load_secrets
+from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.dashboard.credentials import SCOPES, Keyring
 from hermes.surfaces.dashboard.running_file import (
     RunningDashboard,
     announce,
     running_dashboard,
 )
+from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   hermes dashboard                              serve it, and open it
   hermes dashboard --link                       another link to the running dashboard
@@ -32,92 +35,69 @@ examples:
 """
 _LINK_TOKEN_LIFETIME_S = 60.0
 _DAY_S = 24 * 3600.0
+_TOKEN_DAYS = 30.0
+_MAX_TOKEN_DAYS = 3650
 _LINK_REQUEST_TIMEOUT_S = 10.0
 _LEFTOVER_TASKS_TIMEOUT_S = 2.0
 _BROWSER_TIMEOUT_S = 30.0
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES
-    parser.add_argument(
-        "--host",
-        metavar="ADDRESS",
-        default=None,
-        help="the address to listen on; by default the setting dashboard.host",
-    )
-    parser.add_argument(
-        "--port",
-        metavar="NUMBER",
-        type=int,
-        default=None,
-        help="the port to listen on; 0 for any",
-    )
-    parser.add_argument(
-        "--no-open", action="store_true", help="print the link and open no browser"
-    )
-    parser.add_argument(
-        "--link",
-        action="store_true",
-        help="print another link to the running dashboard",
-    )
-    parser.add_argument(
-        "--print-token", action="store_true", help="print a token for a script"
-    )
-    parser.add_argument(
-        "--scope",
-        metavar="SCOPE",
-        action="append",
-        default=[],
-        help=f"what the token is for: {', '.join(SCOPES)}",
-    )
-    parser.add_argument(
-        "--days",
-        metavar="NUMBER",
-        type=float,
-        default=30.0,
-        help="how long the token is valid",
-    )
-    parser.add_argument(
-        "--channel",
-        metavar="NAME",
-        default="",
-        help="the only channel it may publish on",
-    )
-    parser.add_argument(
-        "--sign-out",
-        action="store_true",
-        help="revoke every token and sign out every browser",
-    )
-
-
-def run(args: argparse.Namespace) -> int:
-    home = find_home()
-    keys = Keyring(home, build(load(home=home), home).clock.now)
-    if args.sign_out:
-        keys.renew()
-        if (running := running_dashboard(home)) is not None:
-            announce(home, keys, running.url, running.pid)
-        print(
-            "All tokens are revoked and all browsers signed out, including those of a running dashboard."
-        )
-        return 0
-    if args.print_token:
-        return _print_token(keys, args)
+@command("dashboard")
+def serve_dashboard(  # noqa: PLR0913 - its options
+    context: CommandContext,
+    *,
+    host: Host = None,
+    port: Port = None,
+    no_open: Annotated[bool, "print the link and open no browser"] = False,
+    link: Annotated[bool, "print another link to the running dashboard"] = False,
+    print_token: Annotated[bool, "print a token for a script"] = False,
+    scope: Annotated[
+        tuple[str, ...], f"what the token is for: {', '.join(SCOPES)}"
+    ] = (),
+    days: Annotated[
+        float, Arg("how long the token is valid", metavar="NUMBER")
+    ] = _TOKEN_DAYS,
+    channel: Annotated[
+        str, Arg("the only channel it may publish on", metavar="NAME")
+    ] = "",
+    sign_out: Annotated[bool, "revoke every token and sign out every browser"] = False,
+) -> TextResult:
+    """Serve Hermes in your browser."""
+    home, settings = context.home, context.settings
+    keys = Keyring(home, context.app.clock.now)
+    if sign_out:
+        return _sign_out(home, keys)
+    if print_token:
+        return message(_token(keys, scope, days, channel))
     running = running_dashboard(home)
     if running is not None and not running.listens():
         running = None
-    if args.link and running is None:
-        raise UsageError(
-            "No dashboard is running.", hint="Start one with: hermes dashboard"
-        )
-    if running is not None:
-        return _print_link(running, keys, load(home=home), again=not args.link)
-    return _serve(_chosen(load(home=home), args), home, open_it=not args.no_open)
+    if running is None:
+        if link:
+            raise UsageError(
+                "No dashboard is running.", hint="Start one with: hermes dashboard"
+            )
+        section = listening_on(settings.dashboard, host, port)
+        chosen = msgspec.structs.replace(settings, dashboard=section)
+        return _serve(chosen, home, open_it=not no_open)
+    if not link:
+        print(f"The dashboard is already running at {running.url}", file=sys.stderr)
+    token = keys.mint("token", ("admin",), seconds=_LINK_TOKEN_LIFETIME_S)
+    return message(_ask_for_link(running, token, settings.dashboard.tls_cert))
 
 
-def _print_token(keys: Keyring, args: argparse.Namespace) -> int:
-    scopes = tuple(scope for scope in SCOPES if scope in args.scope)
-    unknown = [scope for scope in args.scope if scope not in SCOPES]
+def _sign_out(home: Home, keys: Keyring) -> TextResult:
+    keys.renew()
+    if (running := running_dashboard(home)) is not None:
+        announce(home, keys, running.url, running.pid)
+    return message(
+        "All tokens are revoked and all browsers signed out, including those of a running dashboard."
+    )
+
+
+def _token(keys: Keyring, wanted: tuple[str, ...], days: float, channel: str) -> str:
+    scopes = tuple(scope for scope in SCOPES if scope in wanted)
+    unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown or not scopes:
         what = (
             f"There is no scope {unknown[0]!r}."
@@ -128,25 +108,9 @@ def _print_token(keys: Keyring, args: argparse.Namespace) -> int:
             what,
             hint=f"There are: {', '.join(SCOPES)}. Such as: --print-token --scope observe",
         )
-    if not 0 < args.days <= 3650:
+    if not 0 < days <= _MAX_TOKEN_DAYS:
         raise UsageError("A token is valid for more than 0 and at most 3650 days.")
-    print(keys.mint("token", scopes, seconds=args.days * _DAY_S, channel=args.channel))
-    return 0
-
-
-def _print_link(
-    running: RunningDashboard, keys: Keyring, settings: Settings, *, again: bool
-) -> int:
-    if again:
-        print(f"The dashboard is already running at {running.url}", file=sys.stderr)
-    print(
-        _ask_for_link(
-            running,
-            keys.mint("token", ("admin",), seconds=_LINK_TOKEN_LIFETIME_S),
-            settings.dashboard.tls_cert,
-        )
-    )
-    return 0
+    return keys.mint("token", scopes, seconds=days * _DAY_S, channel=channel)
 
 
 def _ask_for_link(running: RunningDashboard, token: str, cert: str) -> str:
@@ -186,18 +150,7 @@ def _ask_for_link(running: RunningDashboard, token: str, cert: str) -> str:
     return str(msgspec.json.decode(content)["url"])
 
 
-def _chosen(settings: Settings, args: argparse.Namespace) -> Settings:
-    section = settings.dashboard
-    if args.host is not None:
-        section = msgspec.structs.replace(section, host=args.host)
-    if args.port is not None:
-        if not 0 <= args.port <= 65535:
-            raise UsageError(f"{args.port} is not a port.", hint="Use 0 to 65535.")
-        section = msgspec.structs.replace(section, port=args.port)
-    return msgspec.structs.replace(settings, dashboard=section)
-
-
-def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
+def _serve(settings: Settings, home: Home, *, open_it: bool) -> TextResult:
     try:
         from hermes.surfaces.dashboard.server import ServedDashboard, serve
     except ImportError as error:
@@ -223,8 +176,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> int:
 
     with build(settings, home) as app:
         _run(main())
-    print("The dashboard has stopped.")
-    return 0
+    return message("The dashboard has stopped.")
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:

@@ -15,6 +15,7 @@ from hermes.app.feed_inbox import FeedItem, Inbox, cursor_of
 from hermes.errors import SessionNotFound, StoreError
 from hermes.events.origin import relay
 from hermes.schema.events import Gap
+from hermes.store.log_row import Row
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 
 log = logging.getLogger("hermes.dashboard")
@@ -36,6 +37,8 @@ class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
     """A frame of either kind. A publisher that needs acknowledgements numbers its frames."""
 
     relay: bool = False
+    row: bool = False
+    """Whether the envelope is only the position of a row in the log that both processes share."""
     topic: str = ""
     envelope: dict[str, Any] | None = None
     method: str = ""
@@ -56,6 +59,7 @@ class Ack(msgspec.Struct, frozen=True):
 
 _decode = msgspec.json.Decoder(_Frame | list[_Frame]).decode
 _decode_one = msgspec.json.Decoder(_Frame).decode
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -107,14 +111,19 @@ class Ingest:
         Returns the acknowledgements for publishers that number their frames. A `trusted` publisher is a process of this home,
         whose replies and outputs are shown in the feeds of sessions before they are rows of the log.
         """
-        for inbox in self._channels.get(channel, ()):
-            inbox.put(
-                FeedItem(text.encode())
-                if isinstance(text, str)
-                else FeedItem(text, binary=True)
+        frames = self._read(text)
+        if watchers := self._channels.get(channel):
+            shown = text
+            if trusted and any(frame.row for frame in frames):
+                shown = self._with_rows(text, frames)
+            item = FeedItem(
+                shown.encode() if isinstance(shown, str) else shown,
+                binary=isinstance(text, bytes),
             )
+            for inbox in watchers:
+                inbox.put(item)
         with self._feed.relaying(trusted=trusted):
-            return self._take_all(self._read(text))
+            return self._take_all(frames)
 
     def _take_all(self, frames: list[_Frame]) -> list[Ack]:
         """Publishes the frames of one message. Notes the number of each, given in the frame or by its position."""
@@ -167,10 +176,30 @@ class Ingest:
                 self._refuse("no frame")
         return frames
 
+    def _with_rows(self, text: str | bytes, frames: list[_Frame]) -> str | bytes:
+        """A batch with the event of each row in place of its position. A damaged batch stays as it is."""
+        try:
+            parts = _split(text)
+        except msgspec.DecodeError:
+            parts = [msgspec.Raw(text)]
+        if len(parts) != len(frames):
+            return text
+        for index, frame in enumerate(frames):
+            if row := self._row(frame) if frame.row else None:
+                fields = _decode_fields(parts[index]) | {
+                    "envelope": self._app.envelope(row)
+                }
+                del fields["row"]
+                parts[index] = msgspec.Raw(msgspec.json.encode(fields))
+        return msgspec.json.encode(parts)
+
     def _publish(self, frame: _Frame) -> None:
         topic, payload = frame.topic, frame.envelope
+        if frame.row:
+            self._publish_row(frame)
+            return
         if frame.relay and topic and payload is not None:
-            if not self._passes(topic, payload):
+            if not self._passes(frame, payload):
                 return
         elif frame.method == "event" and frame.params is not None and frame.params.type:
             topic, payload = _of_terminal(frame.params)
@@ -184,12 +213,13 @@ class Ingest:
         else:
             self.published += 1
 
-    def _passes(self, topic: str, payload: dict[str, Any]) -> bool:
+    def _passes(self, frame: _Frame, payload: dict[str, Any]) -> bool:
         """Whether to publish a relayed event as it was sent.
 
         A durable event of a session of this home counts only if the log has its row, and then the row is published.
         Otherwise a client that may publish could change what a person is asked to allow.
         """
+        topic = frame.topic
         kind = payload.get("type", topic)
         if (
             not isinstance(kind, str)
@@ -206,7 +236,7 @@ class Ingest:
         session, (epoch, seq) = payload.get("session_id"), cursor_of(payload)
         if (topic in DURABLE or kind in DURABLE) and self._is_of_this_home(payload):
             if topic == kind and isinstance(session, str):
-                self._publish_row(topic, session, epoch, seq)
+                self._publish_row(frame)
             else:
                 self._refuse("it is of a durable kind, but is not a row")
             return False
@@ -235,32 +265,34 @@ class Ingest:
             log.debug("can't tell whether session %.200r exists: %s", session, error)
             return True
 
-    def _publish_row(self, topic: str, session: str, epoch: int, seq: int) -> None:
-        if self._app.writer.has_published(session, epoch, seq):
+    def _publish_row(self, frame: _Frame) -> None:
+        """Publishes the row that a frame names, as the log has it, unless it was published before."""
+        position = frame.envelope or {}
+        session = str(position.get("session_id", ""))
+        if self._app.writer.has_published(session, *cursor_of(position)):
             self.known += 1
-            return
-        try:
-            rows = (
-                self._app.store.log.events(session, after=seq - 1, limit=1)
-                if 0 < seq < _MAX_NUMBER
-                else []
-            )
-        except StoreError as error:
-            self._refuse(str(error))
-            return
-        row = next(
-            (
-                row
-                for row in rows
-                if (row.epoch, row.seq, row.type) == (epoch, seq, topic)
-            ),
-            None,
-        )
-        if row is None:
+        elif (row := self._row(frame)) is None:
             self._refuse("the log has no such row")
-            return
-        self._app.writer.publish(row, foreign=True)
-        self.published += 1
+        else:
+            with self._feed.reading_log():
+                self._app.writer.publish(row, foreign=True)
+            self.published += 1
+
+    def _row(self, frame: _Frame) -> Row | None:
+        """The row of the log that a frame names."""
+        position = frame.envelope or {}
+        session, (epoch, seq) = position.get("session_id"), cursor_of(position)
+        if not isinstance(session, str) or not 0 < seq < _MAX_NUMBER:
+            return None
+        try:
+            rows = self._app.store.log.events(session, after=seq - 1, limit=1)
+        except StoreError as error:
+            log.debug("can't read row %d of session %.200r: %s", seq, session, error)
+            return None
+        wanted = (epoch, seq, frame.topic)
+        return next(
+            (row for row in rows if (row.epoch, row.seq, row.type) == wanted), None
+        )
 
     def _refuse(self, why: str) -> None:
         self.refused += 1

@@ -1,22 +1,23 @@
 """`hermes gateway`: run it, show its status, let people in, install it as a service."""
 
-import argparse
 import os
 import signal
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from hermes.app import App, build
-from hermes.errors import HermesError, UsageError
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import first_line
+from hermes.commands.views import Block, TextResult, line, lines_of, message, table
+from hermes.errors import HermesError, NotFound, UsageError
 from hermes.primitives.file_lock import FileLock
-from hermes.settings import Home
-from hermes.settings.load import find_home, load, load_secrets
 from hermes.settings.redaction import mask
+from hermes.store.people import KnownPerson, PairingRequest
 from hermes.surfaces.gateway.access import CODE_LIFETIME_S, PeopleAccess
-from hermes.surfaces.gateway.api_server.command import add_key_action, run_keys
 from hermes.surfaces.gateway.status import (
     GatewayStatus,
     Health,
@@ -25,9 +26,9 @@ from hermes.surfaces.gateway.status import (
     read_status,
     withdraw,
 )
-from hermes.surfaces.terminal.text import one_line, stdout_screen, table
+from hermes.text.plurals import count
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   hermes config set TELEGRAM_BOT_TOKEN     asks for the token that @BotFather gave you
   hermes gateway run                       serve; write to your bot to get a code
@@ -42,86 +43,94 @@ _STATES = {
     "failed": "not connected",
     "stopped": "stopped",
 }
+_SYSTEM = "for the whole machine, not just your session"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES
-    actions = parser.add_subparsers(
-        dest="action", metavar="ACTION", parser_class=type(parser), required=True
-    )
-    _action(actions, "run", "serve chat apps until Ctrl-C")
-    status = _action(actions, "status", "show the gateway and its platforms")
-    status.add_argument("--json", action="store_true", help="print JSON")
-    _action(actions, "reload", "make the running gateway reload its settings")
-    _action(actions, "stop", "let the running gateway finish its turns and stop")
-    _configure_pair(
-        _action(actions, "pair", "list who has access; approve and revoke people")
-    )
-    add_key_action(actions)
-    for name, summary in (
-        ("install", "install it as a systemd service"),
-        ("uninstall", "remove the systemd service"),
-    ):
-        action = _action(actions, name, summary)
-        action.add_argument(
-            "--system",
-            action="store_true",
-            help="for the whole machine, not just your session",
+class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the gateway runs, and how its platforms are."""
+
+    health: Health
+    status: GatewayStatus | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 only when the gateway runs and every platform is connected."""
+        status = self.status
+        if status is None or (self.health, status.state) != ("running", "running"):
+            return 1
+        parts = status.parts
+        return 0 if parts and all(one.state == "connected" for one in parts) else 1
+
+    def view(self, now: float) -> Iterable[Block]:
+        status = self.status
+        if status is None or self.health == "ended":
+            crash = f" The last one crashed (process {status.pid})." if status else ""
+            yield line(
+                f"The gateway is not running.{crash} Start it with: hermes gateway run"
+            )
+            return
+        if self.health == "stuck":
+            silence = round(now - status.heartbeat)
+            yield line(
+                f"The gateway is stuck: process {status.pid} is alive, but has not responded for {silence} s."
+            )
+        else:
+            since = _duration(now - status.started)
+            yield line(
+                f"The gateway is {status.state}: process {status.pid}, for {since}, {count(status.turns, 'turn')} running."
+            )
+        yield from lines_of(_problems(status, now))
+        if not status.parts:
+            yield line("No platform is configured. See: hermes gateway --help")
+            return
+        yield table(
+            ("PLATFORM", "STATE", "IN", "OUT", "LAST PROBLEM"),
+            [_part_cells(one, now) for one in status.parts],
+            cut=False,
         )
-        if name == "install":
-            action.add_argument(
-                "--print", action="store_true", help="print the unit and change nothing"
+
+
+class PeopleListing(msgspec.Struct, frozen=True, kw_only=True):
+    """Who has access, and who is waiting."""
+
+    people: tuple[KnownPerson, ...]
+    named: tuple[tuple[str, str], ...]
+    """Entries of the settings, each with its role."""
+    waiting: tuple[PairingRequest, ...]
+
+    def document(self) -> Any:
+        waiting = [
+            {
+                "platform": one.platform,
+                "id": one.person,
+                "name": one.name,
+                "made": one.made,
+            }
+            for one in self.waiting
+        ]
+        return {"people": self.people, "waiting": waiting}
+
+    def view(self, now: float) -> Iterable[Block]:
+        rows = [
+            (f"{one.platform}:{one.id}", first_line(one.name), one.role, "pairing")
+            for one in self.people
+        ]
+        rows += [(entry, "", role, "config.yaml") for entry, role in self.named]
+        if rows:
+            yield table(("WHO", "NAME", "ROLE", "BY"), rows, cut=False)
+        else:
+            yield line("Nobody has access yet.")
+        for one in self.waiting:
+            left = _duration(one.made + CODE_LIFETIME_S - now)
+            yield line(
+                f"Waiting: {first_line(one.name)} ({one.platform}:{one.person}); their code is valid for {left}."
             )
 
 
-def _action(actions: Any, name: str, summary: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = actions.add_parser(
-        name, help=summary, description=f"{summary[:1].upper()}{summary[1:]}."
-    )
-    return parser
-
-
-def _configure_pair(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(
-        dest="pairing", metavar="ACTION", parser_class=type(parser)
-    )
-    listing = _action(actions, "list", "list who has access, and who is waiting")
-    listing.add_argument("--json", action="store_true", help="print JSON")
-    approve = _action(actions, "approve", "approve the person who has a code")
-    approve.add_argument("code", metavar="CODE", help="the code they see in their chat")
-    approve.add_argument(
-        "--role",
-        choices=("owner", "user"),
-        default="",
-        help="user by default; the first person becomes owner",
-    )
-    revoke = _action(actions, "revoke", "remove a person who was paired")
-    revoke.add_argument("who", metavar="PLATFORM:ID", help="as shown by `pair list`")
-
-
-def run(args: argparse.Namespace) -> int:
-    home = find_home()
-    match args.action:
-        case "run":
-            return _run(home)
-        case "status":
-            return _status(home, as_json=args.json)
-        case "reload" | "stop":
-            return _signal(home, args.action)
-        case "pair" | "key":
-            with build(load(home=home), home) as app:
-                return (
-                    run_keys(args, home) if args.action == "key" else _pair(app, args)
-                )
-        case _:
-            from hermes.surfaces.gateway.systemd_unit import install, uninstall
-
-            if args.action == "install":
-                return install(home, system=args.system, show=args.print)
-            return uninstall(system=args.system)
-
-
-def _run(home: Home) -> int:
+@command("gateway run")
+def run_gateway(context: CommandContext) -> TextResult:
+    """Serve chat apps until Ctrl-C."""
+    home = context.home
     lock = FileLock(lock_path(home))
     if not lock.try_acquire():
         found = read_status(home, time.time())
@@ -132,169 +141,136 @@ def _run(home: Home) -> int:
         )
     from hermes.surfaces.gateway.gateway_process import serve
 
-    with build(load(home=home), home) as app:
+    with build(context.settings, home) as app:
         try:
-            serve(app, load_secrets(home=home))
+            serve(app, context.secrets)
         finally:
             withdraw(home)
             lock.close()
-    print("The gateway has stopped.")
-    return 0
+    return message("The gateway has stopped.")
 
 
-def _status(home: Home, *, as_json: bool) -> int:
-    """Exits with 0 only when the gateway runs and every platform is connected."""
-    now = time.time()
-    found = read_status(home, now)
-    if as_json:
-        health, status = found or ("ended", None)
-        document = {
-            "health": health,
-            "status": msgspec.to_builtins(status) if status else None,
-        }
-        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
-    elif found is None or found[0] == "ended":
-        crash = f" The last one crashed (process {found[1].pid})." if found else ""
-        print(f"The gateway is not running.{crash} Start it with: hermes gateway run")
-    else:
-        _print_status(*found, now)
-    return 0 if _is_well(found) else 1
+@command("gateway status")
+def show_status(context: CommandContext) -> StatusReport:
+    """Show the gateway and its platforms."""
+    found = read_status(context.home, time.time())
+    if found is None:
+        return StatusReport(health="ended")
+    return StatusReport(health=found[0], status=found[1])
 
 
-def _print_status(health: Health, status: GatewayStatus, now: float) -> None:
-    if health == "stuck":
-        silence = round(now - status.heartbeat)
-        print(
-            f"The gateway is stuck: process {status.pid} is alive, but has not responded for {silence} s."
-        )
-    else:
-        since = _duration(now - status.started)
-        print(
-            f"The gateway is {status.state}: process {status.pid}, for {since}, {status.turns} turns running."
-        )
-    if status.problem:
-        print(f"Problem: {one_line(status.problem)}")
-    for one in status.problems:
-        times = "once" if one.count == 1 else f"{one.count:,} times"
-        after = ". It works again." if one.is_over else ""
-        print(
-            f"Problem: {one.what} failed {times}, last {_duration(now - one.last)} ago: {one_line(mask(one.error))}{after}"
-        )
-    if not status.parts:
-        print("No platform is configured. See: hermes gateway --help")
-    for line in _part_lines(status.parts, now):
-        print(line)
+@command("gateway reload")
+def reload_gateway(context: CommandContext) -> TextResult:
+    """Make the running gateway reload its settings."""
+    _send_signal(context, signal.SIGHUP)
+    return message("The gateway is reloading its settings.")
 
 
-def _is_well(found: tuple[str, GatewayStatus] | None) -> bool:
-    if found is None or found[0] != "running" or found[1].state != "running":
-        return False
-    return bool(found[1].parts) and all(
-        one.state == "connected" for one in found[1].parts
+@command("gateway stop")
+def stop_gateway(context: CommandContext) -> TextResult:
+    """Let the running gateway finish its turns and stop."""
+    _send_signal(context, signal.SIGTERM)
+    return message("The gateway finishes running turns, then stops.")
+
+
+@command("gateway pair list")
+def list_people(context: CommandContext) -> PeopleListing:
+    """List who has access, and who is waiting."""
+    app, settings = context.app, context.settings.gateway
+    named = [(entry, "owner") for entry in settings.owners]
+    named += [(entry, "user") for entry in settings.allow]
+    return PeopleListing(
+        people=tuple(app.store.people.every()),
+        named=tuple(named),
+        waiting=tuple(_access(app).waiting()),
     )
 
 
-def _part_lines(parts: Iterable[PartStatus], now: float) -> Iterable[str]:
-    rows = [("PLATFORM", "STATE", "IN", "OUT", "LAST PROBLEM")]
-    for one in parts:
-        state = f"{_STATES[one.state]} {_duration(now - one.since)}"
-        if one.identity:
-            state += f" as {one.identity}"
-        error = (
-            f"{one.error} ({_duration(now - one.error_at)} ago)" if one.error else ""
-        )
-        rows.append(
-            (
-                one.name,
-                one_line(state),
-                str(one.counters.received),
-                str(one.counters.sent),
-                one_line(error),
-            )
-        )
-    screen = stdout_screen()
-    for number, line in enumerate(table(rows)):
-        yield line if number else screen.style.bold(line)
+@command("gateway pair approve")
+def approve_person(
+    context: CommandContext,
+    code: Annotated[str, "the code they see in their chat"],
+    *,
+    role: Annotated[
+        Literal["owner", "user"] | None,
+        "user by default; the first person becomes owner",
+    ] = None,
+) -> TextResult:
+    """Approve the person who has a code."""
+    known = _access(context.app).approve(code, role or "")
+    who = first_line(known.name or known.id)
+    return message(
+        f"{who} ({known.platform}:{known.id}) now has access as {known.role}."
+    )
 
 
-def _signal(home: Home, action: str) -> int:
-    found = read_status(home, time.time())
+@command("gateway pair revoke")
+def revoke_person(
+    context: CommandContext,
+    who: Annotated[str, Arg("as shown by `pair list`", metavar="PLATFORM:ID")],
+) -> TextResult:
+    """Remove a person who was paired."""
+    platform, _, person = who.partition(":")
+    if not _access(context.app).revoke(platform, person):
+        raise NotFound(f"{who} is not paired.", hint="See: hermes gateway pair list")
+    return message(
+        f"{who} is removed. Entries for them under gateway.allow or gateway.owners in config.yaml still count."
+    )
+
+
+@command("gateway install")
+def install_service(
+    context: CommandContext,
+    *,
+    system: Annotated[bool, _SYSTEM] = False,
+    print_: Annotated[bool, "print the unit and change nothing"] = False,
+) -> int:
+    """Install it as a systemd service."""
+    from hermes.surfaces.gateway.systemd_unit import install
+
+    return install(context.home, system=system, show=print_)
+
+
+@command("gateway uninstall")
+def uninstall_service(
+    _context: CommandContext, *, system: Annotated[bool, _SYSTEM] = False
+) -> int:
+    """Remove the systemd service."""
+    from hermes.surfaces.gateway.systemd_unit import uninstall
+
+    return uninstall(system=system)
+
+
+def _access(app: App) -> PeopleAccess:
+    return PeopleAccess(app.settings.gateway, app.store.people, app.clock)
+
+
+def _send_signal(context: CommandContext, number: signal.Signals) -> None:
+    found = read_status(context.home, time.time())
     if found is None or found[0] == "ended":
         raise UsageError(
             "The gateway is not running.", hint="Start it with: hermes gateway run"
         )
-    os.kill(found[1].pid, signal.SIGHUP if action == "reload" else signal.SIGTERM)
-    print(
-        "The gateway is reloading its settings."
-        if action == "reload"
-        else "The gateway finishes running turns, then stops."
-    )
-    return 0
+    os.kill(found[1].pid, number)
 
 
-def _pair(app: App, args: argparse.Namespace) -> int:
-    access = PeopleAccess(app.settings.gateway, app.store.people, app.clock)
-    match args.pairing:
-        case "approve":
-            known = access.approve(args.code, args.role)
-            who = one_line(known.name or known.id)
-            print(
-                f"{who} ({known.platform}:{known.id}) now has access as {known.role}."
-            )
-        case "revoke":
-            platform, _, person = args.who.partition(":")
-            if not access.revoke(platform, person):
-                raise UsageError(
-                    f"{args.who} is not paired.", hint="See: hermes gateway pair list"
-                )
-            print(
-                f"{args.who} is removed. Entries for them under gateway.allow or gateway.owners in config.yaml still count."
-            )
-        case _:
-            _list_people(app, access, as_json=getattr(args, "json", False))
-    return 0
+def _problems(status: GatewayStatus, now: float) -> Iterator[str]:
+    if status.problem:
+        yield f"Problem: {first_line(status.problem)}"
+    for one in status.problems:
+        times = "once" if one.count == 1 else f"{one.count:,} times"
+        after = ". It works again." if one.is_over else ""
+        error = first_line(mask(one.error))
+        yield f"Problem: {one.what} failed {times}, last {_duration(now - one.last)} ago: {error}{after}"
 
 
-def _list_people(app: App, access: PeopleAccess, *, as_json: bool) -> None:
-    people, waiting = app.store.people.every(), access.waiting()
-    if as_json:
-        shown = [
-            {
-                "platform": one.platform,
-                "id": one.person,
-                "name": one.name,
-                "made": one.made,
-            }
-            for one in waiting
-        ]
-        document = {"people": msgspec.to_builtins(people), "waiting": shown}
-        print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
-        return
-    settings = app.settings.gateway
-    rows = [("WHO", "NAME", "ROLE", "BY")]
-    rows += [
-        (f"{one.platform}:{one.id}", one_line(one.name), one.role, "pairing")
-        for one in people
-    ]
-    rows += [
-        (entry, "", role, "config.yaml")
-        for role, names in _named(settings.owners, settings.allow)
-        for entry in names
-    ]
-    for line in table(rows) if len(rows) > 1 else ["Nobody has access yet."]:
-        print(line)
-    now = app.clock.now()
-    for one in waiting:
-        left = _duration(one.made + CODE_LIFETIME_S - now)
-        print(
-            f"Waiting: {one_line(one.name)} ({one.platform}:{one.person}); their code is valid for {left}."
-        )
-
-
-def _named(
-    owners: tuple[str, ...], allow: tuple[str, ...]
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return ("owner", owners), ("user", allow)
+def _part_cells(one: PartStatus, now: float) -> tuple[str, ...]:
+    state = f"{_STATES[one.state]} {_duration(now - one.since)}"
+    if one.identity:
+        state += f" as {one.identity}"
+    error = f"{one.error} ({_duration(now - one.error_at)} ago)" if one.error else ""
+    received, sent = str(one.counters.received), str(one.counters.sent)
+    return (one.name, first_line(state), received, sent, first_line(error))
 
 
 def _duration(seconds: float) -> str:

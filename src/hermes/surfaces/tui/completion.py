@@ -10,7 +10,7 @@ from prompt_toolkit.document import Document
 from hermes.learning.learning_service import PREFIX, SkillCommand
 from hermes.surfaces.terminal.text import one_line
 from hermes.surfaces.tui.file_list import FileList
-from hermes.surfaces.tui.slash.lookup import find_slash, slashes
+from hermes.surfaces.tui.slash_lookup import find_slash, slashes
 
 Skills: TypeAlias = Callable[[], Sequence[SkillCommand]]
 

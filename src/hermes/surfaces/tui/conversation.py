@@ -35,7 +35,7 @@ from hermes.surfaces.tui.resume_summary import (
     show_summary,
 )
 from hermes.surfaces.tui.session_view import ChatView
-from hermes.surfaces.tui.slash.lookup import reserved
+from hermes.surfaces.tui.slash_lookup import reserved
 from hermes.surfaces.tui.status_line import StatusLine, current_status
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 

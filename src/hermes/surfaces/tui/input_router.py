@@ -24,7 +24,7 @@ from hermes.surfaces.terminal.approval import (
 from hermes.surfaces.terminal.run_options import nearest
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.proposal_review import ProposalReview
-from hermes.surfaces.tui.slash.lookup import (
+from hermes.surfaces.tui.slash_lookup import (
     find_skill,
     find_slash,
     hook_name,
@@ -163,7 +163,7 @@ class InputRouter:
         about = {"platform": "cli", "user": "", "session_id": chat.session}
         event = f"gateway.command.{hook_name(name, slash)}"
         chat.app.bus.publish(event, about)  # for hooks
-        from hermes.surfaces.tui.slash.chat_port import run_slash
+        from hermes.surfaces.tui.chat_port import run_slash
 
         await run_slash(chat, slash, rest)
 

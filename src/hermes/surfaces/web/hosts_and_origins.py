@@ -1,13 +1,44 @@
-"""Which names a server goes by: what `Host` and `Origin` may say. Ports and schemes count."""
+"""Where a server listens, and which names it goes by: what `Host` and `Origin` may say. Ports and schemes count."""
 
 import ipaddress
 from collections.abc import Iterable
+from typing import Annotated, Protocol, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from hermes.errors import SettingsError
+import msgspec
+
+from hermes.commands.command import Arg
+from hermes.errors import SettingsError, UsageError
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _USUAL = {"http": 80, "https": 443}
+
+
+class _Listening(Protocol):
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+
+_S = TypeVar("_S", bound=_Listening)
+
+Host: TypeAlias = Annotated[
+    str | None,
+    Arg("the address to listen on; by default that of the settings", metavar="ADDRESS"),
+]
+Port: TypeAlias = Annotated[
+    int | None, Arg("the port to listen on; 0 for any", metavar="NUMBER")
+]
+
+
+def listening_on(section: _S, host: str | None, port: int | None) -> _S:
+    """A section of the settings with what the options say instead."""
+    if port is not None and not 0 <= port <= 65535:
+        raise UsageError(f"{port} is not a port.", hint="Use 0 to 65535.")
+    given = {"host": host, "port": port}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    return msgspec.structs.replace(section, **wanted)  # pyrefly: ignore
 
 
 class Addresses:

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.text.plurals import count
 from hermes.tools.files.batch_write import FileWrite, write_all
 from hermes.tools.files.diff import edit_diff, new_file_diff
 from hermes.tools.files.edit_match import Edit
@@ -99,7 +100,7 @@ class PatchStep(msgspec.Struct, frozen=True):
     def done(self) -> str:
         """Says what was done, for the model, which knows the content of files it created."""
         if self.content is not None:
-            return f"Created {self.name}: {self.lines:,} lines."
+            return f"Created {self.name}: {count(self.lines, 'line')}."
         if self.is_deleted:
             return f"Deleted {self.name}."
         word = "Moved" if self.is_moved else "Edited"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from hermes.text.plurals import count
 from hermes.tools.files.edit_match import Edit, Replacement, line_of
 
 _CONTEXT_LINES = 3
@@ -44,7 +45,9 @@ def text_diff(before: str, after: str) -> str:
     """Returns the whole difference of two texts. Of long ones, the new text is shown instead."""
     old, new = _lines(before), _lines(after)
     if len(old) + len(new) > _MAX_DIFFED_LINES:
-        return f"({len(old):,} lines become {len(new):,})\n{new_file_diff(after)}"
+        return (
+            f"({count(len(old), 'line')} become {len(new):,})\n{new_file_diff(after)}"
+        )
     return "\n".join(_hunks(old, new, 1, 1))
 
 

@@ -17,6 +17,7 @@ from msgspec import Meta
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult
+from hermes.text.plurals import count
 from hermes.tools.escapes import clean
 from hermes.tools.files.file_content import unreadable
 from hermes.tools.files.ripgrep import (
@@ -259,8 +260,9 @@ def _report(path: str, query: Query, found: SearchMatches) -> Iterator[str]:
         yield _place(path, file, is_folder=is_folder)
         yield from lines
     if found.more:
-        count = f"{found.more:,}{'+' if found.more >= _MAX_COUNTED_ENTRIES else ''} more matches in {found.in_files:,} files"
-        yield f"[{count}; narrow the pattern, path or glob]"
+        more = "+ more" if found.more >= _MAX_COUNTED_ENTRIES else " more"
+        matches = f"{found.more:,}{more} {'match' if found.more == 1 else 'matches'}"
+        yield f"[{matches} in {count(found.in_files, 'file')}; narrow the pattern, path or glob]"
 
 
 def _place(path: str, relative: str, *, is_folder: bool) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from hermes.core.ports import Tool
 from hermes.errors import ToolFailed
+from hermes.text.plurals import count
 from hermes.tools.escapes import shown
 from hermes.tools.files.apply_patch import plan_patch
 from hermes.tools.files.diff import edit_diff, text_diff
@@ -98,7 +99,7 @@ def _file_change(arguments: Mapping[str, Any], path: Path) -> str | None:
 
 
 def _new_content(before: str | None, content: str, *, exists: bool) -> str:
-    size = f"{len(content.splitlines()):,} lines, {len(content.encode(errors='replace')):,} bytes"
+    size = f"{count(len(content.splitlines()), 'line')}, {count(len(content.encode(errors='replace')), 'byte')}"
     if before is not None:
         return f"replaced, {size}:\n{text_diff(before, content)}"
     what = "replaces a file that can't be compared" if exists else "new content"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hermes.children.helper_programs import add_workspace
 from hermes.primitives.files import make_private_folder
+from hermes.text.plurals import count
 from hermes.tools.shadow.path_state import PathState
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit, ShadowRepository
 from hermes.tools.shadow.shadow import Shadows
@@ -38,7 +39,7 @@ def sweep(
     if not dropped:
         return ""
     kept = f"{MAX_AGE_DAYS} days and {most_bytes // 1024**2:,} MB are kept"
-    return f"{dropped:,} turns can no longer be undone: {kept}."
+    return f"{count(dropped, 'turn')} can no longer be undone: {kept}."
 
 
 def _drop(shadows: Shadows, files: Iterable[Path]) -> int:

@@ -1,7 +1,7 @@
 """The table of slash commands."""
 
 from hermes.surfaces.terminal.text import width
-from hermes.surfaces.tui.slash.lookup import (
+from hermes.surfaces.tui.slash_lookup import (
     find_skill,
     find_slash,
     help_lines,

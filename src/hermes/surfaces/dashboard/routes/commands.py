@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from hermes.app import App
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
 from hermes.commands.table import every_command
@@ -75,6 +76,12 @@ class CommandRoutes:
 
         handle.__doc__ = f"{command.summary[:1].upper()}{command.summary[1:]}."
         return handle
+
+
+def run_command(app: App, command: Command, **arguments: Any) -> Any:
+    """The result of a command, for a route that has an address or a form of its own."""
+    with CommandContext(HttpSurface(), app=app) as context:
+        return command.function(context, **arguments)
 
 
 def _answer_type(command: Command) -> Any:

@@ -10,7 +10,7 @@ import ipaddress
 import socket
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -49,8 +49,13 @@ from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 CODEX = "codex"
 _MAX_BODY_BYTES = 16_384
 _METADATA_HOSTS = frozenset(("metadata.google.internal", "metadata", "instance-data"))
+_METADATA_ADDRESSES = frozenset(  # of clouds that use no link-local address for it
+    map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254"))
+)  # fmt: skip
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNCHANGED = "Nothing was changed."
 
+IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Key = Annotated[str, Meta(max_length=8192)]
 Name = Annotated[str, Meta(max_length=400)]
 Address = Annotated[str, Meta(max_length=2000)]
@@ -361,7 +366,7 @@ def _require_allowed(base_url: str) -> None:
     parts = urlsplit(base_url)
     host = (parts.hostname or "").lower().rstrip(".")
     addresses = _resolved(host, parts.port or 443)
-    is_special = any(one.is_link_local or one.is_multicast for one in addresses)
+    is_special = any(map(_is_special, map(_meant, addresses)))
     if host in _METADATA_HOSTS or is_special:
         raise UsageError(
             "Hermes does not call that address: it belongs to the machine's own network.",
@@ -369,9 +374,22 @@ def _require_allowed(base_url: str) -> None:
         )
 
 
-def _resolved(
-    host: str, port: int
-) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+def _is_special(address: IpAddress) -> bool:
+    return (
+        address.is_link_local or address.is_multicast or address in _METADATA_ADDRESSES
+    )
+
+
+def _meant(address: IpAddress) -> IpAddress:
+    """The IPv4 address that an IPv6 address stands for, else the address itself."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _resolved(host: str, port: int) -> list[IpAddress]:
     """The addresses of a host; none if it is unknown, which the attempt to connect reports."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -5,8 +5,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hermes.commands.proposals import list_proposals
 from hermes.errors import UsageError
-from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
+from hermes.learning.change import (
+    LearningNotFound,
+    MemoryChange,
+    MemoryEdit,
+    Provenance,
+)
 from hermes.learning.history import HistoryEntry, RevertReport
 from hermes.learning.learning_service import LearningService, open_learning
 from hermes.learning.memory import FILES
@@ -15,6 +21,7 @@ from hermes.learning.skill import MAIN, Skill, parse
 from hermes.learning.skill_records import SkillRecord, SkillUse
 from hermes.settings.load import environment
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 
 
@@ -216,7 +223,7 @@ class LearningRoutes:
         skills.find(name)
         text = skills.text_of(name, file)
         if text is None:
-            raise LearningError(f"The skill {name} has no file {file}.")
+            raise LearningNotFound(f"The skill {name} has no file {file}.")
         return SkillText(parse(text).body.strip() if file == MAIN else text)
 
     def switch(self, call: EndpointCall) -> SkillList:
@@ -234,10 +241,8 @@ class LearningRoutes:
 
     def proposals(self, call: EndpointCall) -> ProposalList:
         """The pending proposals, each with its diff; or all of them, decided ones included."""
-        found = self._learning().proposals
-        return ProposalList(
-            msgspec.to_builtins(found.all() if call.query.all else found.pending())
-        )
+        found = run_command(self._board.app, list_proposals, all_=call.query.all)
+        return ProposalList(msgspec.to_builtins(found.proposals))
 
     def decide(self, call: EndpointCall) -> ProposalList:
         """Applies a proposed change, or rejects it."""

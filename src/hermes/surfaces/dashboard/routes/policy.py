@@ -1,17 +1,24 @@
 """Routes of the policy: show the rules and the sandbox, check a command, forget a remembered answer."""
 
-from pathlib import Path
+import contextlib
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from hermes.commands.policy import (
+    CommandVerdict,
+    check_command,
+    forget_answers,
+    show_policy,
+)
+from hermes.errors import NotFound
 from hermes.schema.events import Reach
-from hermes.settings.load import environment, typed_path
+from hermes.settings.load import typed_path
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
-from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode, RuleFile
-from hermes.tools.sandbox.detect import find_sandbox
+from hermes.tools.policy import Mode
 
 
 class PolicyView(msgspec.Struct, frozen=True):
@@ -27,12 +34,6 @@ class CheckBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cwd: str = ""
     mode: Mode = "ask"
     reach: Reach = "workspace"
-
-
-class PolicyVerdict(msgspec.Struct, frozen=True):
-    verdict: str
-    reason: str
-    reach: str
 
 
 class ForgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +56,7 @@ class PolicyRoutes:
                 "observe",
                 self.check,
                 body=CheckBody,
-                answer=PolicyVerdict,
+                answer=CommandVerdict,
             ),
             Endpoint(
                 "POST", "/api/policy/forget", "admin", self.forget, body=ForgetBody
@@ -64,35 +65,23 @@ class PolicyRoutes:
 
     def policy(self) -> PolicyView:
         """The rules, the remembered answers, and the sandbox."""
-        rules = RuleFile(self._app.home.root)
-        book, problem = rules.current(), rules.problem
-        sandbox = find_sandbox(environment().get("PATH", ""), Path.home())
-        return PolicyView(
-            str(rules.path),
-            problem,
-            sandbox.kind,
-            sandbox.why,
-            msgspec.to_builtins(book),
-        )
+        return PolicyView(**run_command(self._app, show_policy).document())
 
-    def check(self, call: EndpointCall) -> PolicyVerdict:
+    def check(self, call: EndpointCall) -> CommandVerdict:
         """Whether a command would run, need approval or be refused if the model asked for it."""
         body: CheckBody = call.body
-        sandboxed = (
-            find_sandbox(environment().get("PATH", ""), Path.home()).kind != "none"
+        cwd = str(typed_path(body.cwd or str(self._board.folder)))
+        return run_command(
+            self._app,
+            check_command,
+            command_text=body.command,
+            mode=body.mode,
+            cwd=cwd,
+            reach=body.reach,
         )
-        policy = ApprovalPolicy(
-            body.mode,
-            Circumstances(self._app.home.root, Path.home(), sandboxed=sandboxed),
-        )
-        found = policy.check(
-            body.command, typed_path(body.cwd or str(self._board.folder)), body.reach
-        )
-        return PolicyVerdict(found.verdict, found.reason, found.reach)
 
     def forget(self, call: EndpointCall) -> Acknowledged:
-        """Forgets a remembered answer."""
-        rules = RuleFile(self._app.home.root)
-        if call.body.shape in rules.current().remembered:
-            rules.forget((call.body.shape,))
+        """Forgets a remembered answer; one that is already forgotten is not an error."""
+        with contextlib.suppress(NotFound):
+            run_command(self._app, forget_answers, which=call.body.shape)
         return Acknowledged()

@@ -7,17 +7,25 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from hermes.app.schedules.form import JobForm, parsed_fields
-from hermes.app.schedules.jobs import JobBook, JobDraft
+from hermes.app.schedules.form import JobForm
+from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.listing import JobState, ListedJob, listed
 from hermes.app.schedules.scheduler_lock import Lookout
-from hermes.errors import UsageError
+from hermes.commands.command import Command
+from hermes.commands.jobs import (
+    add_job,
+    edit_job,
+    pause_job,
+    remove_job,
+    resume_job,
+)
 from hermes.schedules.parse import understand
 from hermes.schedules.recurrence import instants
 from hermes.schedules.time_zones import ScheduleError
 from hermes.schedules.tokens import length
 from hermes.schema.schedules import CatchUp, Cause, Instant, Job, State
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
 
@@ -165,37 +173,29 @@ class ScheduleRoutes:
 
     def add(self, call: EndpointCall) -> JobRow:
         """Creates a job."""
-        wanted: dict[str, Any] = {
-            "schedule": "",
-            "prompt": "",
-            "cwd": str(self._board.folder),
-        } | parsed_fields(call.body)
-        job, _ = self._book.add(JobDraft(**wanted))
-        return self._row_of(job)
+        wanted = {"schedule": "", "prompt": "", "cwd": str(self._board.folder)}
+        return self._change(add_job, **wanted | _fields(call))
 
     def edit(self, call: EndpointCall) -> JobRow:
         """Changes a job. Omitted fields stay unchanged."""
-        wanted = parsed_fields(call.body)
-        if not wanted:
-            raise UsageError(
-                "Nothing to change: no field was parsed_fields.",
-                hint="Nothing was changed.",
-            )
-        job, _ = self._book.edit(self._id(call), **wanted)
-        return self._row_of(job)
+        return self._change(edit_job, job=self._id(call), **_fields(call))
 
     def remove(self, call: EndpointCall) -> Acknowledged:
         """Removes a job. A current run continues, and the sessions of its runs stay."""
-        self._book.remove(self._id(call))
+        run_command(self._app, remove_job, job=self._id(call))
         return Acknowledged()
 
     def pause(self, call: EndpointCall) -> JobRow:
         """Pauses a job."""
-        return self._row_of(self._book.pause(self._id(call)))
+        return self._change(pause_job, job=self._id(call))
 
     def resume(self, call: EndpointCall) -> JobRow:
         """Resumes a job from its next planned run on."""
-        return self._row_of(self._book.resume(self._id(call))[0])
+        return self._change(resume_job, job=self._id(call))
+
+    def _change(self, command: Command, **arguments: Any) -> JobRow:
+        """Runs a command that changes a job; returns the job as it is then."""
+        return self._row_of(run_command(self._app, command, **arguments).job)
 
     async def run(self, call: EndpointCall) -> JobRow:
         """Runs a job now, in this process, even if it is paused."""
@@ -242,42 +242,28 @@ class ScheduleRoutes:
             return []
 
 
+def _fields(call: EndpointCall) -> dict[str, Any]:
+    """The fields that a request gives."""
+    given = msgspec.structs.asdict(call.body)
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _row(one: ListedJob) -> JobRow:
     job = one.job
-    return JobRow(
-        id=job.id,
-        name=job.name,
-        prompt=job.prompt,
-        schedule=job.schedule,
-        zone=job.zone,
-        state=one.state,
-        paused=job.paused,
-        running=one.is_running,
-        next=one.planned.starts if one.planned else None,
-        last=_run(one.last) if one.last else None,
-        deliver=job.deliver,
-        budget=job.budget,
-        timeout=length(job.timeout),
-        jitter=length(job.jitter) if job.jitter else "",
-        catch_up=job.catch_up,
-        tools=", ".join(job.toolsets),
-        model=job.model,
-        cwd=job.cwd,
-        times=job.times,
-        by=job.by,
-        created=job.created,
+    return msgspec.convert(
+        msgspec.structs.asdict(job)
+        | {
+            "state": one.state,
+            "running": one.is_running,
+            "next": one.planned.starts if one.planned else None,
+            "last": _run(one.last) if one.last else None,
+            "timeout": length(job.timeout),
+            "jitter": length(job.jitter) if job.jitter else "",
+            "tools": ", ".join(job.toolsets),
+        },
+        JobRow,
     )
 
 
 def _run(one: Instant) -> JobInstant:
-    return JobInstant(
-        one.due,
-        one.state,
-        one.cause,
-        one.reason,
-        one.repeats,
-        one.session,
-        one.began,
-        one.ended,
-        one.delivery,
-    )
+    return msgspec.convert(one, JobInstant, from_attributes=True)

@@ -12,9 +12,10 @@ from msgspec import Meta
 
 from hermes import __version__
 from hermes.app.agent import ModelChoice
-from hermes.app.session_tools import needs_of
 from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
+from hermes.commands.mcp import list_servers
+from hermes.commands.tools import tools_of
 from hermes.errors import HermesError, ModelError, in_sentences
 from hermes.events import default_bus
 from hermes.providers.local_model import PROVIDER as EMBEDDED
@@ -23,14 +24,13 @@ from hermes.providers.routing import require_provider
 from hermes.settings import Settings, setting_keys
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.key_shapes import HIDDEN
-from hermes.settings.load import environment, load, load_secrets
+from hermes.settings.load import environment, load
 from hermes.settings.redaction import mask
 from hermes.settings.value_origins import entries
 from hermes.store.sessions import UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.routes.commands import HttpSurface
+from hermes.surfaces.dashboard.routes.commands import HttpSurface, run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
-from hermes.tools import all_tools
 from hermes.tools.toolsets import toolset_of
 
 
@@ -248,33 +248,23 @@ class StateRoutes:
 
     def tools(self) -> ToolList:
         """The tools that the model can use here."""
-        needs = needs_of(
-            self._app, load_secrets(home=self._app.home), surface="dashboard"
-        )
-        return ToolList(
-            [
-                ToolRow(
-                    name,
-                    toolset_of(name),
-                    tool.effect,
-                    tool.spec.description,
-                    needs.choice.wants(name),
-                )
-                for name, tool in all_tools(needs).items()
-            ]
-        )
+        with CommandContext(HttpSurface(), app=self._app) as context:
+            tools, choice = tools_of(context, "dashboard")
+        rows = [
+            ToolRow(
+                name,
+                toolset_of(name),
+                tool.effect,
+                tool.spec.description,
+                choice.wants(name),
+            )
+            for name, tool in tools.items()
+        ]
+        return ToolList(rows)
 
     def mcp(self) -> McpServerList:
         """The MCP servers and their last known state, without connecting."""
-        settings = self._app.settings.mcp_servers
-        if not settings:
-            return McpServerList([])
-        from hermes.mcp import McpServers
-
-        servers = McpServers(
-            settings, self._app.home, load_secrets(home=self._app.home), environment()
-        )
-        return McpServerList([msgspec.to_builtins(one) for one in servers.status()])
+        return McpServerList(**run_command(self._app, list_servers).document())
 
     async def doctor(self) -> Any:
         """The results of `hermes doctor`."""

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
-from hermes.errors import SettingsError, UsageError
+from hermes.errors import NotFound, SettingsError, UsageError
 from hermes.settings import Home, Secrets, atomic
 
 Scope: TypeAlias = Literal["chat", "models", "sessions"]
@@ -72,18 +72,19 @@ class ApiKeys:
     def remove(self, which: str) -> ApiKey:
         """Removes a key, by its id or name."""
         if not self._path.exists():
-            raise UsageError(
+            raise NotFound(
                 f"There is no key {which!r}.",
                 hint="There are no keys yet. Make one with: hermes api key add NAME",
             )
         with atomic.locked(self._path) as target:
             keys = self._read(target)
             found = [key for key in keys if which in (key.id, key.name)]
-            if len(found) != 1:
-                what = f"There is no key {which!r}."
-                if found:
-                    what = f"There are several keys named {which!r}. Use the id."
-                raise UsageError(what, hint="See: hermes api key list")
+            hint = "See: hermes api key list"
+            if not found:
+                raise NotFound(f"There is no key {which!r}.", hint=hint)
+            if len(found) > 1:
+                what = f"There are several keys named {which!r}. Use the id."
+                raise UsageError(what, hint=hint)
             self._write(target, [key for key in keys if key != found[0]])
         return found[0]
 

@@ -1,16 +1,20 @@
-"""`hermes api`: serves OpenAI's API, and manages its keys."""
+"""`hermes api`: serves OpenAI's API. `hermes api key`, also as `hermes gateway key`, manages its keys."""
 
-import argparse
 import asyncio
 import signal
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import msgspec
 
 from hermes.app import App, build
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import first_line
+from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
-from hermes.settings import Home, Secrets
-from hermes.settings.load import find_home, load, load_secrets
+from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import (
     DEFAULT_SCOPES,
     SCOPES,
@@ -18,8 +22,10 @@ from hermes.surfaces.gateway.api_server.api_keys import (
     ApiKeys,
     Scope,
 )
+from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
 
-_EXAMPLES = """\
+EXAMPLES = {
+    "api": """\
 examples:
   hermes api key add laptop                 make a key; it is shown once
   hermes api                                serve on http://127.0.0.1:8711/v1
@@ -29,91 +35,90 @@ examples:
 
 `hermes gateway run` serves the API too, once there is a key.
 """
+}
 _DAY_S = 86_400.0
 _MAX_KEY_DAYS = 3650
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = _EXAMPLES
-    parser.add_argument(
-        "--host",
-        metavar="ADDRESS",
-        help="the address to listen on; by default the setting api.host",
-    )
-    parser.add_argument(
-        "--port", metavar="NUMBER", type=int, help="the port to listen on; 0 for any"
-    )
-    actions = parser.add_subparsers(
-        dest="action", metavar="ACTION", parser_class=type(parser)
-    )
-    add_key_action(actions)
+class KeyListing(msgspec.Struct, frozen=True):
+    """The keys of the API."""
+
+    keys: tuple[ApiKey, ...]
+
+    def document(self) -> Any:
+        shown = [msgspec.to_builtins(key) for key in self.keys]
+        for key in shown:
+            del key["digest"]
+        return {"keys": shown}
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.keys:
+            yield line("There are no keys yet. Make one with: hermes api key add NAME")
+            return
+        rows = [
+            (key.id, first_line(key.name), ", ".join(key.scopes)) for key in self.keys
+        ]
+        yield table(("KEY", "NAME", "MAY"), rows)
 
 
-def add_key_action(
-    actions: "argparse._SubParsersAction[argparse.ArgumentParser]",
-) -> None:
-    """`key add|list|remove`, for this command and for `hermes gateway`."""
-    key = actions.add_parser(
-        "key",
-        help="make, list and remove keys",
-        description="Make, list and remove keys.",
-    )
-    doing = key.add_subparsers(dest="doing", metavar="ACTION", parser_class=type(key))
-    add = doing.add_parser(
-        "add",
-        help="make a key and show it, once",
-        description="Make a key and show it, once.",
-    )
-    add.add_argument("name", metavar="NAME", help="what it is for")
-    add.add_argument(
-        "--scope",
-        metavar="SCOPE",
-        action="append",
-        default=[],
-        help=f"what it may do: {', '.join(SCOPES)}",
-    )
-    add.add_argument(
-        "--days",
-        metavar="NUMBER",
-        type=float,
-        default=0.0,
-        help="how long it is valid (default: no limit)",
-    )
-    listed = doing.add_parser(
-        "list", help="list the keys", description="List the keys."
-    )
-    listed.add_argument("--json", action="store_true", help="print JSON")
-    remove = doing.add_parser(
-        "remove", help="remove a key", description="Remove a key."
-    )
-    remove.add_argument("key", metavar="KEY", help="its id or its name")
+def add_key(
+    context: CommandContext,
+    name: Annotated[str, "what it is for"],
+    *,
+    scope: Annotated[tuple[str, ...], f"what it may do: {', '.join(SCOPES)}"] = (),
+    days: Annotated[
+        float, Arg("how long it is valid (default: no limit)", metavar="NUMBER")
+    ] = 0.0,
+) -> TextResult:
+    """Make a key and show it, once."""
+    if not 0 <= days <= _MAX_KEY_DAYS:
+        raise UsageError(
+            f"A key is valid for at most {_MAX_KEY_DAYS} days, or without limit (0)."
+        )
+    made, text = _keys(context).add(name, _scopes(scope), seconds=days * _DAY_S)
+    scopes = ", ".join(made.scopes)
+    shown_once = f"This is the only time that the key is shown. Its scopes: {scopes}."
+    return message(text, "", shown_once)
 
 
-def run(args: argparse.Namespace) -> int:
-    home = find_home()
-    return run_keys(args, home) if args.action == "key" else _serve(args, home)
+def list_keys(context: CommandContext) -> KeyListing:
+    """List the keys."""
+    return KeyListing(tuple(_keys(context).all()))
 
 
-def run_keys(args: argparse.Namespace, home: Home) -> int:
-    """`key ...`."""
-    keys = ApiKeys(home, build(load(home=home), home).clock.now)
-    match args.doing:
-        case "add":
-            made, text = keys.add(
-                args.name, _scopes(args.scope), seconds=_seconds(args.days)
-            )
-            print(
-                f"{text}\n\nThis is the only time that the key is shown. Its scopes: {', '.join(made.scopes)}."
-            )
-        case "remove":
-            gone = keys.remove(args.key)
-            print(f"Removed the key {gone.name} ({gone.id}).")
-        case _:
-            _list(keys.all(), as_json=getattr(args, "json", False))
-    return 0
+def remove_key(
+    context: CommandContext, key: Annotated[str, "its id or its name"]
+) -> TextResult:
+    """Remove a key."""
+    gone = _keys(context).remove(key)
+    return message(f"Removed the key {gone.name} ({gone.id}).")
 
 
-def _scopes(wanted: list[str]) -> tuple[Scope, ...]:
+add_api_key = command("api key add")(add_key)
+list_api_keys = command("api key list")(list_keys)
+remove_api_key = command("api key remove")(remove_key)
+add_gateway_key = command("gateway key add")(add_key)
+list_gateway_keys = command("gateway key list")(list_keys)
+remove_gateway_key = command("gateway key remove")(remove_key)
+
+
+@command("api")
+def serve_api(
+    context: CommandContext, *, host: Host = None, port: Port = None
+) -> TextResult:
+    """Serve OpenAI's API until Ctrl-C."""
+    section = listening_on(context.settings.api, host, port)
+    settings = msgspec.structs.replace(context.settings, api=section)
+    with build(settings, context.home) as app:
+        asyncio.run(_until_stopped(app, context.secrets))
+    return message("The API server has stopped.")
+
+
+def _keys(context: CommandContext) -> ApiKeys:
+    return ApiKeys(context.home, context.app.clock.now)
+
+
+def _scopes(wanted: tuple[str, ...]) -> tuple[Scope, ...]:
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown:
         raise UsageError(
@@ -121,56 +126,6 @@ def _scopes(wanted: list[str]) -> tuple[Scope, ...]:
             hint=f"There are: {', '.join(SCOPES)}.",
         )
     return tuple(scope for scope in SCOPES if scope in wanted) or DEFAULT_SCOPES
-
-
-def _seconds(days: float) -> float:
-    if not 0 <= days <= _MAX_KEY_DAYS:
-        raise UsageError(
-            f"A key is valid for at most {_MAX_KEY_DAYS} days, or without limit (0)."
-        )
-    return days * _DAY_S
-
-
-def _list(keys: list[ApiKey], *, as_json: bool) -> None:
-    from hermes.surfaces.terminal.text import one_line, stdout_screen, table
-
-    if as_json:
-        rows = [
-            {
-                name: value
-                for name, value in msgspec.to_builtins(key).items()
-                if name != "digest"
-            }
-            for key in keys
-        ]
-        print(
-            msgspec.json.format(msgspec.json.encode({"keys": rows}), indent=2).decode()
-        )
-        return
-    if not keys:
-        print("There are no keys yet. Make one with: hermes api key add NAME")
-        return
-    rows = [
-        ("KEY", "NAME", "MAY"),
-        *((key.id, one_line(key.name), ", ".join(key.scopes)) for key in keys),
-    ]
-    for number, line in enumerate(table(rows)):
-        print(line if number else stdout_screen().style.bold(line))
-
-
-def _serve(args: argparse.Namespace, home: Home) -> int:
-    settings = load(home=home)
-    section = settings.api
-    if args.host is not None:
-        section = msgspec.structs.replace(section, host=args.host)
-    if args.port is not None:
-        if not 0 <= args.port <= 65535:
-            raise UsageError(f"{args.port} is not a port.", hint="Use 0 to 65535.")
-        section = msgspec.structs.replace(section, port=args.port)
-    with build(msgspec.structs.replace(settings, api=section), home) as app:
-        asyncio.run(_until_stopped(app, load_secrets(home=home)))
-    print("The API server has stopped.")
-    return 0
 
 
 async def _until_stopped(app: App, secrets: Secrets) -> None:

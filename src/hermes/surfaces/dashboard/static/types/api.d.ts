@@ -1001,12 +1001,6 @@ export interface PolicyCheckBody {
 export interface PolicyShowQuery {
 }
 
-export interface PolicyVerdict {
-  verdict: string;
-  reason: string;
-  reach: string;
-}
-
 export interface PolicyView {
   file: string;
   problem: string;
@@ -1665,8 +1659,8 @@ export interface ToolStarted {
 }
 
 export interface ToolsQuery {
-  /** where: cli, tui, api, gateway or cron */
-  surface: "api" | "cli" | "cron" | "gateway" | "tui";
+  /** where: cli, tui, dashboard, api, gateway or cron */
+  surface: "api" | "cli" | "cron" | "dashboard" | "gateway" | "tui";
 }
 
 /** A schedule to preview. */
@@ -1921,7 +1915,7 @@ export interface Answers {
   "POST /api/connections/download": DownloadState;
   "DELETE /api/connections/download": DownloadState;
   "GET /api/policy": PolicyView;
-  "POST /api/policy/check": PolicyVerdict;
+  "POST /api/policy/check": CommandVerdict;
   "POST /api/policy/forget": Acknowledged;
   "GET /api/memory": MemoryView;
   "POST /api/memory": MemoryView;

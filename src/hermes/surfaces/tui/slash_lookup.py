@@ -47,9 +47,9 @@ def hook_name(typed: str, command: Command) -> str:
 @functools.cache
 def slashes() -> tuple[Command, ...]:
     """Every slash command, by group."""
-    from hermes.surfaces.tui.slash import terminal_only
+    from hermes.surfaces.tui import terminal_only_commands
 
-    found = [*commands_in(terminal_only), *chat_commands()]
+    found = [*commands_in(terminal_only_commands), *chat_commands()]
     return tuple(sorted(found, key=lambda one: _GROUPS.index(one.group)))
 
 

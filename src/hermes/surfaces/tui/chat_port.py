@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from hermes.app.agent import Agent, ApprovalMode
 from hermes.app.attachments import typed_part
-from hermes.commands.chat_commands import ContextUse
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, money
 from hermes.commands.model_names import checked_name, listed_names
 from hermes.commands.models import model_in_words
+from hermes.commands.slash_commands import ContextUse
 from hermes.commands.views import Block, Result, TextResult
 from hermes.errors import HermesError, SessionBusy
 from hermes.providers.routing import chosen_route
@@ -29,7 +29,7 @@ from hermes.surfaces.terminal.render import draw, draw_blocks
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.tui.context_view import window_rows
-from hermes.surfaces.tui.slash.lookup import narrowed
+from hermes.surfaces.tui.slash_lookup import narrowed
 from hermes.surfaces.tui.styled_text import painted
 
 if TYPE_CHECKING:

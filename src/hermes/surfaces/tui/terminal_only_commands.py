@@ -12,8 +12,8 @@ from hermes.commands.views import TextResult, message
 from hermes.surfaces.terminal.text import wrap
 
 if TYPE_CHECKING:
+    from hermes.surfaces.tui.chat_port import TerminalChat
     from hermes.surfaces.tui.conversation import ChatConversation
-    from hermes.surfaces.tui.slash.chat_port import TerminalChat
 
 Text = Annotated[str, Arg(metavar="TEXT")]
 
@@ -25,7 +25,7 @@ def _chat(context: CommandContext) -> "ChatConversation":
 @command(slash="help", group="Chat")
 async def show_help(context: CommandContext) -> TextResult:
     """Show this list."""
-    from hermes.surfaces.tui.slash.lookup import help_lines
+    from hermes.surfaces.tui.slash_lookup import help_lines
 
     screen = _chat(context).screen
     bold, dim = screen.style.bold, screen.style.dim

@@ -1,1 +1,0 @@
-"""The slash commands of the chat in the terminal."""
