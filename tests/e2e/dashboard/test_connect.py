@@ -83,7 +83,9 @@ async def test_a_pasted_key_is_recognised_tried_and_used_at_once(
             await _pictures(page, "wrong-key")
             await field.fill(KEY)
             await field.press("Enter")
-            await expect(page.get_by_text("Which model from Anthropic?")).to_be_visible()
+            await expect(
+                page.get_by_text("Which model from Anthropic?")
+            ).to_be_visible()
             await expect(page.locator(".offer code").first).to_have_text(
                 "claude-sonnet-5-5"
             )
