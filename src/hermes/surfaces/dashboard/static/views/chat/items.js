@@ -256,7 +256,8 @@ function End({ item, context }) {
       html`<div class=${`note ${tone}`} role=${tone === "bad" ? "alert" : undefined}><${Icon}
       name=${tone === "bad" ? "warn" : "info"} size=${16} /><div><span>${words}</span>
         ${item.detail && html` <span><${Words} text=${item.detail} /></span>`}</div>
-      ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}</div>`
+      ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}
+      ${item.reason === "failed" && may("admin") && html`<a class="button" href="#/settings/models">Change model</a>`}</div>`
     }
     ${
       facts.length > 0 &&
