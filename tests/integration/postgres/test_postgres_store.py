@@ -216,7 +216,7 @@ def test_a_password_in_the_address_is_refused_and_never_shown(url: str) -> None:
 
 def test_encryption_asked_for_in_the_address_is_not_ignored() -> None:
     url = "postgresql://me@db.example/hermes?sslmode=verify-full"
-    with pytest.raises(StoreError, match="sslmode .* no effect") as refused:
+    with pytest.raises(StoreError, match=r"sslmode .* no effect") as refused:
         open_postgres(PostgresOptions(url))
     assert "store.tls" in refused.value.hint
 
