@@ -55,11 +55,11 @@ async def test_a_pasted_key_is_recognised_tried_and_saved(tmp_path: Path) -> Non
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=service.url) as terminal:
             await terminal.until(lambda shown: WELCOME in shown)
             terminal.type("1")
-            await terminal.until(lambda shown: "Paste your key" in shown)
+            await terminal.until(lambda shown: "Paste your API key" in shown)
             terminal.type(pasted(KEY))
-            await terminal.until(lambda shown: "a key of Anthropic" in shown)
+            await terminal.until(lambda shown: "a key from Anthropic" in shown)
             terminal.type(ENTER)
-            shown = await terminal.until(lambda shown: "Which model of" in shown)
+            shown = await terminal.until(lambda shown: "Which model from" in shown)
             assert shown.index("claude-sonnet-5-5") < shown.index("claude-haiku-4-5")
             terminal.type("haiku" + ENTER)
             await terminal.until(
@@ -85,15 +85,15 @@ async def test_a_wrong_key_is_refused_and_asked_for_again(tmp_path: Path) -> Non
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=service.url) as terminal:
             await terminal.until(lambda shown: WELCOME in shown)
             terminal.type(ENTER)
-            await terminal.until(lambda shown: "Paste your key" in shown)
+            await terminal.until(lambda shown: "Paste your API key" in shown)
             terminal.type(pasted(WRONG) + ENTER)
             shown = await terminal.until(
                 lambda shown: "rejected the API key (401)" in shown
             )
-            assert "Paste your key" in shown
+            assert "Paste your API key" in shown
             assert not (tmp_path / "home" / ".env").exists()
             terminal.type(pasted(KEY) + ENTER)
-            await terminal.until(lambda shown: "Which model of" in shown)
+            await terminal.until(lambda shown: "Which model from" in shown)
             terminal.type(CTRL_C)
             assert await terminal.ends() == 130
             assert WRONG not in terminal.screen
@@ -106,12 +106,12 @@ async def test_a_shape_that_several_have_asks_whose_it_is(tmp_path: Path) -> Non
         async with at_terminal(tmp_path, DEEPSEEK_BASE_URL=service.url) as terminal:
             await terminal.until(lambda shown: WELCOME in shown)
             terminal.type("1")
-            await terminal.until(lambda shown: "Paste your key" in shown)
+            await terminal.until(lambda shown: "Paste your API key" in shown)
             terminal.type(pasted(key) + ENTER)
-            await terminal.until(lambda shown: "Whose is it?" in shown)
+            await terminal.until(lambda shown: "Which is it from?" in shown)
             assert not service.requests  # a key is not tried at random
             terminal.type("1")
-            await terminal.until(lambda shown: "Which model of DeepSeek" in shown)
+            await terminal.until(lambda shown: "Which model from DeepSeek" in shown)
 
 
 async def test_a_running_server_is_found_and_offered(tmp_path: Path) -> None:
@@ -122,7 +122,9 @@ async def test_a_running_server_is_found_and_offered(tmp_path: Path) -> None:
             terminal.type("j" + ENTER)
             await terminal.until(lambda shown: "Which server?" in shown)
             terminal.type("1")
-            shown = await terminal.until(lambda shown: "Which model of Ollama" in shown)
+            shown = await terminal.until(
+                lambda shown: "Which model from Ollama" in shown
+            )
             assert "2.0 GB" in shown
             terminal.type(DOWN + ENTER)
             await terminal.until(
@@ -173,9 +175,9 @@ async def test_a_typed_address_that_wants_a_key_asks_for_it(tmp_path: Path) -> N
             await terminal.until(lambda shown: "Looking for Ollama" not in shown)
             await _to_address(terminal)
             terminal.type(service.host + ENTER)
-            await terminal.until(lambda shown: "The server wants a key" in shown)
+            await terminal.until(lambda shown: "The server asks for a key" in shown)
             terminal.type(pasted(KEY) + ENTER)
-            await terminal.until(lambda shown: "Which model of my-server" in shown)
+            await terminal.until(lambda shown: "Which model from my-server" in shown)
             terminal.type(ENTER)
             await terminal.until(lambda shown: "my-server lab-1 answers." in shown)
             assert await terminal.ends() == 0
@@ -201,7 +203,7 @@ async def test_going_back_leads_to_the_three_choices_and_never_out(
     async with at_terminal(tmp_path) as terminal:
         await terminal.until(lambda shown: "to download" in flat(shown))
         for way, title in (
-            ("1", "Paste your key"),
+            ("1", "Paste your API key"),
             ("3", "Which local model?"),
         ):
             terminal.type(way)
@@ -247,14 +249,14 @@ async def test_a_model_that_does_not_answer_can_be_exchanged(tmp_path: Path) -> 
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=service.url) as terminal:
             await terminal.until(lambda shown: WELCOME in shown)
             terminal.type("1")
-            await terminal.until(lambda shown: "Paste your key" in shown)
+            await terminal.until(lambda shown: "Paste your API key" in shown)
             terminal.type(pasted(KEY) + ENTER)
-            await terminal.until(lambda shown: "Which model of" in shown)
+            await terminal.until(lambda shown: "Which model from" in shown)
             terminal.type(ENTER)
             await terminal.until(lambda shown: "did not answer" in shown)
             assert not (tmp_path / "home" / ".env").exists()
             terminal.type("1")
-            await terminal.until(lambda shown: "Which model of" in shown)
+            await terminal.until(lambda shown: "Which model from" in shown)
             terminal.type("haiku" + ENTER)
             await terminal.until(lambda shown: "claude-haiku-4-5 answers." in shown)
 
@@ -270,7 +272,7 @@ async def test_a_question_at_a_terminal_connects_first_and_is_then_answered(
             terminal.type("2")
             await terminal.until(lambda shown: "Which server?" in shown)
             terminal.type(ENTER)
-            await terminal.until(lambda shown: "Which model of" in shown)
+            await terminal.until(lambda shown: "Which model from" in shown)
             terminal.type(ENTER)
             await terminal.until(lambda shown: "It is 42." in shown)
             assert await terminal.ends() == 0
@@ -337,9 +339,9 @@ async def test_another_model_is_connected_within_a_chat(tmp_path: Path) -> None:
             terminal.type("/setup" + ENTER)
             await terminal.until(lambda shown: "What should answer?" in shown)
             terminal.type("1")
-            await terminal.until(lambda shown: "Paste your key" in shown)
+            await terminal.until(lambda shown: "Paste your API key" in shown)
             terminal.type(pasted(KEY) + ENTER)
-            await terminal.until(lambda shown: "Which model of" in shown)
+            await terminal.until(lambda shown: "Which model from" in shown)
             terminal.type(ENTER)
             await terminal.until(
                 lambda shown: "anthropic claude-sonnet-5-5 answers." in shown
@@ -398,9 +400,9 @@ async def test_the_sign_in_of_codex_is_offered_where_it_is_found(
     (tmp_path / ".codex" / "auth.json").write_text("{}")
     path = f"{program.parent}{os.pathsep}/usr/bin:/bin"
     async with at_terminal(tmp_path, "setup", PATH=path) as terminal:
-        await terminal.until(lambda shown: "the sign-in of codex" in flat(shown))
+        await terminal.until(lambda shown: "Codex's sign-in" in flat(shown))
         terminal.type("1")
-        await terminal.until(lambda shown: "Use the sign-in of codex" in shown)
+        await terminal.until(lambda shown: "Use Codex's sign-in" in shown)
         terminal.type("2")
         await terminal.until(lambda shown: "Codex runs your turns" in shown)
         assert await terminal.ends() == 0

@@ -174,9 +174,10 @@ def check_service(name: str, base_url: str, key_variable: str) -> None:
     if not _is_address(base_url):
         raise UsageError("That is not a usable address.", hint=_ADDRESS_HINT)
     parts = urlsplit(base_url)
-    if parts.username or parts.password or is_secret_value(base_url):
+    has_more = bool(parts.query or parts.fragment)  # where keys are, and no path
+    if parts.username or parts.password or has_more or is_secret_value(base_url):
         raise UsageError(
-            "The address must not contain a key.",
+            "The address must not contain a key, nor anything after ? or #.",
             hint="Give the key separately: name the key's variable with --key-env.",
         )
     if key_variable and (
@@ -189,6 +190,8 @@ def check_service(name: str, base_url: str, key_variable: str) -> None:
 
 
 def _is_address(base_url: str) -> bool:
+    if not base_url.isprintable() or " " in base_url:
+        return False
     try:
         parts = urlsplit(base_url)
         _ = parts.port

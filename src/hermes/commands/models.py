@@ -126,7 +126,7 @@ class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
         rows = [_model_row(one) for one in self.models]
         yield table(columns, rows, narrow=((0, 1, 2), (3,)))
         if self.is_overview:
-            yield line("\n* answers now.\nAll models of one: hermes model list PROVIDER", "dim")  # fmt: skip
+            yield line("\n* answers now.\nAll models of a provider: hermes model list PROVIDER", "dim")  # fmt: skip
         if self.is_overview and self.engine:
             yield line(f"Engine: {self.engine}")
 
@@ -299,6 +299,10 @@ def show_session_usage(context: CommandContext, session: SessionId) -> TextResul
 
 def model_in_words(model: ModelInfo, found: str = "") -> str:
     """Says which model answers; `found` is its name if only its service knows it."""
+    if model.provider == EMBEDDED:
+        from hermes.providers.local_model import full_name
+
+        return f"{full_name(model.name)} answers."
     own = "with its own model" if model.engine == "codex" else "with its first model"
     return f"{model.provider} {model.name or found or own} answers."
 

@@ -106,6 +106,17 @@ def default_name() -> str:
     return best.id if best is not None else embedded.DEFAULT
 
 
+def full_name(name: str) -> str:
+    """Returns the name of a model for a person, with what is typed to choose it."""
+    try:
+        from hermes.providers.embedded import CATALOGUE
+    except ImportError:
+        return f"{PROVIDER} {name}".strip()
+    chosen = name or default_name()
+    entry = CATALOGUE.get(chosen)
+    return f"{entry.description} ({PROVIDER}:{chosen})" if entry else f"{PROVIDER} {chosen}"  # fmt: skip
+
+
 def require_weights(
     name: str, own: "Mapping[str, LocalModelSettings] | None" = None
 ) -> None:

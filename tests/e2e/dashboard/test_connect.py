@@ -75,7 +75,7 @@ async def test_a_pasted_key_is_recognised_tried_and_used_at_once(
             asked: list[str] = []
             page.on("request", lambda request: asked.append(request.url))
             await _pictures(page, "ways")
-            await page.get_by_role("button", name="Connect a key or a sign-in").click()
+            await page.get_by_role("button", name="Use an API key").click()
             field = page.get_by_label("Key", exact=True)
             await expect(field).to_have_attribute("type", "password")
             await field.fill(WRONG)
@@ -87,7 +87,9 @@ async def test_a_pasted_key_is_recognised_tried_and_used_at_once(
             await _pictures(page, "wrong-key")
             await field.fill(KEY)
             await field.press("Enter")
-            await expect(page.get_by_text("Which model of Anthropic?")).to_be_visible()
+            await expect(
+                page.get_by_text("Which model from Anthropic?")
+            ).to_be_visible()
             await expect(page.locator(".offer code").first).to_have_text(
                 "claude-sonnet-5-5"
             )
@@ -115,7 +117,7 @@ async def test_a_running_server_is_offered_with_its_models(
         async with unconnected(browser, tmp_path, complaints, **variables) as page:
             await page.get_by_role("button", name="Use a server of your own").click()
             await page.get_by_role("button", name="Ollama (1 model)").first.click()
-            await expect(page.get_by_text("Which model of Ollama?")).to_be_visible()
+            await expect(page.get_by_text("Which model from Ollama?")).to_be_visible()
             await _pictures(page, "server")
             await page.get_by_role("button", name="Use llama3.2:3b").click()
             await expect(page.locator("[data-current]")).to_have_text(
@@ -144,7 +146,7 @@ async def test_an_address_that_does_not_answer_is_refused_and_one_that_wants_a_k
             await address.fill(service.host)
             await address.press("Enter")
             await expect(page.get_by_role("alert")).to_contain_text("401")
-            await page.get_by_label("Its key, if it wants one").fill(KEY)
+            await page.get_by_label("API key (optional)").fill(KEY)
             await address.press("Enter")
             await page.get_by_role("button", name="Use lab-1").click()
             await expect(page.locator("[data-current]")).to_have_text("my-server:lab-1")

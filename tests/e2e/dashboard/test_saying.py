@@ -204,6 +204,7 @@ async def test_a_key_pressed_twice_answers_one_of_two_questions(
     asking = page.get_by_role("group", name="Hermes wants to use read_file")
     await expect(asking).to_have_count(2)
     await page.evaluate("performance.now = () => 1400")
+    await asking.first.focus()
     await page.keyboard.press("Alt+y")
     await expect(asking).to_have_count(1)
     await page.keyboard.press("Alt+y")
@@ -213,6 +214,39 @@ async def test_a_key_pressed_twice_answers_one_of_two_questions(
     answers = await page.locator(".answered").all_inner_texts()
     assert ["Denied" in text for text in answers].count(True) == 1
     assert len(answers) == 2
+
+
+async def test_keys_answer_the_request_that_has_the_focus(
+    page: Page, dashboard: Board
+) -> None:
+    for name in ("upper.pem", "lower.pem"):
+        (dashboard.hermes.work.parent / name).write_text(f"text of {name}\n")
+    upper, lower = (
+        ServedCall(
+            "read_file", json.dumps({"path": str(dashboard.hermes.work.parent / name)})
+        )
+        for name in ("upper.pem", "lower.pem")
+    )
+    dashboard.says(ScriptedResponse(calls=(upper, lower)), "Done.")
+    await page.evaluate("performance.now = () => 1000")
+    await say(page, "read both")
+    asking = page.get_by_role("group", name="Hermes wants to use read_file")
+    await expect(asking).to_have_count(2)
+    await page.evaluate("performance.now = () => 1400")
+    await box(page).focus()
+    await page.keyboard.press("Alt+y")
+    await expect(page.get_by_text("More than one request is open")).to_be_visible()
+    await expect(asking).to_have_count(2)
+    await asking.nth(1).locator(".asking-title").click()
+    await page.keyboard.press("Alt+n")
+    await expect(asking).to_have_count(1)
+    await expect(asking).to_contain_text("upper.pem")
+    await expect(page.locator(".answered")).to_contain_text("Denied")
+    await page.evaluate("performance.now = () => 1800")
+    await page.keyboard.press("Alt+y")  # the only one left
+    await rests(page, 1)
+    answers = await page.locator(".answered").all_inner_texts()
+    assert ["Denied" in text for text in answers] == [False, True]
 
 
 async def test_words_are_said_into_the_turn_that_runs(

@@ -200,3 +200,29 @@ async def test_a_provider_that_does_not_exist_is_not_saved_by_a_setting(
     assert answer.status_code == 400
     assert "Did you mean anthropic?" in answer.text
     assert not harness.app.home.config.exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:hunter2@127.0.0.1:9/v1",
+        "http://127.0.0.1:9/v1?token=hunter2",
+        "http://127.0.0.1:9/v1\r\nx: hunter2",
+    ],
+)
+async def test_an_address_with_a_key_is_not_saved_even_if_forced(
+    harness: Harness, address: str
+) -> None:
+    body = {"provider": "own", "model": "m", "base_url": address, "force": True}
+    said = await _error(harness, "/api/connections", body)
+    assert "hunter2" not in said
+    assert not harness.app.home.config.exists()
+
+
+async def test_a_key_that_is_none_is_refused_where_another_is_stored(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    body = {"provider": "anthropic", "model": "m", "key": "no key", "force": True}
+    assert "not a key" in await _error(harness, "/api/connections", body)
+    assert not harness.app.home.config.exists()

@@ -42,6 +42,16 @@ async def test_a_model_that_is_not_on_this_machine_is_missed_before_the_first_qu
         assert "none.gguf can't be read" in status["model_problem"]
 
 
+async def test_a_machine_without_a_model_asks_to_connect_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_CACHE", str(tmp_path / "cache"))
+    async with opened(tmp_path, Settings()) as harness:
+        status = await harness.call("GET", "/api/status", scope="observe")
+        assert status["model"] == ""
+        assert status["model_problem"] == "No model is connected yet."
+
+
 async def test_a_secret_among_the_words_of_a_server_is_not_shown(
     harness: Harness,
 ) -> None:

@@ -157,6 +157,37 @@ async def test_what_the_sandbox_stopped_is_said_last(
     assert "reach: network or machine" in text.splitlines()[-1]
 
 
+def _commit_notes_on_two_branches(folder: Path) -> None:
+    git = (
+        "git",
+        "-C",
+        str(folder),
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b.invalid",
+    )
+    subprocess.run((*git, "init", "-q"), check=True)
+    for branch in ("first", "second"):
+        subprocess.run((*git, "switch", "-q", "--orphan", branch), check=True)
+        (folder / "AGENTS.md").write_text(f"notes of {branch}\n")
+        subprocess.run((*git, "add", "AGENTS.md"), check=True)
+        subprocess.run((*git, "commit", "-q", "-m", branch), check=True)
+
+
+async def test_a_switch_of_branches_that_would_change_agents_md_is_explained(
+    machine: Machine, request: pytest.FixtureRequest
+) -> None:
+    _commit_notes_on_two_branches(machine.workspace)
+    last = (await machine.run("git switch first")).text.splitlines()[-1]
+    if "bubblewrap" in request.node.name:
+        assert "did not let this command change AGENTS.md" in last
+        assert "reach: machine" in last
+    else:  # Landlock can't protect single files, so they are restored afterwards
+        assert "undone" in last
+    assert (machine.workspace / "AGENTS.md").read_text() == "notes of second\n"
+
+
 @pytest.mark.parametrize(
     "command", ["false", "touch {out}/x || true", "echo 'Permission denied'"]
 )

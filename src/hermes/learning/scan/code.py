@@ -2,16 +2,15 @@
 and persistence.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.learning.scan.bounded import bounded
-from hermes.learning.scan.disguise import readings
-from hermes.learning.scan.phrases import phrases, scan
+from hermes.learning.scan.disguise import hidden, readings
+from hermes.learning.scan.phrases import phrases, scan, scan_readings
+from hermes.learning.scan.prefixes import PrefixedPattern, SearchedText, prefixed
 
 Level: TypeAlias = Literal["danger", "caution"]
 
@@ -237,33 +236,35 @@ def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
         ):
             yield SkillFinding("caution", "is not text", name)
         return
-    if what := scan(text):
+    all_readings = [SearchedText(reading) for reading in readings(text)]
+    if what := hidden(text) or scan_readings(all_readings):
         yield SkillFinding("danger", what, name, _line_of(text, what), "")
-    yield from _scan_code(name, text)
+    yield from _scan_code(name, SearchedText(text.casefold()), all_readings)
 
 
-def _scan_code(name: str, text: str) -> Iterator[SkillFinding]:
+def _scan_code(
+    name: str, plain: SearchedText, all_readings: list[SearchedText]
+) -> Iterator[SkillFinding]:
     """Yields one finding per pattern: in the text as it is, else in another reading of it."""
-    plain = text.casefold()
-    others = [reading for reading in readings(text) if reading != plain]
-    for level, what, pattern in _patterns():
-        if found := pattern.search(plain):
-            line = plain.count("\n", 0, found.start()) + 1
+    others = [reading for reading in all_readings if reading.text != plain.text]
+    for level, what, pattern in code_patterns():
+        if found := plain.search(pattern):
+            line = plain.text.count("\n", 0, found.start()) + 1
             yield SkillFinding(level, what, name, line, " ".join(found[0].split())[:80])
-        elif level == "danger" and any(pattern.search(reading) for reading in others):
+        elif level == "danger" and any(reading.search(pattern) for reading in others):
             yield SkillFinding(level, f"{what}, in disguise", name)
 
 
 def _line_of(text: str, what: str) -> int:
     """Returns the line where the match starts, else the first that shows it; 0 if it spans several."""
-    plain = text.casefold()
+    plain = SearchedText(text.casefold())
     places = [
         found.end() - len(found[0].lstrip())
         for one in phrases()
-        if one.kind == what and (found := one.pattern.search(plain))
+        if one.kind == what and (found := plain.search(one.pattern))
     ]
     if places:
-        return plain.count("\n", 0, min(places)) + 1
+        return plain.text.count("\n", 0, min(places)) + 1
     lines = text[:_MAX_CHARS_BY_LINE].split("\n")
     return next(
         (
@@ -276,5 +277,6 @@ def _line_of(text: str, what: str) -> int:
 
 
 @cache
-def _patterns() -> tuple[tuple[Level, str, "re.Pattern[str]"], ...]:
-    return tuple((level, what, bounded(source)) for level, what, source in _SOURCES)
+def code_patterns() -> tuple[tuple[Level, str, PrefixedPattern], ...]:
+    """Returns all patterns, compiled on first use."""
+    return tuple((level, what, prefixed(source)) for level, what, source in _SOURCES)

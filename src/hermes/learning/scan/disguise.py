@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-_TAGS = range(0xE0000, 0xE0080)
+_TAG = "[\U000e0000-\U000e007f]"
+_LETTER_TAG = "[\U000e0020-\U000e007f]"
 _INVISIBLE = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
@@ -61,7 +62,7 @@ def hidden(text: str) -> str:
     """Returns what the text holds that a reader cannot see; empty if nothing."""
     if text.isascii():
         return ""
-    if any(ord(char) in _TAGS for char in text) and not _only_flags(text):
+    if re.search(_TAG, text) and not _only_flags(text):
         return "invisible characters of the Unicode tag block"
     if re.search(_HIDDEN_IN_WORD, text) or re.search(_ZERO_WIDTH, text):
         return "invisible characters between letters"
@@ -129,17 +130,14 @@ def _visible(text: str) -> str:
     """Replaces tag characters by the letters they stand for, and removes other invisible ones."""
     if text.isascii():
         return text
-    letters = "".join(
-        chr(ord(char) - 0xE0000) if ord(char) in _TAGS and ord(char) > 0xE001F else char
-        for char in text
-    )
+    letters = re.sub(_LETTER_TAG, lambda tag: chr(ord(tag[0]) - 0xE0000), text)
     return re.sub(_INVISIBLE, "", letters)
 
 
 def _only_flags(text: str) -> bool:
     """Returns whether tag characters only spell the flags of England, Scotland and Wales."""
     rest = re.sub("\U0001f3f4[\U000e0061-\U000e007a]{1,6}\U000e007f", "", text)
-    return not any(ord(char) in _TAGS for char in rest)
+    return not re.search(_TAG, rest)
 
 
 def _with_letters(word: str) -> str:

@@ -7,14 +7,14 @@ does not match.
 """
 # ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
 
-import re
+from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from hermes.learning.scan.bounded import bounded
 from hermes.learning.scan.disguise import hidden, readings
 from hermes.learning.scan.languages import LANGUAGES
+from hermes.learning.scan.prefixes import PrefixedPattern, SearchedText, prefixed
 
 _MAX_HINT_DISTANCE_CHARS = 300  # between two hints that count as a pair
 _MAX_HINTS_PER_KIND = 50  # examined
@@ -57,7 +57,7 @@ class Phrase(NamedTuple):
 
     kind: str
     strong: bool
-    pattern: "re.Pattern[str]"
+    pattern: PrefixedPattern
 
 
 _SOURCES: tuple[tuple[str, bool, str], ...] = (
@@ -354,28 +354,28 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
 def phrases() -> tuple[Phrase, ...]:
     """Returns all patterns, compiled on first use."""
     return tuple(
-        Phrase(kind, strong, bounded(source)) for kind, strong, source in _SOURCES
+        Phrase(kind, strong, prefixed(source)) for kind, strong, source in _SOURCES
     )
 
 
 def scan(text: str) -> str:
     """Returns what in the text looks like an injected instruction; empty if nothing does."""
-    if found := hidden(text):
-        return found
-    for reading in readings(text):
-        if found := _judge(reading):
-            return found
-    return ""
+    return hidden(text) or scan_readings(map(SearchedText, readings(text)))
 
 
-def _judge(reading: str) -> str:
+def scan_readings(texts: Iterable[SearchedText]) -> str:
+    """Returns what in the readings of a text looks like an injected instruction; empty if nothing does."""
+    return next((found for reading in texts if (found := _judge(reading))), "")
+
+
+def _judge(reading: SearchedText) -> str:
     hints: list[tuple[int, int, str]] = []
     for phrase in phrases():
         if phrase.strong:
-            if phrase.pattern.search(reading):
+            if reading.search(phrase.pattern):
                 return phrase.kind
             continue
-        for number, found in enumerate(phrase.pattern.finditer(reading)):
+        for number, found in enumerate(reading.finditer(phrase.pattern)):
             if number >= _MAX_HINTS_PER_KIND:
                 break
             hints.append((found.start(), found.end(), phrase.kind))

@@ -30,6 +30,7 @@ _DENIAL = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _FAILED = re.compile(r"\b[1-9]\d* (?:failed|error)|\bFAILED\b|Traceback", re.IGNORECASE)
+_TESTED = re.compile(r"test|spec|\bpass(?:ed|es)?\b|\bok\b", re.IGNORECASE)
 _CHANGING = frozenset(("write", "append", "replace", "run", "todo"))
 _HELP = (
     "Name the file and the exact change, or connect a larger model with `hermes setup`."
@@ -90,11 +91,12 @@ def _changed(step: CallStep) -> bool:
 
 
 def _tests_passed(steps: tuple[CallStep, ...]) -> bool:
-    """Whether a command ran after the last change and shows no failure."""
+    """Whether a command that looks like a test ran after the last change and shows no failure."""
     for step in reversed(steps):
         verb = step.action.verb if step.action is not None else ""
         if verb == "run" and step.ok:
-            return _FAILED.search(step.result) is None
+            is_test = _TESTED.search(f"{step.line}\n{step.result}") is not None
+            return is_test and _FAILED.search(step.result) is None
         if verb in _CHANGING and step.ok:
             return False
     return False

@@ -98,7 +98,7 @@ FolderLook: TypeAlias = Callable[[str], FolderView]
 
 
 def look_at_folder(root: str) -> FolderView:
-    """Looks at the names in a folder, down to a few levels, without hidden ones and what tools generate."""
+    """Looks at the names in a folder, down to a few levels, without hidden or unprintable ones and what tools generate."""
     files: list[str] = []
     folders: list[str] = []
     if not root or not Path(root).is_dir():
@@ -122,6 +122,8 @@ def _walk(root: str, below: str, depth: int) -> Iterator[tuple[str, bool]]:
     deeper: list[str] = []
     for entry in found:
         if entry.name.startswith(".") or entry.name in _LEFT_OUT:
+            continue
+        if not entry.name.isprintable():  # it could pass for another line of the prompt
             continue
         name = f"{below}/{entry.name}" if below else entry.name
         is_folder = entry.is_dir(follow_symlinks=False)

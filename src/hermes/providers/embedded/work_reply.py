@@ -142,7 +142,11 @@ class WorkReply:
         if _MAKES.search(typed) or all(map(_PRODUCT.fullmatch, absent)):
             return ""
         near = self._view.nearest(absent[0])
-        hint = f"Did you mean {near}?" if near else f"Here are: {self._view.listing()}."
+        hint = (
+            f"Did you mean {near}?"
+            if near
+            else f"This folder has {self._view.listing()}."
+        )
         return f"There is no {absent[0]} in this folder, so nothing was read or changed. {hint}"
 
     async def _repaired(self) -> ModelEvent | None:

@@ -166,7 +166,7 @@ def overview() -> str:
         "",
     ]
     lines += [
-        f"{style.bold('Usage:')} hermes                      chat",
+        f"{style.bold('Usage:')} hermes                       chat",
         '       hermes [OPTIONS] "QUESTION"  one answer; piped input is appended',
         "       hermes COMMAND [ARGUMENTS]",
     ]

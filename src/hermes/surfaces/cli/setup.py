@@ -100,7 +100,7 @@ def _ask(home: Home, *, verbose: bool) -> int:
     """Shows the screen with the three choices."""
     menus = terminal_menus()
     if menus is None:
-        raise UsageError("Nobody is here to answer.", hint=_HOW)
+        raise UsageError("There is no terminal to ask in.", hint=_HOW)
     connected = ConnectScreen(menus, home, verbose=verbose).run(is_first_run=False)
     if connected is None:
         say("Nothing was changed.", alarming=False)
@@ -144,8 +144,8 @@ def _known(home: Home, provider: str, model: str) -> Connection:
             one.family for one in provider_table.FAMILIES if one.needs_key
         ]
         raise UsageError(
-            "The shape of the key does not tell whose it is.",
-            hint=f"Nothing was changed. Say so with --provider: {', '.join(names)}",
+            "It is not clear which provider this key is from.",
+            hint=f"Nothing was changed. Name it with --provider: {', '.join(names)}",
         )
     return known_service(found.providers[0], key=found.key, model=model)
 

@@ -48,6 +48,7 @@ _WORDS: Mapping[str, Word] = {
     "deny": "deny",
 }
 _NO_BECAUSE = re.compile(r"(?:n|no)[,:;.]?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_THEN_ENTER = " + Enter"
 _REASON_HINT = "After n you can add a reason for the model."
 _REACHES = {
     "network": "It may use the network.",
@@ -261,7 +262,9 @@ def label_for(request: Mapping[str, Any], columns: int) -> str:
     keys = _keys(request, columns)
     words = _CHOICES if _scope(request) else _EXACT_CHOICES
     full = f"Allow? {', '.join(f'{key} ({words[key]})' for key in keys)}"
-    return full if width(full) <= columns - 4 else f"Allow? {'/'.join(keys)}"
+    short = f"Allow? {'/'.join(keys)}{_THEN_ENTER}"
+    labels = (full + _THEN_ENTER, full, short)
+    return next((one for one in labels if width(one) <= columns - 4), short)
 
 
 def again(request: Mapping[str, Any]) -> str:

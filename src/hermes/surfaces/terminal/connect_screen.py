@@ -47,16 +47,14 @@ from hermes.surfaces.terminal.text import count
 _Found = TypeVar("_Found")
 _WELCOME = "Welcome to Hermes. What should answer?"
 _QUESTION = "What should answer?"
-_PASTE = "Paste your key"
-_PASTE_INTRO = (
-    "It is not shown, and goes to the service that it belongs to and nowhere else."
-)
+_PASTE = "Paste your API key"
+_PASTE_INTRO = "It stays hidden, and is sent only to the provider that it belongs to."
 _ADDRESS = "Another address"
 _LOCAL_INTRO = (
     "It runs on this machine, needs no account and sends nothing anywhere."
     " It makes more mistakes than a large one."
 )
-_NO_MODELS = "{} is running but has no models yet. Get one there first, such as: ollama pull qwen3"
+_NO_MODELS = "{} is running but has no models yet. Add one there first, such as: ollama pull qwen3"
 
 
 class ConnectedModel(msgspec.Struct, frozen=True):
@@ -81,7 +79,7 @@ class ConnectScreen:
             title=_WELCOME if is_first_run else _QUESTION, is_first=is_first_run
         )
         items = (
-            MenuItem("Connect a key or a sign-in", self._about_keys),
+            MenuItem("Use an API key", self._about_keys),
             MenuItem("Use a server of your own", self._about_servers),
             MenuItem("Use a small local model, no account", self._about_local),
         )
@@ -98,9 +96,9 @@ class ConnectScreen:
         return None
 
     def _about_keys(self) -> str:
-        known = "Anthropic, OpenAI, OpenRouter, Google and others; Hermes recognises whose key it is."
+        known = "From Anthropic, OpenAI, OpenRouter, Google or another provider."
         if _done(self._sources.codex):
-            return f"{known} Or the sign-in of codex, which is on this machine."
+            return f"{known} Or use Codex's sign-in: codex is on this machine."
         return known
 
     def _about_servers(self) -> str:
@@ -110,7 +108,7 @@ class ConnectScreen:
                 "Looking for Ollama, LM Studio, llama.cpp and vLLM on this machine ..."
             )
         if not servers:
-            return "Ollama, LM Studio, llama.cpp, vLLM or any address. None is running on this machine."
+            return "Ollama, LM Studio, llama.cpp, vLLM or any address. No server was found on this machine."
         running = (
             f"{one.label} ({count(len(one.models), 'model')})" for one in servers
         )
@@ -119,12 +117,12 @@ class ConnectScreen:
     def _about_local(self) -> str:
         choice, files = _done(self._sources.choice), _done(self._sources.files)
         if choice is None or files is None:
-            return "Nothing leaves this machine. Looking which one fits ..."
+            return "Nothing leaves this machine. Looking for one that fits ..."
         best = local_offers((), choice)[0]
         words = f"{best.label}. {best.detail} Nothing leaves this machine."
         if files:
             found = count(len(files), "model file")
-            return f"{found} of other programs can be used as they are. Or {words}"
+            return f"{found} of other programs can be used. Or {words}"
         return words
 
     # A key, or a sign-in
@@ -142,11 +140,11 @@ class ConnectScreen:
             return self._paste_key()
         items = [MenuItem(_PASTE)]
         if has_login:
-            items.append(MenuItem("Use the sign-in of codex", lambda: "Codex runs your turns with its account."))  # fmt: skip
+            items.append(MenuItem("Use Codex's sign-in", lambda: "Codex runs your turns with its account."))  # fmt: skip
         for family in ready:
             about = f"{family.key_variable} is set already."
             items.append(MenuItem(f"Use {family.label}", lambda about=about: about))
-        text = MenuText(title="Connect a key or a sign-in")
+        text = MenuText(title="Use an API key")
         while (chosen := self._menus.choose(text, items)) is not None:
             number = chosen - 1 - has_login
             if chosen == 0:
@@ -201,8 +199,8 @@ class ConnectScreen:
         every = [one.family for one in provider_table.FAMILIES if one.needs_key]
         if candidates:
             items = [MenuItem(provider_table.label_of(one)) for one in candidates]
-            items.append(MenuItem("Another one"))
-            title = "Keys of several services look like this. Whose is it?"
+            items.append(MenuItem("Another provider"))
+            title = "Several providers use keys like this one. Which is it from?"
             chosen = self._menus.choose(MenuText(title=title), items)
             if chosen is None:
                 return ""
@@ -210,7 +208,8 @@ class ConnectScreen:
                 return candidates[chosen]
         labels = {provider_table.label_of(one): one for one in every}
         picked = self._menus.search(
-            MenuText(title="Whose key is it?"), [MenuItem(one) for one in labels]
+            MenuText(title="Which provider is the key from?"),
+            [MenuItem(one) for one in labels],
         )
         return labels.get(picked or "", "")
 
@@ -288,7 +287,7 @@ class ConnectScreen:
         else:
             return found, ""
         text = MenuText(
-            title="The server wants a key", intro=_PASTE_INTRO, problem=rejected
+            title="The server asks for a key", intro=_PASTE_INTRO, problem=rejected
         )
         pasted = self._menus.read_line(text, secret=True)
         if pasted is None:
@@ -305,7 +304,9 @@ class ConnectScreen:
     def _local_model(self) -> ConnectedModel | None:
         problem = ""
         while True:
-            choice = self._wait_for("Looking which model fits", self._sources.choice)
+            choice = self._wait_for(
+                "Looking for a model that fits", self._sources.choice
+            )
             files = self._wait_for("Looking for model files", self._sources.files)
             if choice is None:
                 return None
@@ -385,7 +386,7 @@ class ConnectScreen:
         problem = ""
         while True:
             text = MenuText(
-                title=f"Which model of {connection.label}?", problem=problem
+                title=f"Which model from {connection.label}?", problem=problem
             )
             name = self._menus.search(text, items)
             if name is None:
@@ -449,10 +450,11 @@ def _whose(pasted: str) -> str:
     found = recognise(pasted)
     if found.problem or not found.providers:
         return (
-            found.problem or "Hermes does not know this shape; you can say whose it is."
+            found.problem
+            or "Hermes does not recognise this key; you can name its provider."
         )
     labels = [provider_table.label_of(one) for one in found.providers]
-    return f"This looks like a key of {' or '.join(labels)}."
+    return f"This looks like a key from {' or '.join(labels)}."
 
 
 def _server_item(server: LocalServer) -> MenuItem:

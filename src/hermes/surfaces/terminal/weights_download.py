@@ -127,14 +127,16 @@ def _fetch(entry: "KnownModel", hub: "ModelHub", *, verbose: bool) -> None:
 def _not_downloaded(name: str) -> HermesError:
     """Says what to do without a model and without anybody to ask."""
     if name:
-        hint = f"Download it with: hermes model add {name}   or allow it with --fetch or HERMES_FETCH=1"
+        hint = f"Download it with: hermes model add {name} (or allow it with --fetch or HERMES_FETCH=1)"
         return HermesError(f"The local model {name} is not downloaded yet.", hint=hint)
     hint = (
         "Connect one at a terminal: hermes setup\n"
         "Or in a script: hermes setup --provider NAME < file-with-the-key, or set a key such as ANTHROPIC_API_KEY\n"
-        "Or download a small local one, no account: hermes model add base, --fetch or HERMES_FETCH=1"
+        "Or download a small local model, no account needed: hermes model add base (or --fetch, or HERMES_FETCH=1)"
     )
-    return HermesError("No model is connected, and nobody can be asked.", hint=hint)
+    return HermesError(
+        "No model is connected, and there is no terminal to ask in.", hint=hint
+    )
 
 
 def _can_ask() -> bool:

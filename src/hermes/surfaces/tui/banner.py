@@ -30,7 +30,7 @@ def banner(
 ) -> Iterator[str]:
     """Yields the lines, each at most `columns` wide."""
     yield from wrap(
-        f"Hermes {__version__} · {model.provider} {model.model or _usual(model)}".rstrip(),
+        f"Hermes {__version__} · {_name(model)}".rstrip(),
         columns,
     )
     if model.provider == CODEX:
@@ -49,11 +49,9 @@ def banner(
     yield ""
 
 
-def _usual(model: ModelRoute) -> str:
-    """Returns the name of the default model, for a route that names none."""
+def _name(model: ModelRoute) -> str:
     if not model.embedded:
-        return ""
-    from hermes.providers.embedded import CATALOGUE
-    from hermes.providers.local_model import default_name
+        return f"{model.provider} {model.model}"
+    from hermes.providers.local_model import full_name
 
-    return CATALOGUE[default_name()].name
+    return full_name(model.model)

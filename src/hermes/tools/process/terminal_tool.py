@@ -25,7 +25,7 @@ from hermes.tools.process.session_commands import (
     Surroundings,
 )
 from hermes.tools.sandbox import Sandbox
-from hermes.tools.sandbox.protected_paths import hidden, secrets_of
+from hermes.tools.sandbox.protected_paths import PROTECTED, hidden, secrets_of
 from hermes.tools.tool import tool
 
 _STOP_GRACE_S = 0.5
@@ -34,6 +34,10 @@ _INTERRUPT_GRACE_S = 0.05
 _WITHOUT_RIGHTS = re.compile(
     r"(?i)read-only file system|permission denied|operation not permitted|\b(EROFS|EACCES|EPERM)\b"
 )
+_CHANGE_REFUSED = re.compile(
+    r"(?i)read-only file system|resource busy|\b(EROFS|EBUSY)\b"
+)
+"""What a program says when it may not change or replace a file that is mounted read-only."""
 _WITHOUT_NETWORK = re.compile(
     r"(?i)network is unreachable|address family not|name resolution|(could not|couldn't|cannot) resolve"
     r"|name or service not known|\b(ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b|failed to establish a new connection"
@@ -142,7 +146,9 @@ class TerminalTool:
         if moved or self.folder(context.cwd) != folder:
             notes.append(f"now in {self.folder(context.cwd)}")
         text = capture.text()
-        hint = self._hint(running, text) if code != 0 else ""
+        hint = _refusal(running, text) or (
+            self._hint(running, text) if code != 0 else ""
+        )
         return ToolResult(
             text=f"{_body(text)}[{'; '.join(notes)}]{hint}", ok=code == 0, source=source
         )
@@ -187,6 +193,33 @@ def _may_be_stopped(running: RunningCommand, text: str) -> bool:
     if running.fence.reach == "workspace" and _WITHOUT_NETWORK.search(text):
         return True
     return _WITHOUT_RIGHTS.search(text) is not None or _names_hidden(running, text)
+
+
+def _refusal(running: RunningCommand, text: str) -> str:
+    """Says what to do if the sandbox kept protected files as they were. `git switch` succeeds nevertheless."""
+    names = _refused_changes(text[-_SEARCHED_CHARACTERS:]) if running.confined else ""
+    return names and (
+        f"\n[The sandbox did not let this command change {names}, which can instruct agents or run programs later. The"
+        " rest of the command may have been done: after a git command, check with git status. To make this change too, use"
+        " reach: machine, such as git restore with that path; the user is then asked to allow it.]"
+    )
+
+
+def _refused_changes(text: str) -> str:
+    """Names the protected paths of the workspace that the output says could not be changed."""
+    refused = [line for line in text.splitlines() if _CHANGE_REFUSED.search(line)]
+    return ", ".join(
+        name
+        for name in (PROTECTED if refused else ())
+        if any(_mentions(line, name) for line in refused)
+    )
+
+
+def _mentions(line: str, name: str) -> bool:
+    """Whether a line names a path of the workspace, relative to it."""
+    return name in line and bool(
+        re.search(rf"(?<![\w./-])(\./)?{re.escape(name)}(?![\w.-])", line)
+    )
 
 
 def _missed_secrets(running: RunningCommand, text: str) -> str:

@@ -72,6 +72,8 @@ def test_tests_pass_only_if_they_ran_after_the_change() -> None:
     assert not is_false_claim("The tests pass now.", exchange(step("replace"), passed))
     failed = step("run", result="1 failed, 1 passed")
     assert is_false_claim("The tests pass now.", exchange(failed))
+    listed = step("run", result="a.py  b.py")
+    assert is_false_claim("All tests pass.", exchange(step("replace"), listed))
 
 
 def test_the_ending_names_what_failed_or_what_was_done() -> None:

@@ -216,15 +216,17 @@ def test_what_the_answer_for_the_session_covers_is_said() -> None:
     )
     assert (
         label_for(asked, 80)
-        == "Allow? y (once), s (until you quit), a (always this call), n (no)"
+        == "Allow? y (once), s (until you quit), a (always this call), n (no) + Enter"
     )
     exact = "Allow? y (once), s (this call until you quit), a (always), n (no)"
-    assert label_for(request(), 90) == exact
+    assert label_for(request(), 90) == f"{exact} + Enter"
+    assert label_for(request(), 70) == exact
+    assert label_for(request(), 40) == "Allow? y/s/a/n + Enter"
 
 
 def test_what_can_not_be_remembered_is_only_allowed_once() -> None:
     once = request(memorable=False)
-    assert label_for(once, 80) == "Allow? y (once), n (no)"
+    assert label_for(once, 80) == "Allow? y (once), n (no) + Enter"
     assert parse_answer(once, "y") == PersonAnswer("c", "once")
     assert parse_answer(once, "s") is None
     assert parse_answer(once, "always") is None

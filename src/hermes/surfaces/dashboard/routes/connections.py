@@ -19,8 +19,10 @@ import msgspec
 from msgspec import Meta
 
 from hermes.app.connections import (
+    OWN,
     Connection,
     OfferedModel,
+    check_service,
     has_codex_login,
     key_variable_of,
     known_service,
@@ -49,7 +51,7 @@ from hermes.providers.embedded import (
     model_hub,
     models_folder,
 )
-from hermes.providers.key_recognition import recognise
+from hermes.providers.key_recognition import RecognisedKey, recognise
 from hermes.providers.routing import EMBEDDED
 from hermes.providers.server_discovery import LocalServer, find_local_servers
 from hermes.settings import Home
@@ -267,9 +269,7 @@ class ConnectionRoutes:
         body: TryBody = call.body
         provider, key = body.provider, body.key.strip()
         if key:
-            found = recognise(key)
-            if found.problem:
-                raise UsageError(found.problem, hint=_UNCHANGED)
+            found = _recognised(key)
             key = found.key
             if not provider and not body.base_url:
                 if len(found.providers) != 1:
@@ -299,7 +299,7 @@ class ConnectionRoutes:
         if body.provider == EMBEDDED:
             connection = await asyncio.to_thread(self._local_connection, body.model)
         else:
-            key = recognise(body.key).key if body.key else ""
+            key = _recognised(body.key).key if body.key.strip() else ""
             connection = await self._connection(body.provider, body.base_url, key)
             connection = connection.at_model(body.model)
             if not body.force:
@@ -338,6 +338,7 @@ class ConnectionRoutes:
         if family is not None and not family.needs_key and _is_loopback(base_url):
             return Connection(provider=family.family, base_url=base_url)
         for address in possible_addresses(base_url):
+            check_service(OWN, address, "")
             await asyncio.to_thread(_require_allowed, address)
         name = await asyncio.to_thread(name_for_address, base_url, self._home)
         return Connection(
@@ -372,6 +373,14 @@ class ConnectionRoutes:
             for one in found
             if one is not None
         ]
+
+
+def _recognised(key: str) -> RecognisedKey:
+    """The key in what was pasted. Raises UsageError if there is none: a stored key must not stand in for it unseen."""
+    found = recognise(key)
+    if found.problem:
+        raise UsageError(found.problem, hint=_UNCHANGED)
+    return found
 
 
 def _keyed() -> list[str]:

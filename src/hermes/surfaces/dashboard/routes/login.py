@@ -25,15 +25,23 @@ _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Her
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}
 <link rel="icon" href="data:,">
 <meta name="color-scheme" content="light dark">
-<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem}}
-input,button{{font:inherit;padding:.4rem .6rem}}code{{font-family:ui-monospace,monospace}}</style></head>
-<body><main><h1>Hermes</h1>{body}</main></body></html>"""
+<style>body{{font:16px/1.5 system-ui,sans-serif;margin:0;padding:16vh 1rem 2rem}}
+main{{max-width:30rem;margin:auto;text-align:center}}h1{{font-size:1.5rem;margin:.8rem 0}}
+input,button{{font:inherit;padding:.5rem .7rem;border-radius:8px;border:1px solid #8888}}
+button{{background:#4f46d8;border-color:#4f46d8;color:#fff;cursor:pointer}}
+code{{font-family:ui-monospace,monospace;padding:.5rem .9rem;border:1px solid #8888;border-radius:8px}}</style></head>
+<body><main>{logo}<h1>Hermes</h1>{body}</main></body></html>"""
+_LOGO = (
+    '<svg width="56" height="56" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9" '
+    'fill="#544bdc"/><path d="M9 23V9m14 14V9M9 16h14" stroke="#fff" stroke-width="3.2" stroke-linecap="round" '
+    'fill="none"/><circle cx="16" cy="16" r="3.4" fill="#fff"/></svg>'
+)
 _FORM = (
     '<form method="post" action="/login"><label>Password <input type="password" name="password" required autofocus '
     'autocomplete="current-password"></label> <button>Sign in</button></form>'
 )
 _HOW = (
-    "<p>Open the link that this command prints on the machine Hermes runs on:</p>"
+    "<p>To sign in, run this command on the machine that runs Hermes, and open the link that it prints:</p>"
     "<p><code>hermes dashboard --link</code></p>"
 )
 
@@ -197,4 +205,4 @@ def _page(
     body: str, status: int = 200, *, wait: float = 0.0, head: str = ""
 ) -> Response:
     headers = {"retry-after": html.escape(f"{max(1, round(wait))}")} if wait else {}
-    return HTMLResponse(_PAGE.format(body=body, head=head), status, headers)
+    return HTMLResponse(_PAGE.format(body=body, head=head, logo=_LOGO), status, headers)

@@ -16,7 +16,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
 from hermes.commands.mcp import list_servers
 from hermes.commands.tools import tools_of
-from hermes.errors import HermesError
+from hermes.errors import HermesError, ModelError, in_sentences
 from hermes.events import default_bus
 from hermes.providers.local_model import PROVIDER as EMBEDDED
 from hermes.providers.local_model import require_weights
@@ -278,9 +278,18 @@ class StateRoutes:
             found = self._board.agent.describe()
             if found.provider == EMBEDDED:
                 require_weights(found.name, self._app.settings.local_models)
+        except ModelError as error:
+            if error.reason == "not_found" and self._is_unset():
+                return "", "No model is connected yet."
+            return "", in_sentences(error)
         except HermesError as error:
-            return "", f"{error.message.removesuffix('.')}. {error.hint}".strip()
+            return "", in_sentences(error)
         return f"{found.provider}:{found.name}".removesuffix(":"), ""
+
+    def _is_unset(self) -> bool:
+        """Whether nobody has chosen a model."""
+        chosen = self._app.settings.model
+        return chosen.provider == "auto" and not chosen.default
 
 
 def _choices(annotation: object) -> list[str]:

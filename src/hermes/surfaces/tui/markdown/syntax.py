@@ -85,7 +85,8 @@ class Highlighter:
         if not self._is_needed_later(text, stack, is_open=_is_text(last)):
             self._before.clear()
             self._stack = stack
-        return tuple(runs)
+        is_whole = "".join(part for part, _ in runs) == text
+        return tuple(runs) if is_whole else ((text, ""),)  # some lexers lose text
 
     def _tokens(self, code: str, stack: list[str]) -> "Iterator[_Token]":
         """Returns the tokens of `code`. With a table of states, `stack` is changed to that at its end."""

@@ -256,3 +256,9 @@ def test_a_token_takes_as_little_in_a_long_block_as_in_a_short_one(kind: str) ->
         return steps(markdown, [more[at : at + 4] for at in range(0, 400, 4)])
 
     assert taken(7_000) < 1.6 * taken(2_500)
+
+
+def test_a_line_that_a_lexer_changes_stays_as_it_was_written() -> None:
+    code = Highlighter("terraform")
+    for line in ("<<EOF", "=begin", "x", "EOF", "y"):
+        assert "".join(text for text, _ in code.line(line)) == line

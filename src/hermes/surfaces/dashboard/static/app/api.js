@@ -17,8 +17,17 @@ export class ApiError extends Error {
 
   /** Both sentences. */
   get words() {
-    return this.hint ? `${this.message} ${this.hint}` : this.message;
+    return inSentences(this);
   }
+}
+
+/**
+ * What happened and what to do about it, one sentence after the other.
+ * @param {{ message: string, hint?: string }} failure
+ */
+export function inSentences({ message, hint }) {
+  if (!hint) return message;
+  return `${message}${/[.!?:;…]$/.test(message) ? "" : "."} ${hint}`;
 }
 
 /**

@@ -1,5 +1,6 @@
 // Fields that several views have: searching, picking one of a few, and the options of a select.
 /** @import { Failure, Ref } from "../types/page.d.ts" */
+import { inSentences } from "../app/api.js";
 import { Icon } from "../app/parts/basics.js";
 import { html } from "../app/ui.js";
 
@@ -69,5 +70,5 @@ export function Options({ choices, value }) {
  * @param {{ error: Failure, id?: string }} props
  */
 export function FieldError({ error, id }) {
-  return html`<p id=${id} class="field-error" role="alert">${error.message} ${error.hint}</p>`;
+  return html`<p id=${id} class="field-error" role="alert">${inSentences(error)}</p>`;
 }

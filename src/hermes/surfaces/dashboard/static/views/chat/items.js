@@ -39,7 +39,7 @@ const ENDS = {
 };
 
 /**
- * One item. `first` is the call whose question the keys answer; `actions` has what can be done with messages.
+ * One item. `first` is the call whose question the composer answers; `actions` has what can be done with messages.
  * @param {{ item: import("../../types/page.d.ts").Item, context: ItemContext, first?: boolean, last?: boolean }} props
  */
 export function Item({ item, context, first = false, last = false }) {
@@ -184,7 +184,7 @@ function Tool({ item, context, first }) {
       waits &&
       approval &&
       !approval.answer &&
-      html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd} first=${first}
+      html`<${Approval} request=${approval} session=${context.session} cwd=${context.cwd}
         orphan=${item.orphan} />`
     }
     ${
@@ -256,7 +256,8 @@ function End({ item, context }) {
       html`<div class=${`note ${tone}`} role=${tone === "bad" ? "alert" : undefined}><${Icon}
       name=${tone === "bad" ? "warn" : "info"} size=${16} /><div><span>${words}</span>
         ${item.detail && html` <span><${Words} text=${item.detail} /></span>`}</div>
-      ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}</div>`
+      ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}
+      ${item.reason === "failed" && may("admin") && html`<a class="button" href="#/settings/models">Change model</a>`}</div>`
     }
     ${
       facts.length > 0 &&

@@ -1,7 +1,7 @@
 // The message list: draws the newest items, older ones on demand, and stays at the end while the reader is there.
 /**
  * @import {
- *   Goal, ItemContext, Message, OpenQuestion, ToolItem, Transcript, TranscriptRow, UndoneRow,
+ *   Goal, ItemContext, Message, OpenQuestion, Transcript, TranscriptRow, UndoneRow,
  * } from "../../types/page.d.ts"
  */
 /** @import { Conversation } from "./conversation.js" */
@@ -26,7 +26,6 @@ import { useVisibleRows } from "./visible_rows.js";
  * @typedef {object} ComingProps
  * @property {Transcript} state
  * @property {ItemContext} context
- * @property {ToolItem[]} asks
  * @property {OpenQuestion | null} question
  * @property {boolean} isAsked
  * @property {Message[]} unsent
@@ -50,7 +49,6 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
   const { away, busy, jump } = reading;
   useGrown(unsent.length, jump); // the user wants to see their own message
   const open = openRequests(state);
-  const asks = open.filter((item) => item.approval && !item.approval.answer);
   const question = openQuestion(state, useStore(waiting));
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
   const last = state.turn ? null : lastReply;
@@ -62,11 +60,11 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
     ${
       "group" in row
         ? html`<${UndoneMessages} items=${row.group} context=${context} />`
-        : html`<${Item} item=${row} context=${context} first=${row === asks[0] || isCall(row, question?.call)}
+        : html`<${Item} item=${row} context=${context} first=${isCall(row, question?.call)}
         last=${row === last} />`
     }</div>`,
       ),
-    [rows, drawn[0], drawn.length, context, asks[0], question?.call, last],
+    [rows, drawn[0], drawn.length, context, question?.call, last],
   );
   return html`<div class="scroll" ref=${reading.box} tabindex="0" role="log" aria-label="Conversation"
     aria-live=${away ? "off" : "polite"} aria-relevant="additions">
@@ -79,7 +77,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
       ${list}
       ${
         reading.isEnd
-          ? html`<${Coming} state=${state} context=${context} asks=${asks} question=${question}
+          ? html`<${Coming} state=${state} context=${context} question=${question}
         isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />`
           : html`<div ref=${reading.bottom} />`
       }
@@ -96,7 +94,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
  * Below the rows: the streamed reply, queued messages, questions of other sessions, unsent messages.
  * @param {ComingProps} props
  */
-function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdit }) {
+function Coming({ state, context, question, isAsked, unsent, outbox, onEdit }) {
   const elsewhere = useStore(waiting).filter(
     (one) => one.session_id !== state.session && one.root_session_id === state.session,
   );
@@ -106,11 +104,11 @@ function Coming({ state, context, asks, question, isAsked, unsent, outbox, onEdi
       context=${context} /></div>`,
     )}
     ${elsewhere.map(
-      (one, index) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
+      (one) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
       ${
         one.kind === "approval"
           ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
-        first=${!asks.length && index === 0} from=${one.title || "a child session"} />`
+        from=${one.title || "a child session"} />`
           : html`<${Question} question=${one} session=${one.session_id} first=${one.call_id === question?.call}
             from=${one.title || "a child session"} />`
       }</div>`,

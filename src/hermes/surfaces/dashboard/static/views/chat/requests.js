@@ -2,14 +2,13 @@
 /** @import { ApprovalRequest, QuestionAsked } from "../../types/page.d.ts" */
 import { api, errorText, may, sessionPath } from "../../app/api.js";
 import { approvalHash } from "../../app/approval_hash.js";
-import { useKeys } from "../../app/keys.js";
 import { revealHidden, revealHiddenJson } from "../../app/parts/reveal.js";
 import { CallInput, diffOf } from "../../app/parts/tool_card.js";
 import { ago, Button, Code, Diff, Icon, Keys, toast } from "../../app/parts.js";
 import { refreshWaiting } from "../../app/pending_requests.js";
 import { Fragment, html, useRef, useState } from "../../app/ui.js";
+import { useApprovalKeys } from "./approval_keys.js";
 
-const GRACE_MS = 300; // milliseconds before a key can be meant for a question that has just appeared
 /** @type {Record<string, string>} */
 const REACH = {
   workspace: "It stays inside the workspace.",
@@ -42,7 +41,6 @@ const ANSWERS = [
  * @property {ApprovalRequest} request
  * @property {string} session
  * @property {string} cwd
- * @property {boolean} [first]
  * @property {string} [from]
  * @property {boolean} [orphan]
  */
@@ -92,16 +90,13 @@ async function permission(answer, request) {
 }
 
 /**
- * A request for approval. `first`: keys answer this one. `cwd` is the folder it runs in.
+ * A request for approval. `cwd` is the folder it runs in.
  * @param {ApprovalProps} props
  */
-export function Approval({ request, session, cwd, first = false, from = "", orphan = false }) {
+export function Approval({ request, session, cwd, from = "", orphan = false }) {
   const [state, setState] = useState("");
   const [why, setWhy] = useState("");
-  const since = useRef(performance.now());
-  const wasFirst = useRef(first);
-  if (first && !wasFirst.current) since.current = performance.now(); // keys were meant for the one before
-  wasFirst.current = first;
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
   const allowed = may("approve");
   const offered = ANSWERS.filter(
     (one) => (!one.memorable || request.memorable !== false) && may(one.scope),
@@ -112,24 +107,9 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
     const body = word === "deny" ? denial(why.trim()) : permission(word, request);
     await give(sessionPath(session, "approvals", request.call_id), body, setState);
   };
-  /** @param {Answer} word */
-  const byKey = (word) => () => {
-    if (performance.now() - since.current < GRACE_MS) return false;
-    answer(word);
-    return true;
-  };
-  useKeys(
-    first && allowed
-      ? offered.map((one) => ({
-          keys: `Alt+${one.key}`,
-          label: one.label,
-          group: "Waiting for you",
-          typing: true,
-          run: byKey(one.answer),
-        }))
-      : [],
-  );
-  return html`<div class="asking" role="group" aria-label=${`Hermes wants to use ${request.name}`}>
+  const isOnly = useApprovalKeys(allowed && !state, { box, offered, answer });
+  return html`<div class=${`asking ${isOnly ? "" : "one-of-several"}`} role="group" ref=${box} tabindex="-1"
+    aria-label=${`Hermes wants to use ${request.name}`}>
     <p class="asking-title"><${Icon} name="bell" size=${18} /><span>Hermes wants to use <strong>
       ${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
     <${WhatHappens} request=${request} />
@@ -156,7 +136,7 @@ export function Approval({ request, session, cwd, first = false, from = "", orph
         ${offered.map(
           (one) => html`<${Button} key=${one.answer} kind=${one.kind ?? ""} icon=${one.icon}
           busy=${state === "sending"} disabled=${Boolean(state)} onClick=${() => answer(one.answer)}>
-            ${one.label}${first && html`<${Keys} of=${`Alt+${one.key}`} />`}<//>`,
+            ${one.label}<${Keys} of=${`Alt+${one.key}`} /><//>`,
         )}
       </div>
       <input class="input asking-why" aria-label="Tell the model why not (optional)"

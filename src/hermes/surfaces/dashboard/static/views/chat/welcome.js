@@ -50,7 +50,7 @@ export function Welcome({ problem = "", onIdea, folder, setFolder }) {
     <ul class="ideas">${IDEAS.map(
       (idea) => html`<li key=${idea.title}><button type="button"
       onClick=${() => onIdea(idea.text)}><${Icon} name=${idea.icon} /><strong>${idea.title}</strong><span
-        class="muted">${idea.text}</span></button></li>`,
+        class="muted">${idea.text.replace(/ $/, " …")}</span></button></li>`,
     )}</ul>
     <label class="folder"><span class="muted">Working folder</span><input class="input mono" list="folders"
       placeholder="the folder the dashboard was started in" value=${folder}

@@ -16,16 +16,16 @@ import { ModelPicker, useConnecting } from "./model_picker.js";
 const WAYS = [
   [
     "key",
-    "keys",
-    "Connect a key or a sign-in",
-    "Anthropic, OpenAI, OpenRouter, Google and others. Hermes recognises whose key it is.",
+    "key",
+    "Use an API key",
+    "From Anthropic, OpenAI, OpenRouter, Google or another provider; or Codex's sign-in, if it is installed.",
     KeyWay,
   ],
   [
     "server",
     "globe",
     "Use a server of your own",
-    "Ollama, LM Studio, llama.cpp, vLLM or any address. Those that run are found.",
+    "Ollama, LM Studio, llama.cpp, vLLM or any address. Running servers are found.",
     ServerWay,
   ],
   [
@@ -120,7 +120,7 @@ function KeyWay({ onConnected }) {
         </button>
       </form>
       <p class="muted small">
-        The key goes to the service it belongs to and nowhere else. The page never shows it again.
+        The key is sent only to its provider. The page never shows it again.
       </p>
       ${error && html`<${FieldError} error=${error} />`}
       ${
@@ -176,12 +176,12 @@ function Ready({ choices, attempt, onConnected }) {
     <div class="chips" role="group" aria-label="Use what is there">
       ${set.map(
         (one) => html`<button key=${one.name} type="button" class="chip"
-          onClick=${() => attempt({ provider: one.name })}>${one.label}: the key that is set</button>`,
+          onClick=${() => attempt({ provider: one.name })}>${one.label} (key already set)</button>`,
       )}
       ${
         choices?.codex_login &&
         html`<button type="button" class="chip" disabled=${Boolean(busy)}
-          onClick=${() => connect({ provider: "codex" })}>Use the sign-in of codex</button>`
+          onClick=${() => connect({ provider: "codex" })}>Use Codex's sign-in</button>`
       }
     </div>
     ${error && html`<${FieldError} error=${error} />`}
@@ -191,8 +191,8 @@ function Ready({ choices, attempt, onConnected }) {
 /** @param {{ candidates: KnownProvider[], pick: (provider: string) => void }} props */
 function Whose({ candidates, pick }) {
   return html`
-    <div class="stack tight" role="group" aria-label="Whose key is it?">
-      <p>The shape of the key does not tell whose it is. Whose key is it?</p>
+    <div class="stack tight" role="group" aria-label="Which provider is the key from?">
+      <p>Several providers use keys like this one. Which provider is it from?</p>
       <div class="chips">
         ${candidates.map(
           (one) => html`<button key=${one.name} type="button" class="chip"

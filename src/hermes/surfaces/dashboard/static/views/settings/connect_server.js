@@ -42,7 +42,7 @@ function Running({ list, onConnected }) {
       `,
       )}
     </div>
-    ${chosen && !chosen.models.length && html`<p class="field-error">It has no models yet. Get one there first.</p>`}
+    ${chosen && !chosen.models.length && html`<p class="field-error">This server has no models yet. Add one there first.</p>`}
     ${
       chosen &&
       chosen.models.length > 0 &&
@@ -70,7 +70,7 @@ function Address({ onConnected }) {
           placeholder="http://192.168.1.5:8000/v1" value=${address}
           onInput=${(/** @type {FieldEvent} */ event) => setAddress(event.target.value)} />
       </label>
-      <${KeyField} label="Its key, if it wants one" value=${key} onInput=${setKey} />
+      <${KeyField} label="API key (optional)" value=${key} onInput=${setKey} />
       <button type="submit" class="button primary" disabled=${busy || !address.trim()}>
         ${busy ? "Trying…" : "Connect"}
       </button>

@@ -56,7 +56,7 @@ export function ModelPicker({ label, models, service, onConnected }) {
   const typed = words.trim();
   return html`
     <div class="stack tight picker" aria-busy=${String(Boolean(busy))}>
-      <h3>Which model of ${label}?</h3>
+      <h3>Which model from ${label}?</h3>
       ${(models.length >= MANY || !models.length) && html`<${SearchBox} label="Search the models" value=${words} onInput=${setWords} />`}
       <ul class="plain lined offers">
         ${found

@@ -48,8 +48,7 @@ function Current({ current, problem }) {
           <p class="muted small">It answers in new turns. To change it for one session, pick a model in the chat.</p>
         `
           : html`
-          <p><strong>No model answers yet.</strong> ${may("admin") && "Connect one below."}</p>
-          <p class="muted small"><${Words} text=${problem} /></p>
+          <p><${Words} text=${problem} /> ${may("admin") && "Connect one below."}</p>
         `
       }
     </section>

@@ -74,8 +74,10 @@ function ServerList({ list }) {
   if (!list.length) {
     return html`
       <${Empty} icon="plugins" title="No MCP servers">
-        MCP servers add tools. Add one with <code>hermes mcp add</code>,
-        or as <code>mcp_servers</code> in the settings.
+        <p>
+          MCP servers add tools. Add one with <code>hermes mcp add</code>, or under <code>mcp_servers</code> in the
+          settings.
+        </p>
       <//>
     `;
   }
