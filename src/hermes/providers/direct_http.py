@@ -7,10 +7,12 @@ credentials in the address) goes through `proxied_http`.
 import asyncio
 import select
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 import h11
+
+from hermes.providers.http_response import ConnectionBroken
 
 if TYPE_CHECKING:
     import ssl
@@ -19,28 +21,6 @@ _MAX_IDLE_CONNECTIONS = 16  # idle connections per server
 _IDLE_CONNECTION_TIMEOUT_S = 30.0
 _MAX_HEAD_BYTES = 64 * 1024
 _READ_BYTES = 64 * 1024
-
-
-class ConnectionBroken(Exception):
-    """The connection broke, or what came over it is not HTTP. `fresh` is false when one that had waited was dead before
-    the request was sent: then nobody can have acted on it."""
-
-    def __init__(self, detail: str, *, fresh: bool = True) -> None:
-        super().__init__(detail)
-        self.fresh = fresh
-
-
-class HttpResponse(Protocol):
-    """An answer whose head has come, from either client."""
-
-    status: int
-
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-
-    async def chunk(self) -> bytes: ...
-
-    async def end(self) -> None: ...
 
 
 class Direct:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.primitives.decompression import CompressionError, Decompressor
-from hermes.providers.direct_http import ConnectionBroken, HttpResponse
+from hermes.providers.http_response import ConnectionBroken, HttpResponse
 from hermes.providers.provider_table import is_local
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from hermes.providers.direct_http import ConnectionBroken
+from hermes.providers.http_response import ConnectionBroken
 
 if TYPE_CHECKING:
     import httpx2
