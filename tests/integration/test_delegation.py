@@ -183,7 +183,7 @@ async def test_a_child_in_the_background_can_be_listed_waited_for_and_asked_agai
         ]
         await work.say("and?")
         texts = [result.text for result in work.results()]
-        assert f"child {info.id} works" in texts[0]
+        assert f"child {info.id} is working" in texts[0]
         assert texts[1].startswith("answer 1")
         assert texts[2].startswith("answer 2")
         assert texts[3].startswith(f"{info.id} ended, 2 turns")

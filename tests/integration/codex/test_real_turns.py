@@ -304,7 +304,7 @@ async def test_a_patch_inside_is_applied_and_told_with_its_diff(real: Any) -> No
         await bench.say(session, "go")
         (result,) = bench.events(session, ToolFinished)
     assert result.name == "apply_patch"
-    assert result.text.startswith("Created a.py: 1 lines.\nEdited b.py:\n@@ ")
+    assert result.text.startswith("Created a.py: 1 line.\nEdited b.py:\n@@ ")
     assert (real.cwd / "a.py").read_text() == "hello\n"
 
 

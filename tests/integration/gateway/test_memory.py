@@ -42,7 +42,7 @@ async def test_what_a_user_tells_is_in_their_own_memory_and_the_owners_stays_apa
         telegram.say("my name is Ulla", sender=2)
         await telegram.sees("noted", chat=2)
         telegram.say("/new", sender=2)
-        await telegram.sees("has begun.", chat=2)
+        await telegram.sees("Started session", chat=2)
         telegram.say("who am I?", sender=2)
         await telegram.sees("hello again", chat=2)
         telegram.say("who am I?", sender=1)

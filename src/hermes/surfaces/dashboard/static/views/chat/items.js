@@ -241,6 +241,10 @@ function Note({ item }) {
     }</div></div>`;
 }
 
+function ChangeModel() {
+  return html`<a class="button" href="#/settings/models">Change model</a>`;
+}
+
 /** @param {{ item: EndItem, context: ItemContext }} props */
 function End({ item, context }) {
   const [words, tone] = ENDS[item.reason] ?? ["", ""];
@@ -257,7 +261,7 @@ function End({ item, context }) {
       name=${tone === "bad" ? "warn" : "info"} size=${16} /><div><span>${words}</span>
         ${item.detail && html` <span><${Words} text=${item.detail} /></span>`}</div>
       ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}
-      ${item.reason === "failed" && may("admin") && html`<a class="button" href="#/settings/models">Change model</a>`}</div>`
+      ${item.reason === "failed" && may("admin") && html`<${ChangeModel} />`}</div>`
     }
     ${
       facts.length > 0 &&

@@ -128,7 +128,8 @@ function Fields({ job, zone, folder, back }) {
       <label class="field"><span>What to do</span><textarea class="input" name="prompt" rows="4" required
         value=${now.prompt} onInput=${set("prompt")}
         placeholder="Summarize what is new in this folder."></textarea></label>
-      <p class="muted small">The job runs with nobody to ask, so include everything it needs to know. Calls that would need your approval are not run.</p>
+      <p class="muted small">The job runs with nobody to ask, so include everything it needs to know.
+        Calls that would need your approval are not run.</p>
       ${field("name", "Name", { placeholder: "the first words of the task", maxlength: 60 })}
       <${Deliver} value=${now.deliver} onChange=${setDeliver} />
       ${field("budget", "Limit per run", { placeholder: "such as $0.50 or 200k tokens" })}

@@ -42,7 +42,12 @@ function Running({ list, onConnected }) {
       `,
       )}
     </div>
-    ${chosen && !chosen.models.length && html`<p class="field-error">This server has no models yet. Add one there first.</p>`}
+    ${
+      chosen &&
+      !chosen.models.length &&
+      html`<p class="field-error">This server has no models yet.
+      Add one there first.</p>`
+    }
     ${
       chosen &&
       chosen.models.length > 0 &&

@@ -57,14 +57,17 @@ export function ModelPicker({ label, models, service, onConnected }) {
   return html`
     <div class="stack tight picker" aria-busy=${String(Boolean(busy))}>
       <h3>Which model from ${label}?</h3>
-      ${(models.length >= MANY || !models.length) && html`<${SearchBox} label="Search the models" value=${words} onInput=${setWords} />`}
+      ${
+        (models.length >= MANY || !models.length) &&
+        html`<${SearchBox} label="Search the models" value=${words}
+        onInput=${setWords} />`
+      }
       <ul class="plain lined offers">
-        ${found
-          .slice(0, MAX_SHOWN)
-          .map(
-            (one) =>
-              html`<${Model} key=${one.name} one=${one} busy=${busy} pick=${() => connect({ ...service, model: one.name })} />`,
-          )}
+        ${found.slice(0, MAX_SHOWN).map(
+          (one) =>
+            html`<${Model} key=${one.name} one=${one} busy=${busy}
+                pick=${() => connect({ ...service, model: one.name })} />`,
+        )}
         ${
           !found.length &&
           typed &&
