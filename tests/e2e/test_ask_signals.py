@@ -199,7 +199,7 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(
             terminal.type("and then?\r")
             await terminal.until(lambda shown: "queued › and then?" in shown)
             terminal.type("\x03")
-            await terminal.sees("lets it run")
+            await terminal.sees("leaves it running")
             terminal.type("\x03")
             await terminal.sees(
                 "Your message was saved. The process that runs this session will answer it."

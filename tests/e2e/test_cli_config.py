@@ -81,7 +81,7 @@ def test_set_creates_a_private_home(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["get", "store.bussy"], 2, "Did you mean store.busy_timeout?"),
+        (["get", "store.busy_timout"], 2, "Did you mean store.busy_timeout?"),
         (["get", "store"], 2, "is a section"),
         (["set", "store.busy_timeout", "soon"], 1, "expected a number from 0 to 3600"),
         (["set", "store.busy_timeout"], 2, "a value is missing"),

@@ -150,7 +150,7 @@ async def test_a_context_that_is_too_small_is_said_when_the_server_is_chosen(
             terminal.type("2")
             await terminal.until(lambda shown: "Which server?" in shown)
             terminal.type("1")
-            await terminal.until(lambda shown: "Which model of Ollama" in shown)
+            await terminal.until(lambda shown: "Which model from Ollama" in shown)
             terminal.type(ENTER)
             shown = await terminal.until(lambda shown: "OLLAMA_CONTEXT" in shown)
             assert warning in flat(shown)

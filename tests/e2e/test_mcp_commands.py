@@ -134,7 +134,10 @@ async def test_what_has_changed_is_shown_and_accepted(tmp_path: Path) -> None:
             ("add", "fake", "--", "x", "--key", "sk-ant-0123456789abcdef"),
             "must not contain a key",
         ),
-        (("add", "fake", "--timeout", "-1", "--", "x"), "can't be a server"),
+        (
+            ("add", "fake", "--timeout", "-1", "--", "x"),
+            "not valid settings for a server",
+        ),
         (("test", "fake"), "There is no MCP server 'fake'"),
         (("test",), "no MCP server to test"),
         (("remove", "fake"), "There is no MCP server 'fake'"),

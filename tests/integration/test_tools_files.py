@@ -180,7 +180,7 @@ async def test_an_unclear_edit_writes_nothing(desk: Desk) -> None:
     file.write_text("x\nx\n")
     before = file.stat()
     await fails(
-        desk.edit("a", "x", "y"), "fits 2 places (lines 1, 2)", "Nothing was changed"
+        desk.edit("a", "x", "y"), "matches 2 places (lines 1, 2)", "Nothing was changed"
     )
     await fails(desk.edit("a", "z", "y"), "not found")
     assert file.stat() == before

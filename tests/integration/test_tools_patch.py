@@ -70,7 +70,7 @@ async def test_a_patch_creates_changes_moves_and_deletes(desk: Desk) -> None:
     }  # fmt: skip
     assert (desk.folder / "bin/run.sh").stat().st_mode & 0o777 == 0o755
     assert text == (
-        "Created deep/er/new.txt: 1 lines.\nEdited a.py:\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+        "Created deep/er/new.txt: 1 line.\nEdited a.py:\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
         "Moved run.sh -> bin/run.sh:\n@@ -1,1 +1,1 @@\n-echo 1\n+echo 2\nDeleted old."
     )
 
@@ -79,7 +79,7 @@ async def test_one_hunk_that_does_not_fit_leaves_every_file_alone(desk: Desk) ->
     (desk.folder / "a").write_text("1\n")
     (desk.folder / "b").write_text("2\n")
     change_a = ("*** Update File: a", "@@", "-1", "+one")
-    assert "does not fit" in await desk.refused(
+    assert "does not apply" in await desk.refused(
         *change_a, "*** Add File: c", "+c", "*** Update File: b", "@@", "-3", "+x"
     )
     assert "exists already" in await desk.refused(*change_a, "*** Add File: b", "+x")

@@ -222,7 +222,7 @@ async def test_a_key_is_never_carried_on_by_a_redirect(name: str) -> None:
 async def test_duckduckgo_asking_for_a_human_is_told_with_a_way_out() -> None:
     page = Page('<div class="anomaly-modal__title">Select all ducks</div>', 202)
     async with web_server(lambda asked: page) as server:
-        with pytest.raises(ToolFailed, match="robot") as problem:
+        with pytest.raises(ToolFailed, match="CAPTCHA") as problem:
             await DuckDuckGo(client_for(server), server.url).search("x", 5)
     assert "BRAVE_API_KEY" in problem.value.hint
 

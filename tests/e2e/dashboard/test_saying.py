@@ -67,7 +67,9 @@ async def test_a_named_file_reaches_the_model_and_is_folded_on_the_page(
     (dashboard.hermes.work / "recipe.txt").write_text("Two eggs.\n<b>no markup</b>\n")
     dashboard.says("Eggs.")
     await say(page, "what is in @recipe.txt and @gone.txt?")
-    await expect(page.locator(".toast")).to_contain_text("There is no file gone.txt here")
+    await expect(page.locator(".toast")).to_contain_text(
+        "There is no file gone.txt here"
+    )
     await rests(page, 1)
     assert (
         '<attached path="recipe.txt">\nTwo eggs.\n<b>no markup</b>\n</attached>'

@@ -68,7 +68,9 @@ async def test_a_job_with_a_past_is_looked_at_and_changed(
     daemon = await dashboard.hermes.start("cron", "daemon")
     assert daemon.stdout is not None
     try:
-        assert b"Jobs run" in await asyncio.wait_for(daemon.stdout.readline(), PATIENCE)
+        assert b"Running jobs" in await asyncio.wait_for(
+            daemon.stdout.readline(), PATIENCE
+        )
         await go(page, "/schedules")
         row = page.locator(f'[data-job="{job}"]')
         await expect(row.locator(".job-facts")).to_contain_text("failed")

@@ -114,7 +114,7 @@ async def test_old_turns_are_dropped_and_counted_and_newer_ones_still_work(
         age = 1_000_000.0 if file == record else bench.clock.now()
         os.utime(file, (age, age))
     assert sweep(bench.shadows, always=True).startswith(
-        "1 turns can no longer be undone"
+        "1 turn can no longer be undone"
     )
     assert sweep(bench.shadows) == ""
     await bench.turn("last", lambda: (bench.cwd / "file").write_text("3"))

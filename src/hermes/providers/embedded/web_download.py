@@ -179,6 +179,10 @@ def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
                 data = response.read1(_READ_BYTES)
             except (OSError, ValueError, http.client.HTTPException) as error:
                 data = error
+            except AttributeError as error:  # how a response that was closed fails
+                if not closed.is_set():
+                    raise
+                data = error
             arrived.put(data)
 
     threading.Thread(target=read, name="weights-download", daemon=True).start()

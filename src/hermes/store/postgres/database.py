@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import asyncpg
 
@@ -44,7 +44,7 @@ class PostgresDatabase:
         self._pid = os.getpid()
         self._closed = False
         self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._jobs: set[Future[Any]] = set()
+        self._jobs: WeakSet[Future[Any]] = WeakSet()  # the loop keeps those that run
         self.server = PostgresServer(options)
         self._threads = ThreadPoolExecutor(POOL_SIZE, "hermes-store-job")
         self.notices = RowNotices(self.server)
@@ -125,7 +125,6 @@ class PostgresDatabase:
             raise StoreError("the session log is closed")
         future = self.server.start(self._ordered(work, order))
         self._jobs.add(future)
-        future.add_done_callback(self._jobs.discard)
         return future
 
     async def _ordered(self, work: Callable[[], Awaitable[T]], order: str) -> T:
