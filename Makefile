@@ -14,7 +14,7 @@ help:          ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/run.stamp  ## set up and start Hermes (ARGS="..." are passed on)
-	@HERMES_FETCH=1 $(BIN)/hermes $(ARGS)
+	@$(BIN)/hermes $(ARGS)
 
 install: $(VENV)/run.stamp ## set up and put `hermes` on your PATH (a link in ~/.local/bin)
 	@mkdir -p "$(HOME)/.local/bin" && ln -sfn "$(abspath $(BIN))/hermes" "$(HOME)/.local/bin/hermes"
