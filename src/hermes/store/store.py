@@ -1,5 +1,6 @@
 """The store: the session log and everything kept beside it, whichever database holds them."""
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +31,7 @@ class IntegrityReport(msgspec.Struct, frozen=True):
     problems: list[str]
 
 
-class Store:
+class Store(ABC):
     """An open store. `log` writes and reads rows; the others read from that log or have tables of their own.
 
     `SqliteStore` and `PostgresStore` are the two kinds.
@@ -96,18 +97,18 @@ class Store:
         """Whether anything was ever scheduled; cheap."""
         return bool(self._db.select("SELECT 1 FROM jobs LIMIT 1"))
 
-    def share(self) -> None:
+    def share(self) -> None:  # noqa: B027 - a server needs no preparation
         """Prepares for many sessions: their writes are committed together, and none blocks an event
         loop.
         """
 
+    @abstractmethod
     def watch(self) -> RowWatch:
         """Returns what tells a reader that rows may have been written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Returns where the database is, and what a person may want to know about it."""
-        raise NotImplementedError
 
     def problems(self) -> tuple[tuple[str, str], ...]:
         """Returns what is not right with the server, each with what to do."""
@@ -119,17 +120,17 @@ class Store:
         ((sessions, rows),) = self._db.select(query)
         return int(sessions), int(rows)
 
+    @abstractmethod
     def check(self) -> IntegrityReport:
         """Checks every row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def copy(self, target: Path) -> None:
         """Writes everything, as of one moment, to a new file: a database of SQLite."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """Finishes submitted writes and closes the database. Idempotent."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self

@@ -30,11 +30,9 @@ class PostgresStore(Store):
         super().__init__(database, log, WordIndex(database), clock)
         self._database = database
 
-    # pyrefly: ignore[missing-override-decorator]
     def watch(self) -> NotifyWatch:
         return self._database.notices.watch()
 
-    # pyrefly: ignore[missing-override-decorator]
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
         return self._database.server.options.shown, self._health.details
 
@@ -46,7 +44,6 @@ class PostgresStore(Store):
     def _health(self) -> ServerHealth:
         return server_health(self._database, self._clock)
 
-    # pyrefly: ignore[missing-override-decorator]
     def check(self) -> IntegrityReport:
         problems = [*self._bad_rows(), *self._database.read(bad_sequences)]
         return IntegrityReport(*self.size(), problems)
@@ -60,7 +57,6 @@ class PostgresStore(Store):
                     yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
             after = page[-1][0]
 
-    # pyrefly: ignore[missing-override-decorator]
     def copy(self, target: Path) -> None:
         from hermes.store.copying import copy_store
         from hermes.store.sqlite.opener import open_store
@@ -68,7 +64,6 @@ class PostgresStore(Store):
         with open_store(target, clock=self._clock) as copied:
             copy_store(self, copied)
 
-    # pyrefly: ignore[missing-override-decorator]
     def close(self) -> None:
         self._database.close()
 

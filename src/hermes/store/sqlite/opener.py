@@ -65,11 +65,9 @@ class SqliteStore(Store):
     def share(self) -> None:
         self._database.share()
 
-    # pyrefly: ignore[missing-override-decorator]
     def watch(self) -> FileWatch:
         return FileWatch(self._database.path)
 
-    # pyrefly: ignore[missing-override-decorator]
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
         size = sum(
             part.stat().st_size
@@ -83,7 +81,6 @@ class SqliteStore(Store):
         )
         return str(self._database.path), details
 
-    # pyrefly: ignore[missing-override-decorator]
     def check(self) -> IntegrityReport:
         """Checks every page and row. After a problem the next open rebuilds the database."""
         report = self._database.read(check)
@@ -91,11 +88,9 @@ class SqliteStore(Store):
             suspect(self._database.path)
         return report
 
-    # pyrefly: ignore[missing-override-decorator]
     def copy(self, target: Path) -> None:
         copy_whole(self._database.path, target)
 
-    # pyrefly: ignore[missing-override-decorator]
     def close(self) -> None:
         self._database.close()
         if self._held is not None:
