@@ -63,6 +63,8 @@ class PipedChild:
         self._life_pipe = life_pipe
         self._writer: asyncio.StreamWriter | None = None
         self._transports: list[asyncio.BaseTransport] = []
+        pipes = (process.stdout, process.stderr, process.stdin)
+        self._unconnected_pipes = [pipe for pipe in pipes if pipe is not None]
 
     @classmethod
     async def start(
@@ -142,25 +144,24 @@ class PipedChild:
         self._life_pipe = -1
         for transport in self._transports:
             transport.close()
-        if not self._transports:
-            pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-            for pipe in filter(None, pipes):
-                pipe.close()
+        for pipe in self._unconnected_pipes:
+            pipe.close()
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
-        stdin, stdout = self._process.stdin, self._process.stdout
-        stderr = self._process.stderr
-        if stdin is None or stdout is None or stderr is None:
-            raise BrokenPipeError
+        stdout, stderr, stdin = self._unconnected_pipes
         reading, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self.output), stdout
         )
-        self._transports.append(reading)
+        self._connected(reading)
         reading, _ = await loop.connect_read_pipe(lambda: self.stderr, stderr)
-        self._transports.append(reading)
+        self._connected(reading)
         writing, flow = await loop.connect_write_pipe(
             asyncio.streams.FlowControlMixin, stdin
         )
-        self._transports.append(writing)
+        self._connected(writing)
         self._writer = asyncio.StreamWriter(writing, flow, None, loop)
+
+    def _connected(self, transport: asyncio.BaseTransport) -> None:
+        self._transports.append(transport)
+        del self._unconnected_pipes[0]
