@@ -36,6 +36,7 @@ from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_en
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
 
+
 def ask(question: RunOptions) -> int:
     """Asks, prints the answer and returns the exit code."""
     text = joined(question.text, read_piped())
