@@ -120,9 +120,10 @@ def display_name(name: str) -> str:
 
 
 def full_name(name: str) -> str:
-    """Returns the name of a model for a person, with what is typed to choose it."""
+    """Returns the name of a model for a person, with what is typed to choose it; of a file its name alone."""
     chosen = name or default_name()
-    return f"{display_name(chosen)} ({PROVIDER}:{chosen})"
+    shown = display_name(chosen)
+    return shown if "/" in chosen else f"{shown} ({PROVIDER}:{chosen})"
 
 
 def require_weights(

@@ -128,7 +128,7 @@ def changed_blocks(diff: str) -> Iterator[ChangedBlock]:
         starts_again = text.startswith("-") and bool(added)
         if (not is_change or starts_again) and (removed or added):
             yield ChangedBlock(path, start, tuple(removed), tuple(added))
-            removed, added = [], []
+            removed, added = list[str](), list[str]()
         if text.startswith("diff ") or (text.startswith("--- ") and not is_change):
             line = 0
         elif text.startswith("+++ ") and not line:

@@ -214,11 +214,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     }
     <textarea ref=${area} rows="1" dir="auto" aria-label="Message"
       placeholder=${
-        answers
-          ? "Your answer"
-          : running
-            ? "Message Hermes while it works"
-            : PLACEHOLDER
+        answers ? "Your answer" : running ? "Message Hermes while it works" : PLACEHOLDER
       }
         value=${text}
       role="combobox" aria-expanded=${completion.rows.length ? "true" : "false"} aria-controls="completions"
