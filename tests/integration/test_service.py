@@ -696,9 +696,8 @@ async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(
         assert ends == ["crashed", "done"]
 
 
-@pytest.mark.parametrize("moment", ["as it begins", "while it is written down"])
 async def test_an_answer_counts_while_the_dead_turn_is_being_ended(
-    tmp_path: Path, moment: str
+    tmp_path: Path,
 ) -> None:
     async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
         session = _crash_while_asking(desk)
@@ -708,14 +707,12 @@ async def test_an_answer_counts_while_the_dead_turn_is_being_ended(
             desk.tool.go.set()
             desk.hold = asyncio.Event()
             ending = asyncio.ensure_future(desk.service.end_dead_turn(session))
-            if moment == "while it is written down":
-                await asyncio.wait_for(desk.closing.wait(), 20)
+            await asyncio.wait_for(desk.closing.wait(), 20)
             answering = asyncio.ensure_future(
                 desk.service.answer(
                     session, "b", "once", by="test", shown=approval_hash(request)
                 )
             )
-            await asyncio.wait_for(desk.closing.wait(), 20)
             desk.hold.set()
             assert await asyncio.wait_for(answering, 20)
             await asyncio.wait_for(ending, 20)
