@@ -20,8 +20,9 @@ from hermes.app.page_digest import digest
 from hermes.app.project_notes import read_project_files
 from hermes.app.session_service import SessionService
 from hermes.app.session_titles import Titles
-from hermes.app.session_tools import SessionTools
+from hermes.app.session_tools import SessionTools, surroundings_of
 from hermes.app.spending_caps import Spending
+from hermes.app.turn_checks import CheckDeps, CheckedRuntime, TurnChecks
 from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.core.budget import Metered, Price, TurnBudget
@@ -153,6 +154,8 @@ class EngineParts:
                 engine=self._review_engine,
             ),
         )
+        self.refused_checks: set[tuple[str, str]] = set()
+        """Sessions, and the versions of a project's rules that their user did not agree to."""
         self._models: dict[str, AnsweringModel] = {}
 
     def model(self, name: str) -> "AnsweringModel":
@@ -373,18 +376,34 @@ class Engine:
             from hermes.codex.tool_lending import LendingContext
 
             lending = LendingContext(tools, policy, approvals, keeper)
-            return self._answering.codex.runtime(
+            own = self._answering.codex.runtime(
                 session, approvals, judge=policy, keeper=keeper, lending=lending
             )
+            # Codex gets no second look: its thread takes only what the user says.
+            return CheckedRuntime(own, self._checks(session, approvals), repairs=0)
         model = self.model
         blind = "" if model.facts.images else f"{model.provider}:{model.name}"
-        return NativeRuntime(
+        native = NativeRuntime(
             Metered(model, partial(parts.spending.guess, session)),
             CallRunner(tools, policy, approvals, keeper),
             max_steps=self._app.settings.budget.max_steps,
             context=self._answering.room,
             sight=ImageDescriber(self.auxiliary, blind),
         )
+        return CheckedRuntime(native, self._checks(session, approvals))
+
+    def _checks(self, session: str, approvals: Approver) -> TurnChecks:
+        """Checks the turns of a session by the rules of its project."""
+        parts = self._parts
+        deps = CheckDeps(
+            parts.engine_of(session).policy_for(session),
+            approvals,
+            parts.keeper,
+            parts.shadows,
+            surroundings_of(self._app),
+            parts.refused_checks,
+        )
+        return TurnChecks(deps)
 
     def review(
         self, session: str, tools: Mapping[str, Tool]

@@ -30,6 +30,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.Steered,
     events.InterruptRequested,
     events.TurnEnded,
+    events.TurnChecked,
     events.ToolStarted,
     events.ApprovalRequested,
     events.ApprovalAnswered,

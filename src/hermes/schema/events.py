@@ -2,6 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
+import msgspec
 from msgspec import Meta
 
 from hermes.schema.event_base import Event
@@ -101,6 +102,46 @@ class TurnEnded(Event, frozen=True, kw_only=True):
     usage: Annotated[
         Usage | None, Meta(description="Sum over the turn's model calls.")
     ] = None
+
+
+class RuleCheck(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False
+):
+    """One command of the project's rules, and its result."""
+
+    command: str
+    outcome: Literal["passed", "failed", "not_run"]
+    detail: str = ""
+    """The exit code and the time, or why it did not run."""
+    output: str = ""
+    """The end of its output, if it failed."""
+
+
+class TurnChecked(Event, frozen=True, kw_only=True):
+    """A turn that changed files was checked by the project's rules, and its answer was compared with what changed."""
+
+    topic: ClassVar[str] = "agent.turn.checked"
+    sensitive: ClassVar[tuple[str, ...]] = ("checks", "detail")
+
+    ok: Annotated[
+        bool, Meta(description="Whether everything passed that was to be checked.")
+    ] = True
+    detail: Annotated[str, Meta(description="The result in words.")] = ""
+    checks: Annotated[
+        tuple[RuleCheck, ...],
+        Meta(description="The commands of the rules, with their results."),
+    ] = ()
+    changed: Annotated[
+        int, Meta(description="How many files the turn changed.")
+    ] = 0
+    protected: Annotated[
+        tuple[str, ...],
+        Meta(description="Files that changed although the rules protect them."),
+    ] = ()
+    unchanged: Annotated[
+        tuple[str, ...],
+        Meta(description="Files that the answer says were changed, but were not."),
+    ] = ()
 
 
 class ToolStarted(Event, frozen=True, kw_only=True):
