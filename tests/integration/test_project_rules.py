@@ -79,7 +79,7 @@ def test_rules_that_cannot_be_read_make_every_effect_a_question(
     [
         ("allow: [rm]", "unknown key 'allow'"),
         ("verify: 3", "verify: expected text"),
-        ("forbid: [\"git 'push\"]", "No closing quotation"),
+        ('forbid: ["git \'push"]', "No closing quotation"),
     ],
 )
 def test_what_is_no_rule_is_said(tmp_path: Path, text: str, problem: str) -> None:

@@ -147,9 +147,10 @@ async def test_what_was_not_verified_is_said(
     tmp_path: Path, answer: Literal["deny", ""], why: str
 ) -> None:
     replies = (write("a.txt", "x"), DONE, write("b.txt", "x"), DONE)
-    async with project(
-        tmp_path, "verify: touch ran", *replies, answer=answer
-    ) as (work, _):
+    async with project(tmp_path, "verify: touch ran", *replies, answer=answer) as (
+        work,
+        _,
+    ):
         await work.say("write a")
         await work.say("write b")
         assert [one.checks[0].outcome for one in work.checked()] == ["not_run"] * 2
@@ -200,4 +201,6 @@ async def test_a_change_that_did_not_land_is_said(tmp_path: Path) -> None:
 def test_only_plain_statements_about_files_are_claims(
     text: str, files: list[str]
 ) -> None:
-    assert [one for one in claimed_files(text) if one not in ("e.g", "os.path")] == files
+    assert [
+        one for one in claimed_files(text) if one not in ("e.g", "os.path")
+    ] == files

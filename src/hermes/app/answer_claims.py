@@ -19,7 +19,9 @@ _DENIAL = re.compile(
     r"\b(?:not|n't|no|never|nothing|could|would|should|can|will|if|once|earlier|before|previously|already)\b|n't\b|\?",
     re.IGNORECASE,
 )
-_FILE = re.compile(r"`([\w./-]+\.\w{1,8})`|(?<![\w/.:-])([\w-][\w./-]*\.[a-z]{1,5})\b(?!\()")
+_FILE = re.compile(
+    r"`([\w./-]+\.\w{1,8})`|(?<![\w/.:-])([\w-][\w./-]*\.[a-z]{1,5})\b(?!\()"
+)
 _ADDRESS = re.compile(r"\w+://\S+|\bwww\.\S+|\bv?\d+(?:\.\d+)+\S*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
@@ -62,12 +64,16 @@ def unchanged_claims(
 
 def _is_of_project(name: str, cwd: Path) -> bool:
     """Whether a name is surely that of a file: it exists, or has a folder or a usual ending."""
-    return (cwd / name).exists() or "/" in name or name.rpartition(".")[2] in _ENDINGS
+    return (
+        (cwd / name).exists()
+        or "/" in name
+        or bool(_ENDINGS.fullmatch(name.rpartition(".")[2]))
+    )
 
 
-_ENDINGS = frozenset(
-    "c cc cfg conf cpp cs css csv go h hpp html ini java js json jsx kt lua md php pl py pyi rb rs rst scala sh sql"
-    " swift toml ts tsx txt vue xml yaml yml".split()
+_ENDINGS = re.compile(
+    r"(c|cc|cfg|conf|cpp|cs|css|csv|go|h|hpp|html|ini|java|js|json|jsx|kt|lua|md|php|pl|py|pyi|rb|rs|rst|scala|sh|sql|swift"
+    r"|toml|ts|tsx|txt|vue|xml|ya?ml)"
 )
 
 

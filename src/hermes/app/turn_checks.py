@@ -293,8 +293,12 @@ def _report(
         parts.append(f"Changed although the project protects it: {names} ({many}).")
     if unchanged:
         names = ", ".join(unchanged[:_MAX_NAMED_FILES])
-        parts.append(f"The answer speaks of changes to {names}, but nothing changed there.")
-    ok = not touched and not unchanged and all(one.outcome == "passed" for one in checks)
+        parts.append(
+            f"The answer speaks of changes to {names}, but nothing changed there."
+        )
+    ok = (
+        not touched and not unchanged and all(one.outcome == "passed" for one in checks)
+    )
     return TurnChecked(
         ok=ok,
         detail="\n".join(parts),

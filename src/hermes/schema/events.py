@@ -131,9 +131,7 @@ class TurnChecked(Event, frozen=True, kw_only=True):
         tuple[RuleCheck, ...],
         Meta(description="The commands of the rules, with their results."),
     ] = ()
-    changed: Annotated[
-        int, Meta(description="How many files the turn changed.")
-    ] = 0
+    changed: Annotated[int, Meta(description="How many files the turn changed.")] = 0
     protected: Annotated[
         tuple[str, ...],
         Meta(description="Files that changed although the rules protect them."),
@@ -184,6 +182,41 @@ class SessionPrompted(Event, frozen=True, kw_only=True):
     tools: Annotated[
         tuple[ToolSpec, ...], Meta(description="Tools as the model sees them.")
     ] = ()
+    agent: Annotated[
+        str, Meta(description="The agent file that they are for; empty for none.")
+    ] = ""
+
+
+class SessionAgentChosen(Event, frozen=True, kw_only=True):
+    """The session works as an agent from a file, from the next turn on."""
+
+    topic: ClassVar[str] = "session.agent_chosen"
+
+    agent: Annotated[
+        str, Meta(description="Name of the agent; empty for Hermes itself.")
+    ] = ""
+
+
+class MessagePinned(Event, frozen=True, kw_only=True):
+    """The user pinned a message: compaction keeps it word for word."""
+
+    topic: ClassVar[str] = "session.message_pinned"
+    sensitive: ClassVar[tuple[str, ...]] = ("text",)
+
+    text: Annotated[str, Meta(description="The message.")]
+    by: Annotated[
+        Literal["user", "assistant"], Meta(description="Whose message it is.")
+    ] = "user"
+
+
+class MessageUnpinned(Event, frozen=True, kw_only=True):
+    """A message is no longer pinned."""
+
+    topic: ClassVar[str] = "session.message_unpinned"
+
+    pinned: Annotated[
+        int, Meta(description="`seq` of the `session.message_pinned` row.")
+    ]
 
 
 class SessionUndone(Event, frozen=True, kw_only=True):
@@ -434,9 +467,9 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.auxiliary.called"
 
     task: Annotated[
-        Literal["title", "summary", "review", "vision", "search", "codex"],
+        Literal["title", "summary", "review", "vision", "search", "codex", "btw"],
         Meta(
-            description="What the call was for; `codex` is a call inside codex without a message of its own."
+            description="What the call was for; `codex` is a call inside codex without a message, `btw` a side question."
         ),
     ]
     provider: Annotated[str, Meta(description="Provider that was called.")] = ""

@@ -94,10 +94,10 @@ def project_rules(root: Path) -> ProjectRules:
     notes = _read(str(root / NOTES_FILE), _stamp(root / NOTES_FILE), is_notes=True)
     if own == notes == ProjectRules():
         return own
-    return ProjectRules(
-        *(tuple(dict.fromkeys(getattr(own, key) + getattr(notes, key))) for key in _KEYS),
-        problem=own.problem or notes.problem,
+    verify, lint, protect, forbid = (
+        tuple(dict.fromkeys(getattr(own, key) + getattr(notes, key))) for key in _KEYS
     )
+    return ProjectRules(verify, lint, protect, forbid, own.problem or notes.problem)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
@@ -135,7 +135,8 @@ def _rules(found: object, *, is_notes: bool) -> ProjectRules:
         raise ValueError(
             f"unknown key {unknown[0]!r}; expected one of {', '.join(_KEYS)}"
         )
-    rules = ProjectRules(*(_lines(key, found.get(key)) for key in _KEYS))
+    verify, lint, protect, forbid = (_lines(key, found.get(key)) for key in _KEYS)
+    rules = ProjectRules(verify, lint, protect, forbid)
     for line in rules.forbid:
         shlex.split(line)  # raises ValueError
     return rules

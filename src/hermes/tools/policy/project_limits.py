@@ -1,6 +1,7 @@
 """Limits decisions by the rules of the project. They forbid more, and never allow anything."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -60,7 +61,7 @@ class ProjectLimits:
 
         context = msgspec.structs.replace(
             self._state.context(workspace, folder),
-            protects=lambda path: rules.protects(path, workspace),
+            protects=partial(rules.protects, root=workspace),
         )
         book = RuleBook(forbid=rules.forbidden_commands)
         for effect in judge_command(command, context, book).effects:

@@ -103,9 +103,7 @@ def protected(workspace: Path) -> list[str]:
     """Returns what must not change in a workspace, existing or not, and in repositories directly below it."""
     by_project = project_rules(workspace).protected_paths(workspace)
     existing = (path for path in by_project if os.path.exists(path))  # noqa: PTH110 - as text, like the others
-    return list(
-        dict.fromkeys((*_protected(workspace, _nearby(workspace)), *existing))
-    )
+    return list(dict.fromkeys((*_protected(workspace, _nearby(workspace)), *existing)))
 
 
 def _protected(workspace: Path, near: "_Nearby") -> list[str]:

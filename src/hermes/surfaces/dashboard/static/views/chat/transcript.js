@@ -361,7 +361,7 @@ const HANDLERS = {
       state,
       event,
       event.ok ? "info" : "warn",
-      event.ok ? "check" : "warn",
+      event.ok ? "info" : "warn",
       event.detail,
       event.checks.map((/** @type {{output?: string}} */ one) => one.output ?? "").join("\n").trim(),
     ),
