@@ -72,8 +72,7 @@ async def family(
             try:
                 yield Family(app, agent, session), server
             finally:
-                await agent.service.close()
-                await agent.model.close()
+                await agent.close()
 
 
 def delegating(*tasks: str, **options: Any) -> ScriptedResponse:
