@@ -31,7 +31,9 @@ POOL_SIZE = 8
 _STATUS_INTERVAL_S = 0.05  # between questions about a commit whose reply was lost
 _CLOSING_GRACE_S = 5.0
 _NO_TLS = "rejected SSL upgrade"  # in the text of the error for a server without TLS
-_MAX_CONFLICTS = 20  # deadlocks and the like, after each of which a transaction runs again
+_MAX_CONFLICTS = (
+    20  # deadlocks and the like, after each of which a transaction runs again
+)
 
 UNREACHABLE = (
     OSError,
