@@ -34,8 +34,10 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import ToolCall
+from hermes.settings.load import environment
 from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
+from hermes.tools.sandbox import read_only_programs
 
 log = logging.getLogger("hermes.app")
 
@@ -125,7 +127,9 @@ class Runner:
         """
         store = self._app.store
         await store.call(store.sessions.origin, self.session)  # cached from now on
-        add_workspace(self._folder())  # before any program is started
+        folder = self._folder()  # a workspace before any program is started
+        programs = await asyncio.to_thread(read_only_programs, folder, environment())
+        add_workspace(folder, programs)
         lease = await self._take_lease()
         if lease is None and not self.stopping:
             lease = await self._wait_for_lease()

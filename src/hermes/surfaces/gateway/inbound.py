@@ -281,17 +281,13 @@ class InboundMessages:
         if not inbound.text.strip():
             return False
         service = self._agent.service
-        for asked in (
-            await service.pending(binding.session)
-            if service.works_on(binding.session)
-            else ()
-        ):
-            if isinstance(asked, QuestionAsked):
-                text = _chosen_option(inbound.text.strip(), asked.options)
-                return await service.reply(
-                    binding.session, asked.call_id, text, by=_sender_name(inbound)
-                )
-        return False
+        asked = await service.open_question(binding.session)
+        if asked is None:
+            return False
+        text = _chosen_option(inbound.text.strip(), asked.options)
+        return await service.reply(
+            binding.session, asked.call_id, text, by=_sender_name(inbound)
+        )
 
     async def _press(self, inbound: Inbound, role: Role) -> None:
         """Answers the question whose button was pressed, and confirms the press."""

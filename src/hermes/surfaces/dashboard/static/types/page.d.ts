@@ -284,6 +284,7 @@ export interface Transcript {
   /** The running turn. */
   turn: string;
   since: number;
+  stepSince: number;
   stopping: boolean;
   title: string;
   cwd: string;
