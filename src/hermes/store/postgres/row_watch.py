@@ -134,7 +134,11 @@ class RowNotices:
         channel, arrived = f"{CHANNEL}_{os.urandom(8).hex()}", asyncio.Event()
         listening = await self._server.connect()
         try:
-            await listening.add_listener(channel, lambda *_: arrived.set())
+
+            def hear(*_: Any) -> None:
+                arrived.set()
+
+            await listening.add_listener(channel, hear)
             began = time.perf_counter()
             async with self._server.connection() as connection:
                 await connection.execute(f"NOTIFY {channel}")
