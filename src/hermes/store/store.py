@@ -18,9 +18,11 @@ from hermes.store.sessions import SessionTable
 if TYPE_CHECKING:
     from hermes.store.chats import Chats
     from hermes.store.people import People
+    from hermes.store.role_leases import RoleLeases
     from hermes.store.schedules import ScheduleStore
     from hermes.store.session_export import SessionTransfer
     from hermes.store.sqlite.recovery import Incomplete, Recovery
+    from hermes.store.work_queue import WorkQueue
 
 
 class IntegrityReport(msgspec.Struct, frozen=True):
@@ -92,6 +94,20 @@ class Store(ABC):
 
         return SessionTransfer(self._db, self.log, self._clock)
 
+    @cached_property
+    def work(self) -> "WorkQueue":
+        """Sessions that wait for a worker; loaded on first use."""
+        from hermes.store.work_queue import WorkQueue
+
+        return WorkQueue(self._db, self._clock)
+
+    @cached_property
+    def roles(self) -> "RoleLeases":
+        """Which process holds a platform's connection, and which workers there are; loaded on first use."""
+        from hermes.store.role_leases import RoleLeases
+
+        return RoleLeases(self._db, self._clock)
+
     @property
     def has_jobs(self) -> bool:
         """Whether anything was ever scheduled; cheap."""
@@ -103,8 +119,11 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def watch(self) -> RowWatch:
-        """Returns what tells a reader that rows may have been written."""
+    def watch(self, session: str = "") -> RowWatch:
+        """Returns what tells a reader that rows may have been written, in one session or in any.
+
+        `work_queue.OFFERED` instead of a session stands for new entries of the work queue.
+        """
 
     @abstractmethod
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:

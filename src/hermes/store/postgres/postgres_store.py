@@ -30,8 +30,8 @@ class PostgresStore(Store):
         super().__init__(database, log, WordIndex(database), clock)
         self._database = database
 
-    def watch(self) -> NotifyWatch:
-        return self._database.notices.watch()
+    def watch(self, session: str = "") -> NotifyWatch:
+        return self._database.notices.watch(session)
 
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
         return self._database.server.options.shown, self._health.details
