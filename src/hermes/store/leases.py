@@ -218,9 +218,7 @@ def shown(owner: str) -> str:
     return f"process {pid} on {host}" if pid else owner
 
 
-def _releasing(
-    lease: Lease, answered: int = 0
-) -> Callable[[SqlConnection], None]:
+def _releasing(lease: Lease, answered: int = 0) -> Callable[[SqlConnection], None]:
     def job(connection: SqlConnection) -> None:
         if answered:
             values = (lease.session, answered, lease.owner, lease.token)

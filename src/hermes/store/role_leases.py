@@ -95,9 +95,7 @@ class RoleLeases:
             now = self._db.lease_time(connection, self._clock)
             query = f"SELECT {_FIELDS} FROM roles WHERE owner != '' AND substr(name, 1, length(?1)) = ?1 ORDER BY name"  # noqa: S608
             found = [HeldRole(*row) for row in connection.execute(query, (prefix,))]
-            return [
-                one for one in found if self._db.holds(one.owner, one.expires, now)
-            ]
+            return [one for one in found if self._db.holds(one.owner, one.expires, now)]
 
         return self._db.read(job)
 

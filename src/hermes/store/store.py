@@ -11,7 +11,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.store.budget_claims import BudgetClaims
 from hermes.store.leases import Leases
-from hermes.store.ports import MessageIndex, RowWatch, SqlDatabase
+from hermes.store.ports import MessageIndex, RowWatch, SqlDatabase, WakeUps
 from hermes.store.session_log import SessionLog
 from hermes.store.sessions import SessionTable
 
@@ -117,6 +117,9 @@ class Store(ABC):
         """Prepares for many sessions: their writes are committed together, and none blocks an event
         loop.
         """
+
+    def use_wake_ups(self, faster: WakeUps) -> None:  # noqa: B027 - a file needs none
+        """Tells other processes of new rows by something faster from now on, as long as that works."""
 
     @abstractmethod
     def watch(self, session: str = "") -> RowWatch:

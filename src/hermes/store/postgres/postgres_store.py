@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.store.log_row import STORED, Row, is_whole
+from hermes.store.ports import WakeUps
 from hermes.store.postgres.database import PostgresDatabase
 from hermes.store.postgres.health import ServerHealth, server_health
 from hermes.store.postgres.options import PostgresOptions
@@ -32,6 +33,10 @@ class PostgresStore(Store):
 
     def watch(self, session: str = "") -> NotifyWatch:
         return self._database.notices.watch(session)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def use_wake_ups(self, faster: WakeUps) -> None:
+        self._database.notices.use(faster)
 
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
         return self._database.server.options.shown, self._health.details

@@ -63,9 +63,7 @@ class PostgresSessionLog(SessionLog):
         if any(
             isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events
         ):  # checked against the log in a transaction
-            return super().submit(
-                session, *events, turn=turn, lease=lease, offer=offer
-            )
+            return super().submit(session, *events, turn=turn, lease=lease, offer=offer)
         if any(isinstance(event, SessionCreated) for event in events):
             raise StoreError("not saved: a session is created once, at its beginning")
         entries = [draft(event) for event in events]
@@ -123,9 +121,7 @@ def _missing(session: str, lease: Lease | None) -> StoreError:
     return missing_session(session) if lease is None else lost_to(session, "")
 
 
-async def _call(
-    call: str, connection: "asyncpg.Connection", values: list[Any]
-) -> Any:
+async def _call(call: str, connection: "asyncpg.Connection", values: list[Any]) -> Any:
     return await connection.fetchrow(call, *values)
 
 

@@ -215,5 +215,12 @@ KEPT: tuple[str, ...] = (
 )
 """Tables that are not projections: a rebuilt database takes over what can be read of them."""
 
-MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS, FRAMES, MACHINES)
+MIGRATIONS: tuple[str, ...] = (
+    EVENTS + PROJECTIONS,
+    CLAIMS,
+    SCHEDULES,
+    CHATS,
+    FRAMES,
+    MACHINES,
+)
 """Step n migrates a file of version n to version n + 1; a new file runs them all."""

@@ -82,6 +82,8 @@ class Gateway:
     async def start(self) -> None:
         """Starts everything. Returns before the platforms are connected."""
         self._app.go_live(self._secrets, "gateway")
+        if self._app.exporters is not None:
+            self._app.exporters.receive_live_events(self._app.feed, everything=True)
         self._app.store.share()
         await self._build()
         self._deliveries.start()
