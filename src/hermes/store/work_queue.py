@@ -22,6 +22,7 @@ _FREE = """
 SELECT work.session, work.place, work.offered
 FROM work LEFT JOIN leases ON leases.session = work.session
 WHERE (work.place = ?1 OR work.place = '') AND (coalesce(leases.owner, '') = '' OR leases.expires <= ?2)
+  AND work.offered <= ?4
 ORDER BY work.offered, work.session LIMIT ?3
 """
 
@@ -41,12 +42,16 @@ class WorkQueue:
         self._db = database
         self._clock = clock
 
-    def free(self, place: str, *, limit: int) -> list[OfferedSession]:
-        """Returns sessions of a place, and of no place, that nobody runs; oldest first."""
+    def free(
+        self, place: str, *, limit: int, min_age_s: float = 0.0
+    ) -> list[OfferedSession]:
+        """Returns sessions of a place, and of no place, that nobody runs and that have waited so long; oldest first."""
 
         def job(connection: SqlConnection) -> list[OfferedSession]:
             now = self._db.lease_time(connection, self._clock)
-            rows = connection.execute(_FREE, (place, now, limit))
+            rows = connection.execute(
+                _FREE, (place, now, limit, self._clock.now() - min_age_s)
+            )
             return [OfferedSession(*row) for row in rows]
 
         return self._db.read(job)
