@@ -29,6 +29,7 @@ from hermes.core.answers import approval_hash
 from hermes.core.context_usage import Context
 from hermes.core.ports import Tool
 from hermes.errors import SessionBusy
+from hermes.primitives.recent import RecentDict
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.schema.events import ApprovalRequested, SessionCompacted
@@ -42,6 +43,9 @@ class ModelChoice(msgspec.Struct, frozen=True):
     name: str
     provider: str = ""
     source: str = ""
+
+
+_MAX_PREPARED = 256
 
 
 class Agent:
@@ -67,6 +71,7 @@ class Agent:
         self._mode: ApprovalMode = approvals
         self._default = EngineChoice(model)
         self._choice_of = choice_of
+        self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
         self._making = threading.Lock()
@@ -90,9 +95,26 @@ class Agent:
                 questions=self.questions,
                 engine=self.engine,
                 keep_files=self._keep_files,
+                prepare=self._prepare,
                 placement=self._placement(),
             )
         )
+
+    async def _prepare(self, session: str) -> None:
+        """Reads what the next turn needs, without blocking the event loop."""
+        await self._app.store.call(self._read_choice, session)
+
+    def _read_choice(self, session: str) -> None:
+        root = self._app.root(session) or session
+        self._app.person(session)
+        self._app.person(root)
+        self._app.store.has_jobs  # noqa: B018 - remembered for a moment
+        if self._choice_of is not None:
+            self._prepared[root] = self._choice_of(root)
+
+    def forget_choice(self, session: str) -> None:
+        """What `choice_of` returns for a session has changed."""
+        self._prepared.pop(session, None)
 
     def _placement(self) -> TurnPlacement | None:
         """Gateways and dashboards may leave turns to workers; a worker and a terminal run their own."""
@@ -133,7 +155,9 @@ class Agent:
             return self._default
         session = self._app.root(session) or session
         if self._choice_of is not None:
-            return self._choice_of(session)
+            prepared = self._prepared.get(session)
+            is_current = prepared and self.service.works_on(session)
+            return prepared if is_current else self._choice_of(session)
         return self._chosen.get(session, self._default)
 
     @property

@@ -91,7 +91,7 @@ class RowNotices:
     @property
     def is_reachable(self) -> bool:
         """Whether the server was reachable at the last attempt."""
-        return self._server.is_reachable
+        return self._server.reachability.is_reachable
 
     def use(self, faster: WakeUps) -> None:
         """Announces by something faster from now on, as long as that works, and listens to it too."""
@@ -158,6 +158,7 @@ class RowNotices:
                 try:
                     await connection.add_listener(CHANNEL, self._heard)
                     pause.reset()
+                    self._server.note_success()
                     self._wake_all()  # for what was announced before
                     while True:
                         await asyncio.sleep(_PING_S)

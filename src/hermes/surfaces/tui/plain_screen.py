@@ -25,6 +25,8 @@ class TypedInput(msgspec.Struct, frozen=True):
     steers: bool = False
     at: float | None = None
     """When it was sent, in the event loop's time; None for lines from a pipe."""
+    by_key: bool = False
+    """Whether a key sent it, so that nothing was typed that could be shown."""
 
 
 class ChatScreen(Protocol):

@@ -1204,6 +1204,8 @@ export interface SessionCreated {
   surface: string;
   /** Working directory it was started in. */
   cwd: string;
+  /** Machine that has this folder; empty if every machine may have it. */
+  place: string;
   /** Whose memory it uses: one of several people in chat apps; empty for the user's own. */
   person: string;
 }
@@ -1541,6 +1543,16 @@ export interface StartedSession {
 export interface Steered {
   /** `seq` of those messages. */
   inputs: (number)[];
+}
+
+/** The database of the store can be reached again. */
+export interface StoreReachable {
+}
+
+/** The database of the store can't be reached from this process. Everything waits until it is back. */
+export interface StoreUnreachable {
+  /** What the connection failed with. */
+  reason: string;
 }
 
 /** A message that is on disk; `remarks` lists files it names that were not attached. */
@@ -2208,6 +2220,8 @@ export interface Payloads {
   "agent.tool.generating": ToolGenerating;
   "agent.tool.progress": ToolProgress;
   "bus.recursion_stopped": RecursionStopped;
+  "store.unreachable": StoreUnreachable;
+  "store.reachable": StoreReachable;
   "gap": Gap;
   "agent.learning.changed": LearningChanged;
   "agent.learning.proposed": LearningProposed;
