@@ -37,7 +37,6 @@ class WorkStream:
         self._link = link
         self._places = dict.fromkeys((token(place), token("")))
         self._free = free
-        self._has_room = asyncio.Event()
         self._worker_loop = asyncio.get_running_loop()
         self.redelivered = 0
         """How many messages came again."""
