@@ -45,6 +45,7 @@ class TurnPlacement:
         self._is_chosen_here = is_chosen_here
         self._places: frozenset[str] = frozenset()
         self._looked = -_PRESENCE_MAX_AGE_S
+        self._looking = asyncio.Lock()
 
     async def leaves(self, session: str) -> bool:
         """Whether a message of this session is left to a worker."""
@@ -71,12 +72,12 @@ class TurnPlacement:
         offer(exporters.link, session, self._app.store.sessions.origin(session).place)
 
     async def _look(self) -> None:
-        now = time.monotonic()
-        if now - self._looked < _PRESENCE_MAX_AGE_S:
-            return
-        self._looked = now
-        held = await asyncio.to_thread(self._app.store.roles.held, WORKER_ROLE)
-        places = (
-            one.facts.get("place") for one in held if not one.facts.get("draining")
-        )
-        self._places = frozenset(place for place in places if isinstance(place, str))
+        async with self._looking:
+            if time.monotonic() - self._looked < _PRESENCE_MAX_AGE_S:
+                return
+            held = await asyncio.to_thread(self._app.store.roles.held, WORKER_ROLE)
+            places = (
+                one.facts.get("place") for one in held if not one.facts.get("draining")
+            )
+            self._places = frozenset(one for one in places if isinstance(one, str))
+            self._looked = time.monotonic()
