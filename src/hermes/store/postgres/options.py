@@ -1,5 +1,6 @@
 """Where a PostgreSQL store is, and how to reach it. What is shown of it never holds a password."""
 
+import ipaddress
 import ssl
 from pathlib import Path
 from typing import Any, Literal
@@ -8,9 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from hermes.errors import StoreError
+from hermes.settings.load import environment
 
 SCHEMES = ("postgresql", "postgres")
-TlsMode = Literal["prefer", "require", "verify-full", "disable"]
+TlsMode = Literal["auto", "prefer", "require", "verify-full", "disable"]
+"""`auto`: `verify-full`, except for a server on this machine."""
 
 
 class PostgresOptions(msgspec.Struct, frozen=True):
@@ -18,7 +21,7 @@ class PostgresOptions(msgspec.Struct, frozen=True):
 
     url: str
     password: str = ""
-    tls: TlsMode = "prefer"
+    tls: TlsMode = "auto"
     tls_ca: str = ""
     tls_certificate: str = ""
     tls_private_key_file: str = ""
@@ -65,15 +68,28 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         }
         return arguments | ({"password": self.password} if self.password else {})
 
-    def _tls(self) -> ssl.SSLContext | str:
-        own = self.tls_ca or self.tls_certificate
-        if self.tls == "disable" or not (own or self.tls == "verify-full"):
+    @property
+    def tls_mode(self) -> str:
+        """How the connection is protected."""
+        if self.tls != "auto":
             return self.tls
+        parts = urlsplit(self.url)
+        named = (
+            *parse_qs(parts.query).get("host", []),
+            parts.netloc.rpartition("@")[2],
+        )
+        hosts = ",".join(filter(None, named)) or environment().get("PGHOST", "")
+        return "prefer" if all(map(_is_here, hosts.split(","))) else "verify-full"
+
+    def _tls(self) -> ssl.SSLContext | str:
+        own, mode = self.tls_ca or self.tls_certificate, self.tls_mode
+        if mode == "disable" or not (own or mode == "verify-full"):
+            return mode
         try:
             context = ssl.create_default_context(
                 cafile=str(Path(self.tls_ca).expanduser()) if self.tls_ca else None
             )
-            if self.tls != "verify-full":
+            if mode != "verify-full":
                 context.check_hostname = False
                 context.verify_mode = (
                     ssl.CERT_REQUIRED if self.tls_ca else ssl.CERT_NONE
@@ -91,3 +107,14 @@ class PostgresOptions(msgspec.Struct, frozen=True):
                 f"a certificate of the store can't be read: {error.strerror}", hint=hint
             ) from error
         return context
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host, perhaps with a port, is this machine: a socket's folder, or a loopback address."""
+    if not host or host.startswith(("/", "@")):
+        return True
+    name = urlsplit(f"//{host}").hostname or ""
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
