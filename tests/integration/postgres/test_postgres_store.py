@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.fakes.postgres_server import LocalPostgres, running_postgres
+from typing_extensions import override
 
 from hermes.errors import LeaseLost, SessionBusy, StoreError, StoreTooNew
 from hermes.schema.events import SessionCreated
@@ -241,6 +242,7 @@ def test_a_server_on_another_machine_is_verified(address: str, mode: str) -> Non
 class _WithoutTls(socketserver.BaseRequestHandler):
     """Answers the request for encryption with PostgreSQL's no."""
 
+    @override
     def handle(self) -> None:
         self.request.recv(8)
         self.request.sendall(b"N")
