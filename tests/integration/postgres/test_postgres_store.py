@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import pytest
 from tests.fakes.postgres_server import LocalPostgres, running_postgres
-from typing_extensions import override
 
 from hermes.errors import LeaseLost, SessionBusy, StoreError, StoreTooNew
 from hermes.schema.events import SessionCreated
@@ -23,6 +22,7 @@ from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
 from hermes.store.postgres.schema import MIGRATIONS
 from hermes.store.sql import SqlConnection
+from hermes.surfaces.web import override
 from hermes.testing import FakeClock
 
 TIMEOUT_S = 60.0

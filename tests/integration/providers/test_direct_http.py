@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 
 import pytest
-from typing_extensions import override
 
 from hermes.providers.direct_http import Direct
 from hermes.providers.metadata_addresses import is_hidden_metadata
+from hermes.surfaces.web import override
 
 
 async def test_a_name_that_leads_to_the_clouds_metadata_gets_no_request() -> None:
