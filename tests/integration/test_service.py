@@ -224,8 +224,8 @@ async def test_words_that_are_written_while_the_runner_reads_the_log_are_answere
 ) -> None:
     reading = SessionJournal.load
 
-    def overtaken(journal: SessionJournal) -> None:
-        reading(journal)
+    async def overtaken(journal: SessionJournal) -> None:
+        await reading(journal)
         monkeypatch.setattr(SessionJournal, "load", reading)
         desk.app.record(journal.session, UserMessage(text="second"))
 
@@ -761,7 +761,7 @@ async def test_what_was_noted_and_could_not_be_written_stops_the_turn(
         session = desk.begin()
         lease = desk.app.store.leases.acquire(session)
         journal = SessionJournal(desk.app, session, lease)
-        journal.load()
+        await journal.load()
         desk.app.store.leases.release(
             lease
         )  # from here on nothing can be written with it
