@@ -39,8 +39,13 @@ class StoreSettings(Section, frozen=True):
     tls: Annotated[
         Literal["auto", "prefer", "require", "verify-full", "disable"],
         Meta(
+<<<<<<< HEAD
             description="Encryption on the way to PostgreSQL; `verify-full` also checks the server's name and certificate. "
             "`auto` is `verify-full`, or `prefer` for a server on this machine."
+=======
+            description="Encryption on the way to PostgreSQL. `verify-full` also checks the server's name and certificate; "
+            "`auto` is `verify-full` for another machine and `prefer` for this one."
+>>>>>>> main
         ),
     ] = "auto"
     tls_ca: Annotated[
@@ -764,5 +769,11 @@ class Settings(Section, frozen=True):
     traces: TraceSettings = TraceSettings()
     sessions: SessionSettings = SessionSettings()
     store: StoreSettings = StoreSettings()
+    aliases: Annotated[
+        dict[str, str],
+        Meta(
+            description="Slash commands of your own, by name: another command or a message, such as `/review main`."
+        ),
+    ] = {}
     display: DisplaySettings = DisplaySettings()
     logging: LoggingSettings = LoggingSettings()

@@ -13,7 +13,11 @@ from hermes.settings.load import environment
 
 SCHEMES = ("postgresql", "postgres")
 TlsMode = Literal["auto", "prefer", "require", "verify-full", "disable"]
+<<<<<<< HEAD
 """`auto`: `verify-full`, except for a server on this machine."""
+=======
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+>>>>>>> main
 
 
 class PostgresOptions(msgspec.Struct, frozen=True):
@@ -69,6 +73,7 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         return arguments | ({"password": self.password} if self.password else {})
 
     @property
+<<<<<<< HEAD
     def tls_mode(self) -> str:
         """How the connection is protected."""
         if self.tls != "auto":
@@ -80,6 +85,21 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         )
         hosts = ",".join(filter(None, named)) or environment().get("PGHOST", "")
         return "prefer" if all(map(_is_here, hosts.split(","))) else "verify-full"
+=======
+    def tls_mode(self) -> TlsMode:
+        """What `auto` means for this address. Several hosts, or a host that is not named, count as another machine."""
+        if self.tls != "auto":
+            return self.tls
+        parts = urlsplit(self.url)
+        hosts = parse_qs(parts.query).get("host", [])
+        netloc = parts.netloc.rpartition("@")[2]
+        if netloc and "," not in netloc and parts.hostname:
+            hosts.append(parts.hostname)
+        elif netloc:
+            hosts.append(netloc)
+        is_here = all(host.startswith("/") or host in _LOOPBACK for host in hosts)
+        return "prefer" if hosts and is_here else "verify-full"
+>>>>>>> main
 
     def _tls(self) -> ssl.SSLContext | str:
         own, mode = self.tls_ca or self.tls_certificate, self.tls_mode
