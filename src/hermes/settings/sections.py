@@ -39,13 +39,8 @@ class StoreSettings(Section, frozen=True):
     tls: Annotated[
         Literal["auto", "prefer", "require", "verify-full", "disable"],
         Meta(
-<<<<<<< HEAD
-            description="Encryption on the way to PostgreSQL; `verify-full` also checks the server's name and certificate. "
-            "`auto` is `verify-full`, or `prefer` for a server on this machine."
-=======
             description="Encryption on the way to PostgreSQL. `verify-full` also checks the server's name and certificate; "
             "`auto` is `verify-full` for another machine and `prefer` for this one."
->>>>>>> main
         ),
     ] = "auto"
     tls_ca: Annotated[

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,6 @@ from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
 from hermes.store.postgres.schema import MIGRATIONS
 from hermes.store.sql import SqlConnection
-from hermes.surfaces.web import override
 from hermes.testing import FakeClock
 
 TIMEOUT_S = 60.0
@@ -220,41 +218,6 @@ def test_encryption_asked_for_in_the_address_is_not_ignored() -> None:
     url = "postgresql://me@db.example/hermes?sslmode=verify-full"
     with pytest.raises(StoreError, match=r"sslmode .* no effect") as refused:
         open_postgres(PostgresOptions(url))
-    assert "store.tls" in refused.value.hint
-
-
-@pytest.mark.parametrize(
-    ("address", "mode"),
-    [
-        ("db.example", "verify-full"),
-        ("10.0.0.3:5433", "verify-full"),
-        ("localhost,db.example", "verify-full"),
-        ("localhost/x?host=db.example", "verify-full"),
-        ("localhost:5433", "prefer"),
-        ("[::1]", "prefer"),
-        ("/x?host=/run/postgresql", "prefer"),
-    ],
-)
-def test_a_server_on_another_machine_is_verified(address: str, mode: str) -> None:
-    assert PostgresOptions(f"postgresql://me@{address}").tls_mode == mode
-
-
-class _WithoutTls(socketserver.BaseRequestHandler):
-    """Answers the request for encryption with PostgreSQL's no."""
-
-    @override
-    def handle(self) -> None:
-        self.request.recv(8)
-        self.request.sendall(b"N")
-
-
-def test_a_server_without_encryption_is_refused_at_once() -> None:
-    with socketserver.TCPServer(("127.0.0.1", 0), _WithoutTls) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"postgresql://me@127.0.0.1:{server.server_address[1]}/hermes"
-        with pytest.raises(StoreError, match="rejected SSL upgrade") as refused:
-            open_postgres(PostgresOptions(url, tls="verify-full"))
-        server.shutdown()
     assert "store.tls" in refused.value.hint
 
 

@@ -1,6 +1,5 @@
 """Where a PostgreSQL store is, and how to reach it. What is shown of it never holds a password."""
 
-import ipaddress
 import ssl
 from pathlib import Path
 from typing import Any, Literal
@@ -9,15 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from hermes.errors import StoreError
-from hermes.settings.load import environment
 
 SCHEMES = ("postgresql", "postgres")
 TlsMode = Literal["auto", "prefer", "require", "verify-full", "disable"]
-<<<<<<< HEAD
-"""`auto`: `verify-full`, except for a server on this machine."""
-=======
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
->>>>>>> main
 
 
 class PostgresOptions(msgspec.Struct, frozen=True):
@@ -73,19 +67,6 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         return arguments | ({"password": self.password} if self.password else {})
 
     @property
-<<<<<<< HEAD
-    def tls_mode(self) -> str:
-        """How the connection is protected."""
-        if self.tls != "auto":
-            return self.tls
-        parts = urlsplit(self.url)
-        named = (
-            *parse_qs(parts.query).get("host", []),
-            parts.netloc.rpartition("@")[2],
-        )
-        hosts = ",".join(filter(None, named)) or environment().get("PGHOST", "")
-        return "prefer" if all(map(_is_here, hosts.split(","))) else "verify-full"
-=======
     def tls_mode(self) -> TlsMode:
         """What `auto` means for this address. Several hosts, or a host that is not named, count as another machine."""
         if self.tls != "auto":
@@ -99,7 +80,6 @@ class PostgresOptions(msgspec.Struct, frozen=True):
             hosts.append(netloc)
         is_here = all(host.startswith("/") or host in _LOOPBACK for host in hosts)
         return "prefer" if hosts and is_here else "verify-full"
->>>>>>> main
 
     def _tls(self) -> ssl.SSLContext | str:
         own, mode = self.tls_ca or self.tls_certificate, self.tls_mode
@@ -127,14 +107,3 @@ class PostgresOptions(msgspec.Struct, frozen=True):
                 f"a certificate of the store can't be read: {error.strerror}", hint=hint
             ) from error
         return context
-
-
-def _is_here(host: str) -> bool:
-    """Whether a host, perhaps with a port, is this machine: a socket's folder, or a loopback address."""
-    if not host or host.startswith(("/", "@")):
-        return True
-    name = urlsplit(f"//{host}").hostname or ""
-    try:
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False

@@ -48,10 +48,6 @@ UNREACHABLE = (
 """What asyncpg raises while the server is away, restarting or full."""
 _CLOSED = "closed"  # in the text of the only interface error that is not a mistake of the program
 _CONFLICTS = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
-_TLS_HINT = (
-    "Hermes checks the certificate of a server on another machine. Set `store.tls_ca` if it is your own, or a weaker"
-    " `store.tls` (require, prefer) if you trust the network."
-)
 
 
 class StoreConnection(asyncpg.Connection):
@@ -180,8 +176,6 @@ class PostgresServer:
                 if conflicts > _MAX_CONFLICTS:
                     raise self.translated(error) from error
             except (*UNREACHABLE, asyncpg.InterfaceError) as error:
-                if _is_about_tls(error):
-                    raise self.translated(error) from error
                 is_ours = isinstance(error, asyncpg.InterfaceError)
                 if is_ours and _CLOSED not in str(error):
                     raise
@@ -233,15 +227,7 @@ class PostgresServer:
             hint = "Create it on the server: createdb hermes"
             return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, (*UNREACHABLE, asyncpg.InterfaceError)):
-<<<<<<< HEAD
-            hint = "Check that the server runs and that `store.url` is right."
-            hint = _TLS_HINT if _is_about_tls(error) else hint
-            return StoreError(
-                f"the store can't be reached: {where} ({reason})", hint=hint
-            )
-=======
             return _connection_problem(error, where, reason)
->>>>>>> main
         hint = "Nothing of this was written. `hermes doctor` checks the store."
         return StoreError(f"not saved: {where}: {reason}", hint=hint)
 
@@ -279,10 +265,3 @@ async def _transact(
         raise
     commit.clear()
     return result
-
-
-def _is_about_tls(error: BaseException) -> bool:
-    """Whether a connection failed because of encryption or a certificate, which waiting does not change."""
-    return isinstance(error, ssl.SSLCertVerificationError) or (
-        isinstance(error, ConnectionError) and "SSL upgrade" in str(error)
-    )
