@@ -95,7 +95,7 @@ class Fixed:
     ) -> PolicyDecision:
         return self._decision
 
-    def remember(self, request: ApprovalRequested) -> None:
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
         raise AssertionError(request)
 
 

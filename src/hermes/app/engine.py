@@ -34,7 +34,7 @@ from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, chosen_route
-from hermes.schema.events import ApprovalRequested, SessionPrompted
+from hermes.schema.events import ApprovalRequested, Mode, SessionPrompted
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
@@ -46,7 +46,7 @@ from hermes.tools.toolsets import SURFACES
 if TYPE_CHECKING:
     from hermes.codex.runtime import CodexEngine
 
-ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
+ApprovalMode: TypeAlias = Mode
 EngineName: TypeAlias = Literal["native", "codex"]
 
 
@@ -95,9 +95,9 @@ class CurrentPolicy:
         """Decides about a call."""
         return self._current().judge(tool, arguments, cwd)
 
-    def remember(self, request: ApprovalRequested) -> None:
-        """Allows calls of exactly this shape from now on."""
-        self._current().remember(request)
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
+        """Allows calls of this shape or scope from now on."""
+        self._current().remember(request, rule)
 
     def check(
         self, command: str, folder: Path, *, workspace: Path | None = None

@@ -86,22 +86,35 @@ class SessionService:
         by: str,
         shown: str = "",
         reason: str = "",
+        rule: str = "",
     ) -> bool:
         """Answers a request for approval, in whichever process it waits. Returns False when it is not open.
 
         `shown` is the `approval_hash` of the request that the person saw. Raises AnswerRefused if another request is
-        waiting. The model reads the `reason` together with a denial.
+        waiting. The model reads the `reason` together with a denial. `rule` is the request's scope if `always` is to
+        cover all of it.
         """
         answered = ApprovalAnswered(
-            call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason)
+            call_id=call_id,
+            answer=answer,
+            by=by,
+            shown=shown,
+            reason=writable(reason),
+            rule=rule,
         )
         return await self._write_answer(session, answered)
 
-    async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
-        """Answers a question of a tool, in whichever process it waits. Returns False when it is not open."""
-        return await self._write_answer(
-            session, QuestionAnswered(call_id=call_id, text=writable(text), by=by)
+    async def reply(
+        self, session: str, call_id: str, text: str, *, by: str, plan: str = ""
+    ) -> bool:
+        """Answers a question of a tool, in whichever process it waits. Returns False when it is not open.
+
+        `plan` is the plan that was asked about, as the user changed it.
+        """
+        answered = QuestionAnswered(
+            call_id=call_id, text=writable(text), by=by, plan=writable(plan)
         )
+        return await self._write_answer(session, answered)
 
     async def pending(self, session: str) -> list[ApprovalRequested | QuestionAsked]:
         """The questions of a session that wait for a person, in this process or another."""

@@ -44,6 +44,7 @@ _RULE_LISTS = ("forbid", "ask", "allow", "network")
 _MODES = {
     "ask": "Hermes asks before every change to a file, and before commands that do more than work in this folder",
     "auto-edit": "Hermes changes files in this folder without asking; commands as in ask",
+    "plan": "Hermes only reads, searches and asks, then shows you a plan; nothing is changed before you accept it",
     "full": "Hermes asks only about commands that it can't analyse",
 }
 
@@ -124,7 +125,9 @@ def check_command(
     context: CommandContext,
     command_text: Annotated[str, Arg("the command, in quotes", metavar="COMMAND")],
     *,
-    mode: Annotated[Literal["ask", "auto-edit", "full"], "the approval mode"] = "ask",
+    mode: Annotated[
+        Literal["ask", "auto-edit", "plan", "full"], "the approval mode"
+    ] = "ask",
     cwd: Annotated[
         str, Arg("the workspace (default: this folder)", metavar="DIR")
     ] = ".",
@@ -205,15 +208,15 @@ def _accept_notes(context: CommandContext, path: Path) -> TextResult:
 async def choose_approvals(
     context: CommandContext,
     mode: Annotated[
-        Literal["ask", "auto-edit", "full"] | None, Arg(metavar="MODE")
+        Literal["ask", "auto-edit", "plan", "full"] | None, Arg(metavar="MODE")
     ] = None,
 ) -> TextResult:
-    """Show what runs without asking, or change it: ask, auto-edit or full."""
+    """Show what runs without asking, or change it: ask, auto-edit, plan or full."""
     chat = context.chat
     note = await chat.use_approvals(mode) if mode is not None else ""
     current = chat.approvals
     about = f"Approvals: {current}; {_MODES[current]}."
-    how = "" if mode else "Change it: /approvals ask|auto-edit|full"
+    how = "" if mode else "Change it: /approvals ask|auto-edit|plan|full"
     return message(*filter(None, (about, note, how)))
 
 

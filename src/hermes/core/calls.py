@@ -201,7 +201,7 @@ class CallRunner:
         if answer.answer == "deny":
             return _denial(answer)
         if answer.answer == "always" and decision.memorable:
-            self._policy.remember(request)
+            self._policy.remember(request, answer.rule)
         again = self._judged(item, place.cwd)
         same = again.targets == decision.targets and (
             again.verdict == "allow" or again.binding == decision.binding

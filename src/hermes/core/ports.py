@@ -161,8 +161,8 @@ class Policy(Protocol):
         self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
     ) -> PolicyDecision: ...
 
-    def remember(self, request: ApprovalRequested) -> None:
-        """Allows calls of exactly this shape from now on, in every session."""
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
+        """Allows from now on, in every session, calls of exactly this shape or, as a `rule`, of the request's scope."""
         ...
 
 
