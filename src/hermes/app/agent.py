@@ -28,11 +28,14 @@ from hermes.core.answers import approval_hash
 from hermes.core.context_usage import Context
 from hermes.core.ports import Tool
 from hermes.errors import SessionBusy
+from hermes.primitives.recent import RecentDict
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
-from hermes.schema.events import ApprovalRequested, SessionCompacted
+from hermes.schema.events import ApprovalRequested, ModeChanged, SessionCompacted
 from hermes.settings import Secrets
 from hermes.tools.policy import ApprovalPolicy
+
+_MAX_KNOWN_MODES = 4_096  # of sessions; one that was dropped is read from the log again
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
@@ -67,6 +70,7 @@ class Agent:
         self._default = EngineChoice(model)
         self._choice_of = choice_of
         self._chosen: dict[str, EngineChoice] = {}
+        self._modes: RecentDict[str, ApprovalMode | None] = RecentDict(_MAX_KNOWN_MODES)
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
         self._making = threading.Lock()
         self._made: EngineParts | None = None
@@ -124,9 +128,23 @@ class Agent:
         if not session:
             return self._default
         session = self._app.root(session) or session
-        if self._choice_of is not None:
-            return self._choice_of(session)
-        return self._chosen.get(session, self._default)
+        choice = (
+            self._choice_of(session)
+            if self._choice_of is not None
+            else self._chosen.get(session, self._default)
+        )
+        mode = self._mode_of(session)
+        return choice if mode is None else _changed(choice, None, mode)
+
+    def _mode_of(self, session: str) -> ApprovalMode | None:
+        """The mode that was chosen for a session here. Of an earlier process only `plan` holds, which asks for no trust."""
+        if session not in self._modes:
+            logged = None
+            if self._app.has_log:
+                logged = self._app.store.log.latest(session, ModeChanged.topic)
+            is_planned = isinstance(logged, ModeChanged) and logged.mode == "plan"
+            self._modes[session] = "plan" if is_planned else None
+        return self._modes[session]
 
     @property
     def model(self) -> Resilient:
@@ -197,17 +215,22 @@ class Agent:
                 hint=f"Wait for it or stop it, then change {what}.",
             )
         self._chosen[session] = wanted
+        if approvals is not None:
+            self._modes[session] = approvals
 
     async def set_mode(self, session: str, approvals: ApprovalMode) -> None:
         """Changes the mode of a session, also in a turn that runs here, and answers questions that need no answer now.
 
         Raises SessionBusy while another process runs the turn.
         """
+        session = self._app.root(session) or session
         if not self.service.works_on(session):
             await asyncio.to_thread(self.choose, session, None, approvals)
-            return
-        self._chosen[session] = _changed(self._choice(session), None, approvals)
-        await self.settle_allowed(by=self._surface)
+        before, self._modes[session] = self.mode(session), approvals
+        if approvals != before or approvals == "plan":
+            await self.service.note_mode(session, approvals, by=self._surface or "cli")
+        if self.service.works_on(session):
+            await self.settle_allowed(by=self._surface or "cli")
 
     async def settle_allowed(self, *, by: str) -> int:
         """Answers the open requests that need no answer in the current mode. Returns how many."""

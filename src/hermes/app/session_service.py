@@ -6,6 +6,7 @@ When `submit` returns, the message is on disk. The turn that answers it belongs 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Collection
 from typing import Literal
 
 from hermes.app.app import App
@@ -20,6 +21,9 @@ from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     InterruptRequested,
+    Mode,
+    ModeChanged,
+    PermissionsRevoked,
     QuestionAnswered,
     QuestionAsked,
     TurnEnded,
@@ -77,7 +81,7 @@ class SessionService:
             runner.interrupt()
         await self._record(session, InterruptRequested(by=by))
 
-    async def answer(
+    async def answer(  # noqa: PLR0913 - what a person decided
         self,
         session: str,
         call_id: str,
@@ -115,6 +119,25 @@ class SessionService:
             call_id=call_id, text=writable(text), by=by, plan=writable(plan)
         )
         return await self._write_answer(session, answered)
+
+    async def note_mode(self, session: str, mode: Mode, *, by: str) -> None:
+        """Writes down that a session's mode was changed."""
+        await self._record(session, ModeChanged(mode=mode, by=by))
+
+    async def revoke(
+        self, session: str, permissions: Collection[str], *, by: str
+    ) -> None:
+        """Takes back answers for the rest of a session."""
+        revoked = PermissionsRevoked(permissions=tuple(sorted(permissions)), by=by)
+        await self._record(session, revoked)
+
+    async def permissions(self, session: str) -> set[str]:
+        """What the user has allowed for the rest of a session: scopes and shapes of calls."""
+        runner = self._runners.get(session)
+        if runner and runner.journal:
+            return set(runner.journal.history.allowed)
+        history = await asyncio.to_thread(read_history, self._app.store, session)
+        return set(history.allowed)
 
     async def pending(self, session: str) -> list[ApprovalRequested | QuestionAsked]:
         """The questions of a session that wait for a person, in this process or another."""
@@ -263,7 +286,9 @@ class SessionService:
         await cancel_and_wait(*self._tasks.values())
 
     async def _record(
-        self, session: str, event: UserMessage | InterruptRequested
+        self,
+        session: str,
+        event: UserMessage | InterruptRequested | ModeChanged | PermissionsRevoked,
     ) -> tuple[int, int]:
         """Writes an event, through the runner while it has the session. Returns the event's cursor."""
         runner = self._runners.get(session)

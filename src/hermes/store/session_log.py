@@ -44,6 +44,10 @@ _LAST_TURN = (
     f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
     " ORDER BY seq DESC LIMIT 1"
 )
+_LATEST = (
+    f"SELECT {STORED} FROM events WHERE session = ? AND type = ?"  # noqa: S608 - our own names
+    " ORDER BY seq DESC LIMIT 1"
+)
 _IDS = "SELECT id FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
 _BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"  # noqa: S608 - our own names
@@ -144,6 +148,13 @@ class SessionLog:
     def has_open_turn(self, session: str) -> bool:
         """Returns whether a turn of the session has started and not ended."""
         return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
+
+    def latest(self, session: str, topic: str) -> Event | None:
+        """Returns the newest event with that topic in a session; None if there is none."""
+        rows = self._db.run_on_reader(
+            lambda connection: checked(connection.execute(_LATEST, (session, topic)))
+        )
+        return rows[0].event if rows else None
 
     def remember(self) -> None:
         """Makes `since` leave out rows written through this log, from now on."""
