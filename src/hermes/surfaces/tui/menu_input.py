@@ -9,7 +9,6 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from hermes.surfaces.terminal.question_menu import (
-    READABLE_AFTER_S,
     Act,
     PersonAnswer,
     QuestionMenu,
@@ -58,7 +57,7 @@ class MenuInput:
         self._was_empty = not self._box.buffer.text
         if menu is None:
             return
-        asyncio.get_running_loop().call_later(READABLE_AFTER_S, self.redraw)
+        self._redraw_when_readable()
         if menu.types:
             self._type_when_readable(menu)
 
@@ -125,7 +124,10 @@ class MenuInput:
         is_stray = self._was_empty and len(text) <= _MAX_STRAY_CHARS
         if text and is_stray and not self._box.answering:
             self._box.buffer.reset()
+        step = menu.step
         found = menu.press(key)
+        if menu.step != step:
+            self._redraw_when_readable()
         if found is not None:
             self._give(found)
         elif menu.types:
@@ -140,6 +142,13 @@ class MenuInput:
         self._is_given = isinstance(found, PersonAnswer) or found == "stop"
         self.send(found)
         self.redraw()
+
+    def _redraw_when_readable(self) -> None:
+        menu, loop = self.menu, asyncio.get_running_loop()
+        if menu is not None and self.is_open:
+            self.redraw()
+            if not menu.is_readable:
+                loop.call_later(_RECHECK_S, self._redraw_when_readable)
 
     def _begin_typing(self) -> None:
         if not self._box.answering:
