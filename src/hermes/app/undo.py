@@ -36,6 +36,16 @@ class UndoReport(msgspec.Struct, frozen=True):
     """Why files are not restored at all; empty if they are."""
 
 
+class RewindPoint(msgspec.Struct, frozen=True):
+    """A turn to which a session can go back."""
+
+    turn: str
+    text: str
+    """The user's message that began it."""
+    turns: int
+    """How many turns an undo takes back to be before it."""
+
+
 class Rewind:
     """Undoes, redoes and branches sessions."""
 
@@ -55,6 +65,27 @@ class Rewind:
             return self._undo(
                 history, lease, _last(history, turns), files=files, force=force
             )
+
+    def restore_files(
+        self, session: str, *, turns: int = 1, force: bool = False
+    ) -> UndoReport:
+        """Restores the files of the last turns, and leaves the conversation as it is."""
+        with self._held(session) as lease:
+            history = self._closed_history(lease)
+            wanted = _last(history, turns)
+            outcome = self._restore(
+                lease.session, _names(wanted), self._app.ids.turn(), force=force
+            )
+            return UndoReport(_names(wanted), "", outcome, self._note())
+
+    def points(self, session: str) -> list[RewindPoint]:
+        """Returns the turns that can be undone, newest first."""
+        session = self._app.store.sessions.find(session).id
+        history = read_history(self._app.store, session)
+        return [
+            RewindPoint(turn.turn, _first_message(history, turn), number)
+            for number, turn in enumerate(reversed(history.turns), 1)
+        ]
 
     def redo(self, session: str, *, force: bool = False) -> UndoReport:
         """Redoes the last undo, as long as no message came after it."""

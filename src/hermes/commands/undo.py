@@ -23,7 +23,7 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
     """Turns that were undone or restored, and what happened to their files."""
 
     report: UndoReport
-    action: Literal["undo", "redo", "retry"]
+    action: Literal["undo", "redo", "retry", "files"]
     overwrite: str
     """What to type to have changed files overwritten."""
     in_chat: bool = False
@@ -43,6 +43,8 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
                 return f"Restored {turns}."
             case "retry":
                 return f"Undid {turns}. Asking again."
+            case "files":
+                return f"Restored the files of {turns}. The conversation stays."
             case _:
                 return (
                     f"Undid {turns}. /redo restores {'it' if number == 1 else 'them'}."
@@ -110,6 +112,18 @@ async def undo(
         )
     again = f"hermes sessions redo {session}, then undo with --force"
     return UndoResult(report=report, action="undo", overwrite=again)
+
+
+async def restore_files(
+    context: CommandContext, session: str, turns: int
+) -> UndoResult:
+    """Restores the files of the last turns and leaves the conversation as it is."""
+    rewind = await _rewind(context)
+    report = await asyncio.to_thread(rewind.restore_files, session, turns=turns)
+    context.chat.rewound("")
+    return UndoResult(
+        report=report, action="files", overwrite="/undo force", in_chat=True
+    )
 
 
 @command("sessions redo", slash="redo", role="user", scope="chat", group="Changes")

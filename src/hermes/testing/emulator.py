@@ -1,7 +1,8 @@
 """A small terminal emulator: turns a program's output into the text that a person would see, with scrollback.
 
 Supports what line-oriented programs use: wrapping, CR, LF, BS, cursor movement and erasing. When the window gets
-narrower, rows are rewrapped, as in most terminals. Colours are stored beside the text. Other codes are ignored.
+narrower, rows are rewrapped, as in most terminals. The alternate screen replaces the rows until it is left. Colours
+are stored beside the text. Other codes are ignored.
 """
 
 import codecs
@@ -30,6 +31,7 @@ class Emulator:
         self._x = 0
         self._y = 0
         self._wraps = True
+        self._covered: tuple[list[list[_Cell]], int, int, int] | None = None
         self._rest = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
@@ -134,8 +136,24 @@ class Emulator:
                 self._paint(numbers)
             case "h" | "l" if numbers == "?7":
                 self._wraps = code == "h"
+            case "h" | "l" if numbers == "?1049":
+                self._switch(alternate=code == "h")
+            case "H":
+                row, _, column = numbers.partition(";")
+                self._y = self._top + int(row or 1) - 1
+                self._x = int(column or 1) - 1
+                self._scroll()
             case _:
                 pass
+
+    def _switch(self, *, alternate: bool) -> None:
+        """Shows the empty alternate screen, or again what was there before."""
+        if alternate and self._covered is None:
+            self._covered = self._rows, self._top, self._x, self._y
+            self._rows, self._top, self._x, self._y = [list[_Cell]()], 0, 0, 0
+        elif not alternate and self._covered is not None:
+            self._rows, self._top, self._x, self._y = self._covered
+            self._covered = None
 
     def _move_rows(self, count: int) -> None:
         """Inserts blank rows at the cursor, or deletes rows; those below move within the window."""

@@ -29,7 +29,7 @@ from hermes.surfaces.terminal.render import draw, draw_blocks
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.tui.context_view import window_rows
-from hermes.surfaces.tui.slash_lookup import narrowed
+from hermes.surfaces.tui.slash_lookup import find_slash, narrowed
 from hermes.surfaces.tui.styled_text import painted
 
 if TYPE_CHECKING:
@@ -208,6 +208,15 @@ class TerminalChat:
 async def run_slash(chat: "ChatConversation", command: Command, words: str) -> None:
     """Runs a slash command and shows its result."""
     port = TerminalChat(chat)
+    if not words.strip():
+        from hermes.surfaces.tui.pickers import pick_argument
+
+        chosen = await pick_argument(port, command)
+        if chosen is None:
+            return
+        if chosen and command.slash == "sessions":
+            command = find_slash("resume") or command
+        words = chosen
     command, words = narrowed(command, words)
     arguments = command.words(words, {"session": chat.session})
     with CommandContext(port, app=chat.app, conversation=port) as context:

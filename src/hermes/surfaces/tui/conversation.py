@@ -221,12 +221,15 @@ class ChatConversation:
             self._holding.start(self.agent.service.hold(self.session))
         return self._interrupts.press() == 1
 
-    def stop(self) -> None:
-        """Handles Esc: stops the turn if this process runs one."""
+    def stop(self) -> bool:
+        """Handles Esc: stops the turn if this process runs one. Returns whether a turn runs."""
         if self._following is not None and is_elsewhere(self.app, self.session):
             self.view.say(_LEAVE_ELSEWHERE)
         elif self._following is not None and not self.view.is_idle:
             self.halt()
+        else:
+            return False
+        return True
 
     def end(self, code: int) -> None:
         """Handles SIGTERM and SIGHUP.

@@ -31,7 +31,7 @@ class InputBox:
     """The input field and its key bindings.
 
     `send` receives the input; `interrupt`, `stop` and `leave` handle Ctrl-C, Esc and Ctrl-D in an
-    empty input; `touched` is called on every change.
+    empty input; `stop` returns whether there was something to stop; `touched` is called on every change.
     """
 
     def __init__(
@@ -140,8 +140,12 @@ class InputBox:
         keys.add("backspace")(self._backspace)
         keys.add("/")(lambda _: self._slash())
         keys.add("escape", "l")(lambda _: self.send(TypedInput("/learn")))
-        keys.add("escape", filter=Condition(lambda: not self.buffer.text))(
-            lambda _: self.stop()
+        is_empty = Condition(lambda: not self.buffer.text)
+        is_free = Condition(lambda: not self.buffer.text and not self.answering)
+        keys.add("escape", filter=is_empty)(lambda _: self.stop())
+        keys.add("escape", "escape", filter=is_free)(lambda _: self._rewind())
+        keys.add("?", filter=is_free)(
+            lambda _: self.send(TypedInput("/keys", by_key=True))
         )
         keys.add("c-c")(self._interrupted)
         keys.add(Keys.SIGINT)(self._interrupted)
@@ -196,6 +200,11 @@ class InputBox:
             self._pastes.clear()
         self.buffer.reset()
         self.send(typed)
+
+    def _rewind(self) -> None:
+        """Handles Esc twice: stops what runs, or offers to go back when nothing does."""
+        if not self.stop():
+            self.send(TypedInput("/rewind", by_key=True))
 
     def _slash(self) -> None:
         """Starts a command. It replaces a text that was only suggested; arrow up brings the text back."""

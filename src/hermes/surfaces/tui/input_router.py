@@ -179,7 +179,7 @@ class InputRouter:
         if skill := find_skill(name, skills):
             await self._send(msgspec.structs.replace(typed, text=f"/{skill}{rest}"))
             return
-        if not chat.screen.echoes:
+        if not chat.screen.echoes and not typed.by_key:
             chat.view.say(f"{chat.screen.marks.prompt}{typed.text}")
         slash = find_slash(name)
         if slash is None:

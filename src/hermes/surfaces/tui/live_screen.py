@@ -18,6 +18,7 @@ from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.key_binding import ConditionalKeyBindings
 from prompt_toolkit.layout import (
     ConditionalContainer,
     Dimension,
@@ -38,6 +39,8 @@ from hermes.surfaces.tui.direct_drawing import replace_top_rows
 from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.menu_rows import menu_rows
+from hermes.surfaces.tui.overlays.overlay import Overlay
+from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted
@@ -52,6 +55,7 @@ _LOOKS = {
     "2": "dim",
     "3": "italic",
     "4": "underline",
+    "7": "reverse",
     "9": "strike",
     "31": "ansired",
     "32": "ansigreen",
@@ -94,6 +98,8 @@ class LiveScreen:
         self._label = ""
         self._typed: asyncio.Queue[TypedInput | None] = asyncio.Queue()
         self._output = FrameOutput(sys.stdout, self._gone)
+        self._overlay = OverlayWindow(self._fragments)
+        self._covered_lines: list[str] = []  # printed while an overlay is open
         self._app = self._build()
         self._app.erase = self._erase
         self._app.before_render += self._adapt
@@ -233,10 +239,19 @@ class LiveScreen:
         async with self.left_to_a_program():
             return await asyncio.to_thread(edit_text, text, suffix)
 
+    async def show(self, overlay: Overlay) -> None:
+        """Shows a list or a text in the whole window until the person closes it. What is printed meanwhile follows."""
+        await self._overlay.run(self._app, overlay)
+        lines, self._covered_lines = self._covered_lines, list[str]()
+        if lines:
+            self._emit(lines)
+        self._draw_text()
+
     async def read(self) -> TypedInput | None:
         return await self._typed.get()
 
     def leave(self) -> None:
+        self._overlay.end()
         self._typed.put_nowait(None)
 
     def _gone(self) -> None:
@@ -251,7 +266,7 @@ class LiveScreen:
     def _draw_text(self) -> None:
         """Draws what was written since the last time. Throttled when it comes fast or drawing is slow."""
         self._later = None
-        if not self._unread:
+        if not self._unread or self._overlay.is_open:
             return
         if (wait := self._pace.wait) > 0:
             self._later = asyncio.get_running_loop().call_later(wait, self._draw_text)
@@ -306,6 +321,9 @@ class LiveScreen:
 
     def _emit(self, lines: Sequence[str]) -> None:
         """Prints lines above the live area and redraws the area, in one write."""
+        if self._overlay.is_open:
+            self._covered_lines += lines
+            return
         if self._app.is_running:
             self._output.hold()
             self._erase()
@@ -319,6 +337,7 @@ class LiveScreen:
         columns = terminal_size().columns
         if (
             screen is None
+            or self._overlay.is_open
             or columns >= self._output.columns
             or not self._output.reflows
         ):
@@ -364,9 +383,16 @@ class LiveScreen:
                 ),
             ]
         )
+        is_covered = Condition(lambda: self._overlay.is_open)
+        whole = HSplit(
+            [
+                ConditionalContainer(self._overlay.window, is_covered),
+                ConditionalContainer(parts, ~is_covered),
+            ]
+        )
         app = _App(
-            Layout(parts, focused_element=entry),
-            key_bindings=self._entry.keys(),
+            Layout(whole, focused_element=entry),
+            key_bindings=ConditionalKeyBindings(self._entry.keys(), ~is_covered),
             output=self._output,
             erase_when_done=True,
             max_render_postpone_time=0,

@@ -30,6 +30,8 @@ class TypedInput(msgspec.Struct, frozen=True):
     """When it was sent, in the event loop's time; None for lines from a pipe."""
     chosen: PersonAnswer | Act | None = None
     """What was chosen in the menu of a question, instead of a text."""
+    by_key: bool = False
+    """Whether a key sent it, so that nothing was typed that could be shown."""
 
 
 class ChatScreen(Protocol):

@@ -65,6 +65,9 @@ KEYS = (
     ("Ctrl-S", "send into the running turn, as /steer does"),
     ("Ctrl-C", "clear the input or stop the turn; press again to quit"),
     ("Ctrl-D", "quit"),
+    ("Esc", "stop the turn"),
+    ("Esc Esc", "go back to an earlier message, as /rewind does"),
+    ("?", "this list, in an empty input"),
     ("Up, Down", "earlier messages"),
     ("Tab", "complete a command, or a file after @"),
     ("Alt-L", "review what Hermes wants to remember, as /learn does"),
@@ -120,6 +123,20 @@ def help_lines(
             else:
                 yield f"  {name}"
                 yield from (dim(f"    {line}") for line in wrap(summary, columns - 4))
+
+
+def key_lines(columns: int) -> Iterator[tuple[str, str]]:
+    """Each key and what it does, in rows of at most `columns` cells."""
+    longest = max(len(key) for key, _ in KEYS) + 2
+    is_wide = columns >= 56
+    for key, what in KEYS:
+        if is_wide:
+            first, *more = wrap(what, columns - longest)
+            yield f"{key:<{longest}}", first
+            yield from ((" " * longest, line) for line in more)
+        else:
+            yield key, ""
+            yield from (("  ", line) for line in wrap(what, columns - 2))
 
 
 def page() -> str:

@@ -10,7 +10,7 @@ Run: TypeAlias = tuple[str, str]
 """Text and its style: the parameters of an SGR sequence, empty for plain text."""
 Row: TypeAlias = tuple[Run, ...]
 
-BOLD, DIM, ITALIC, UNDERLINE, STRIKE = "1", "2", "3", "4", "9"
+BOLD, DIM, ITALIC, UNDERLINE, REVERSE, STRIKE = "1", "2", "3", "4", "7", "9"
 RED, GREEN, YELLOW, MAGENTA, CYAN = "31", "32", "33", "35", "36"
 
 

@@ -8,8 +8,10 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.models import model_in_words
 from hermes.commands.proposals import NOTHING
+from hermes.commands.undo import UndoResult, restore_files, undo
 from hermes.commands.views import TextResult, message
 from hermes.surfaces.terminal.text import wrap
+from hermes.surfaces.tui.styled_text import BOLD, Row, painted
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.chat_port import TerminalChat
@@ -36,6 +38,26 @@ async def show_help(context: CommandContext) -> TextResult:
         screen.line(bold("Skills"))
         for line in wrap("  ".join(skills), screen.columns - 3):
             screen.line(dim(f"  {line}"))
+    return message()
+
+
+@command(slash="keys", group="Chat")
+async def show_keys(context: CommandContext) -> TextResult:
+    """Show what each key does."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+    from hermes.surfaces.tui.overlays.pager import Pager
+    from hermes.surfaces.tui.slash_lookup import key_lines
+
+    screen = _chat(context).screen
+
+    def rows(columns: int) -> list[Row]:
+        return [((key, BOLD), (what, "")) for key, what in key_lines(columns)]
+
+    if isinstance(screen, LiveScreen):
+        await screen.show(Pager("Keys", rows, screen.marks))
+        return message()
+    for row in rows(screen.columns - 1):
+        screen.line(painted(row, enabled=screen.style.enabled))
     return message()
 
 
@@ -80,6 +102,27 @@ async def review_proposals(context: CommandContext) -> TextResult:
         )
     chat.decide(pending)
     return message()
+
+
+@command(slash="rewind", group="Changes")
+async def rewind(context: CommandContext) -> UndoResult | TextResult:
+    """Go back to an earlier message: the conversation, the files or both."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+    from hermes.surfaces.tui.pickers import pick_rewind
+
+    chat = _chat(context)
+    if not isinstance(chat.screen, LiveScreen):
+        return message("Go back with /undo N, which undoes the last N turns.")
+    await context.chat.require_idle()
+    found = await pick_rewind(chat)
+    if found is None:
+        return message()
+    point, extent = found
+    if extent == "files":
+        return await restore_files(context, chat.session, point.turns)
+    return await undo.function(
+        context, chat.session, turns=point.turns, keep_files=extent == "conversation"
+    )
 
 
 @command(slash="setup", group="Model")

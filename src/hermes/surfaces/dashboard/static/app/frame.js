@@ -19,10 +19,10 @@ const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
 
 export function Frame() {
   const gone = useStore(signedOut);
-  return gone ? html`<${SignedOut} />` : html`<${Inside} />`;
+  return gone ? html`<${SignedOut} />` : html`<${SignedInFrame} />`;
 }
 
-function Inside() {
+function SignedInFrame() {
   const route = useRoute();
   const shownOver = useStore(overlay);
   useStore(scopes);

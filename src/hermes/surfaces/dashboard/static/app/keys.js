@@ -37,11 +37,11 @@ export function useBindings() {
   const list = useStore(bindings);
   useStore(singleKeys);
   useStore(composer);
-  return list.map((one) => (holds(one) ? one : { ...one, keys: undefined }));
+  return list.map((one) => (isActive(one) ? one : { ...one, keys: undefined }));
 }
 
 /** @param {{ keys?: string }} binding */
-function holds({ keys }) {
+function isActive({ keys }) {
   return !isSingle(keys) || (singleKeys.value && !composer.value);
 }
 
@@ -88,7 +88,7 @@ export function listen() {
       bindings.value.find(
         (one) =>
           one.keys === keys &&
-          holds(one) &&
+          isActive(one) &&
           (!typing || one.typing || name.startsWith("Mod+")) &&
           (!open || one.inDialogs),
       );

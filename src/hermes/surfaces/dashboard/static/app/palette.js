@@ -25,7 +25,7 @@ export function Palette({ onClose }) {
       () => {},
     );
   }, []);
-  const rows = useMemo(() => fitting(words, commands, sessions), [words, commands, sessions]);
+  const rows = useMemo(() => matchingRows(words, commands, sessions), [words, commands, sessions]);
   /** @param {Row} row */
   const choose = (row) => {
     onClose();
@@ -102,7 +102,7 @@ export function Palette({ onClose }) {
  * @param {SessionRow[]} sessions
  * @returns {Row[]}
  */
-function fitting(words, commands, sessions) {
+function matchingRows(words, commands, sessions) {
   const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
   /** @param {string} text */
   const fits = (text) => parts.every((part) => text.toLowerCase().includes(part));

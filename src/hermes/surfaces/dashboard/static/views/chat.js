@@ -79,8 +79,8 @@ export default function Chat({ route }) {
     ${drawer && html`<div class="drawer-shade" onClick=${() => setDrawer(false)} />`}
     <div class="talk">${
       id
-        ? html`<${Talk} key=${id} id=${id} route=${route} ...${shared} />`
-        : html`<${Begin} key="new" ...${shared} />`
+        ? html`<${Conversation} key=${id} id=${id} route=${route} ...${shared} />`
+        : html`<${NewChat} key="new" ...${shared} />`
     }</div></div>`;
 }
 
@@ -99,7 +99,7 @@ function useModel(id) {
 }
 
 /** @param {{ search: (text: string) => void, onDrawer: () => void }} props */
-function Begin({ search, onDrawer }) {
+function NewChat({ search, onDrawer }) {
   const [filled, setFilled] = useState(/** @type {Filled | null} */ (null));
   const [folder, setFolder] = useState("");
   const [picking, setPicking] = useState("");
@@ -190,7 +190,7 @@ function chooseMode(choose, show) {
 /**
  * @param {{ id: string, route: Route, search: (text: string) => void, onDrawer: () => void }} props
  */
-function Talk({ id, route, search, onDrawer }) {
+function Conversation({ id, route, search, onDrawer }) {
   const conversation = useMemo(() => conversationOf(id), [id]);
   const state = useStore(conversation.transcript);
   const link = useStore(conversation.state);

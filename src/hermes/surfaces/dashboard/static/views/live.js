@@ -120,7 +120,7 @@ function Inspector({ text }) {
       </header>
       <div class="live-parts">
         <div class="live-stream card">
-          ${shown.length === 0 && html`<${Nothing} isFiltered=${isFiltered} />`}
+          ${shown.length === 0 && html`<${NoEvents} isFiltered=${isFiltered} />`}
           <${Stream}
             shown=${shown}
             shifted=${paused?.shifted ?? ring.evicted}
@@ -146,7 +146,7 @@ function Bar({ inspector, paused, toggle, clear }) {
     <div class="row">
       <h1>Live</h1>
       <${Tag} kind=${kind}>${state}<//>
-      <${Sum} inspector=${inspector} paused=${paused} />
+      <${EventTotals} inspector=${inspector} paused=${paused} />
       <span class="spring" />
       <${Button}
         icon=${paused ? "play" : "pause"}
@@ -162,7 +162,7 @@ function Bar({ inspector, paused, toggle, clear }) {
 }
 
 /** @param {{ inspector: InspectorState, paused: Paused | null }} props */
-function Sum({ inspector: { ring, counters }, paused }) {
+function EventTotals({ inspector: { ring, counters }, paused }) {
   useSeconds();
   return html`
     <p class="live-sum" role="status">
@@ -220,7 +220,7 @@ function PatternHelp({ problem }) {
 }
 
 /** @param {{ isFiltered: boolean }} props */
-function Nothing({ isFiltered }) {
+function NoEvents({ isFiltered }) {
   if (isFiltered) {
     return html`
       <${Empty} icon="live" title="No matching events yet">Events that match the pattern appear here as they happen.<//>
@@ -235,7 +235,7 @@ function Nothing({ isFiltered }) {
 
 /** @param {StreamProps} props */
 function Stream({ shown, shifted, stick, chosen, pick }) {
-  const isNarrow = useNarrow();
+  const isNarrow = useIsNarrow();
   /** @param {BufferedEvent} kept */
   const row = (kept) => html`
     <${EventRow} key=${kept.number} kept=${kept} current=${kept === chosen} onPick=${() => pick(kept)} />
@@ -316,7 +316,7 @@ function useDebounced(parsed, problem) {
   return patterns;
 }
 
-function useNarrow() {
+function useIsNarrow() {
   const query = useMemo(() => matchMedia("(max-width: 719px)"), []);
   const [narrow, setNarrow] = useState(query.matches);
   useEffect(() => {

@@ -61,7 +61,7 @@ function Terminals({ route }) {
   }, [list, session]);
   /** @param {TerminalInfo} info */
   const end = async (info) => {
-    if (isLive(info.id) && !(await mayEnd())) return;
+    if (isLive(info.id) && !(await confirmEnd())) return;
     try {
       await api.delete(`/api/terminals/${info.id}`);
     } catch (error) {
@@ -79,13 +79,13 @@ function Terminals({ route }) {
   if (problem) return html`<${Problem} error=${problem} retry=${load} />`;
   if (!list) return html`<${Loading} label="Terminal" />`;
   if (!list.available) return html`<${Unavailable} reason=${list.reason} />`;
-  if (!list.terminals.length) return html`<${First} open=${open} />`;
+  if (!list.terminals.length) return html`<${NoTerminal} open=${open} />`;
   const wanted = route.parts[0] ?? kept.get("terminal.last");
   const current = list.terminals.find((one) => one.id === wanted) ?? list.terminals.at(-1);
   return html`<${TerminalTabs} list=${list.terminals} current=${current} open=${open} end=${end} />`;
 }
 
-function mayEnd() {
+function confirmEnd() {
   return confirm({
     title: "End this terminal?",
     text: "This ends the program in it, with everything it started.",
@@ -95,7 +95,7 @@ function mayEnd() {
 }
 
 /** @param {{ open: (command: Command) => void }} props */
-function First({ open }) {
+function NoTerminal({ open }) {
   return html`
     <${Empty} icon="terminal" title="No terminal is open">
       <div class="stack">

@@ -290,11 +290,11 @@ function Blocks({ tokens, open = false }) {
  * @param {{ text: string | LongText, open?: boolean }} props
  */
 export function Markdown({ text, open = false }) {
-  return html`<div class="markdown"><${open ? Written : Whole} text=${text} /></div>`;
+  return html`<div class="markdown"><${open ? StreamingMarkdown : FinishedMarkdown} text=${text} /></div>`;
 }
 
 /** @param {{ text: string }} props */
-function Whole({ text }) {
+function FinishedMarkdown({ text }) {
   return html`<${Blocks} tokens=${useMemo(() => Lexer.lex(text, OPTIONS), [text])} />`;
 }
 
@@ -302,7 +302,7 @@ function Whole({ text }) {
  * Text being streamed. Blocks are drawn in groups, so that the cost of a new piece does not grow with the text.
  * @param {{ text: LongText }} props
  */
-function Written({ text }) {
+function StreamingMarkdown({ text }) {
   const [growing] = useState(() => new Growing());
   const drawn = useRef(/** @type {Child[]} */ ([])); // the groups that are settled
   const fresh = useMemo(() => {

@@ -158,7 +158,7 @@ export function ToolCard({ call, children, open = false, pictures = null }) {
   const isUnfinished = call.status === "running" || call.status === "waiting";
   return html`
     <section class=${`tool ${call.status}`} aria-label=${`Tool ${call.name}: ${words}`}>
-      <${Head} call=${call} shown=${shown} onClick=${() => setShown(!shown)} />
+      <${ToolHead} call=${call} shown=${shown} onClick=${() => setShown(!shown)} />
       ${
         shown &&
         html`
@@ -185,13 +185,13 @@ export function ToolCard({ call, children, open = false, pictures = null }) {
 }
 
 /** @param {{ call: ToolCall, shown: boolean, onClick: () => void }} props */
-function Head({ call, shown, onClick }) {
+function ToolHead({ call, shown, onClick }) {
   return html`
     <button type="button" class="tool-head" aria-expanded=${shown ? "true" : "false"} onClick=${onClick}>
       <${Icon} name=${ICON[call.name] ?? "tool"} size=${18} />
       <span class="tool-name">${call.name}</span>
       <span class="tool-what">${summaryOf(call.name, call.arguments)}</span>
-      <${State} call=${call} />
+      <${CallState} call=${call} />
       <${Icon} name=${shown ? "up" : "down"} size=${16} />
     </button>
   `;
@@ -201,7 +201,7 @@ function Head({ call, shown, onClick }) {
  * The state of a call. Where the icon is clear, the text is only for screen readers.
  * @param {{ call: ToolCall }} props
  */
-function State({ call: { status, started, ended } }) {
+function CallState({ call: { status, started, ended } }) {
   const running = status === "running";
   const [icon, words] = STATE[status] ?? STATE.planned;
   const took = started && ended ? duration(ended - started) : "";
@@ -228,7 +228,7 @@ function Output({ text, name, call, live = false }) {
   const path = argumentsOf(call.arguments)?.path;
   const language = name === "read_file" && path && !live && languageOfFile(path);
   if (/^diff --git |^--- [^\n]*\n\+\+\+ /m.test(text) && /^@@ /m.test(text))
-    return html`<${Mixed} text=${text} />`;
+    return html`<${TextThenDiff} text=${text} />`;
   if (language) return html`<${Code} text=${text} language=${language} name=${path} />`;
   const cut = text.length > TAIL_CHARS;
   return html`
@@ -254,7 +254,7 @@ function Output({ text, name, call, live = false }) {
  * A result that contains a diff: the text before it, then the diff.
  * @param {{ text: string }} props
  */
-function Mixed({ text }) {
+function TextThenDiff({ text }) {
   const at = text.search(/^(diff --git |--- )/m);
   const before = text.slice(0, at).trim();
   return html`

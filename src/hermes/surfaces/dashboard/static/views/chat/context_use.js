@@ -40,7 +40,7 @@ export function ContextUseDialog({ session, running, onClose }) {
         ? html`<${Loading} />`
         : "error" in found
           ? html`<${Problem} error=${found.error} />`
-          : html`<div class="stack"><${Parts} filling=${found} />
+          : html`<div class="stack"><${ContextParts} filling=${found} />
         ${
           may("chat") &&
           html`<div class="row end"><${Button} icon="minus" disabled=${running || !found.next.summarised}
@@ -50,7 +50,7 @@ export function ContextUseDialog({ session, running, onClose }) {
 }
 
 /** @param {{ filling: ContextUse }} props */
-function Parts({ filling }) {
+function ContextParts({ filling }) {
   const { parts, used, window, full, counted } = filling;
   /** @param {number} tokens */
   const share = (tokens) => (window ? (100 * tokens) / window : 0);
@@ -75,7 +75,7 @@ function Parts({ filling }) {
       )}
       <tr><td><i class="swatch" />free</td><td>${free.toLocaleString()}</td><td>${percent(share(free))}</td><td /></tr>
     </tbody></table>
-    <p class="muted"><${Icon} name="info" size=${15} /> ${ahead(filling)}</p></div>`;
+    <p class="muted"><${Icon} name="info" size=${15} /> ${compressionForecast(filling)}</p></div>`;
 }
 
 /** @param {number} share */
@@ -87,7 +87,7 @@ function percent(share) {
  * When the conversation is compressed, and what that would do.
  * @param {ContextUse} use
  */
-function ahead({ full, used, next }) {
+function compressionForecast({ full, used, next }) {
   const left = full - used;
   const when = `Hermes compresses the conversation at ${full.toLocaleString()} tokens, ${
     left > 0 ? `after ${left.toLocaleString()} more` : "before the next reply"

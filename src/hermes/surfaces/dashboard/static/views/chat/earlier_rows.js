@@ -37,7 +37,7 @@ export class Past {
     const { title, cwd, surface, kind, parent, model, cost_usd: cost } = session;
     const known = first > 1 ? { title, cwd, surface, kind, parent, model, cost } : {};
     this.#rows = rows;
-    return { ...told(this.#session, first, rows), ...known, epoch, head };
+    return { ...transcriptOf(this.#session, first, rows), ...known, epoch, head };
   }
 
   /**
@@ -85,9 +85,9 @@ export class Past {
   extend(state, { first, rows }) {
     this.#rows = [...rows, ...this.#rows];
     const known = new Map(state.items.map((item) => [item.key, item]));
-    const items = told(this.#session, first, this.#rows).items.map((item) => {
+    const items = transcriptOf(this.#session, first, this.#rows).items.map((item) => {
       const old = known.get(item.key);
-      return old && (isSame(old, item) || isAtWork(old, item)) ? old : item;
+      return old && (isSame(old, item) || hasUnsavedOutput(old, item)) ? old : item;
     });
     return { ...state, first, items };
   }
@@ -131,7 +131,7 @@ function beginning(events) {
  * @param {number} first
  * @param {HermesEvent[]} rows
  */
-function told(session, first, rows) {
+function transcriptOf(session, first, rows) {
   const turn =
     first > 1 && rows[0]?.type === "agent.message.assistant" ? (rows[0].turn_id ?? "") : "";
   return reduce({ ...fresh(session), first, head: first - 1, turn }, rows);
@@ -151,7 +151,7 @@ function isSame(one, other) {
  * @param {Item} one
  * @param {Item} other
  */
-function isAtWork(one, other) {
+function hasUnsavedOutput(one, other) {
   if (one.kind !== "tool" || other.kind !== "tool") return false;
   return one.status === other.status && !one.ended && !other.ended;
 }

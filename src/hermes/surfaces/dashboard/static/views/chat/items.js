@@ -52,7 +52,7 @@ export function Item({ item, context, first = false, last = false }) {
       case "tool":
         return html`<${Tool} item=${item} context=${context} first=${first} />`;
       case "end":
-        return html`<${End} item=${item} context=${context} />`;
+        return html`<${TurnEnd} item=${item} context=${context} />`;
       default:
         return html`<${Note} item=${item} />`;
     }
@@ -71,7 +71,7 @@ function User({ item, context }) {
       ${
         along.length > 0 &&
         html`<div class="along">${along.map(
-          (one) => html`<${Along} key=${one.name}
+          (one) => html`<${AttachmentChip} key=${one.name}
         ...${one} />`,
         )}</div>`
       }</div>
@@ -94,7 +94,7 @@ function User({ item, context }) {
  * An attachment of a message: a chip that can be opened.
  * @param {Attachment} props
  */
-function Along({ kind, name, content }) {
+function AttachmentChip({ kind, name, content }) {
   return html`<details class="along-one"><summary class="tag"><${Icon} name=${kind === "skill" ? "learning" : "file"}
     size=${14} /><span>${name}</span></summary><pre tabindex="0">${content}</pre></details>`;
 }
@@ -197,7 +197,7 @@ function Tool({ item, context, first }) {
     ${
       approval?.answer &&
       html`<p class="answered"><${Icon} name=${approval.answer === "deny" ? "close" : "check"}
-      size=${14} />${said(approval)}</p>`
+      size=${14} />${verdictText(approval)}</p>`
     }
     ${
       question?.answered &&
@@ -208,7 +208,7 @@ function Tool({ item, context, first }) {
 }
 
 /** @param {NonNullable<ToolItem["approval"]>} approval */
-function said({ answer, by, reason }) {
+function verdictText({ answer, by, reason }) {
   const words =
     {
       once: "Allowed once",
@@ -246,7 +246,7 @@ function ChangeModel() {
 }
 
 /** @param {{ item: EndItem, context: ItemContext }} props */
-function End({ item, context }) {
+function TurnEnd({ item, context }) {
   const [words, tone] = ENDS[item.reason] ?? ["", ""];
   const usage = item.usage;
   const facts = [

@@ -47,7 +47,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
     goal,
   });
   const { away, busy, jump } = reading;
-  useGrown(unsent.length, jump); // the user wants to see their own message
+  useOnIncrease(unsent.length, jump); // the user wants to see their own message
   const open = openRequests(state);
   const question = openQuestion(state, useStore(waiting));
   const lastReply = state.items.findLast((item) => item.kind === "assistant" && !item.undone);
@@ -77,7 +77,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
       ${list}
       ${
         reading.isEnd
-          ? html`<${Coming} state=${state} context=${context} question=${question}
+          ? html`<${LiveAndQueued} state=${state} context=${context} question=${question}
         isAsked=${open.length > 0} unsent=${unsent} outbox=${conversation.outbox} onEdit=${onEdit} />`
           : html`<div ref=${reading.bottom} />`
       }
@@ -94,7 +94,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
  * Below the rows: the streamed reply, queued messages, questions of other sessions, unsent messages.
  * @param {ComingProps} props
  */
-function Coming({ state, context, question, isAsked, unsent, outbox, onEdit }) {
+function LiveAndQueued({ state, context, question, isAsked, unsent, outbox, onEdit }) {
   const elsewhere = useStore(waiting).filter(
     (one) => one.session_id !== state.session && one.root_session_id === state.session,
   );
@@ -132,7 +132,7 @@ function isCall(item, call) {
  * @param {number} number
  * @param {() => void} act
  */
-function useGrown(number, act) {
+function useOnIncrease(number, act) {
   const before = useRef(number);
   useEffect(() => {
     if (number > before.current) act();

@@ -119,7 +119,7 @@ const HANDLERS = {
     state.title = event.title;
   },
   "session.compacted": (state, event) => {
-    spend(state, event.usage);
+    addCost(state, event.usage);
     const { before = 0, after = 0 } = event;
     state.context = after || state.context;
     const sizes = `about ${before.toLocaleString()} tokens became ${after.toLocaleString()}`;
@@ -205,12 +205,12 @@ const HANDLERS = {
       live: null,
       stopping: false,
     });
-    take(state, event.inputs);
+    placeInputs(state, event.inputs);
   },
-  "agent.turn.steered": (state, event) => take(state, event.inputs),
+  "agent.turn.steered": (state, event) => placeInputs(state, event.inputs),
   "agent.turn.ended": (state, event) => {
     const { reason, detail = "", usage = null, seq, ts } = event;
-    const begun = behindEnd(state, seq); // each end closes the calls before it
+    const begun = indexAfterLastEnd(state, seq); // each end closes the calls before it
     for (let at = begun; at < state.items.length; at++) {
       const item = state.items[at];
       if (item.kind !== "tool" || item.ended) continue;
@@ -235,10 +235,10 @@ const HANDLERS = {
   "agent.interrupt.requested": (state) => {
     state.stopping = Boolean(state.turn);
   },
-  "agent.message.delta": (state, event) => grow(state, event, "text"),
-  "agent.reasoning.delta": (state, event) => grow(state, event, "reasoning"),
+  "agent.message.delta": (state, event) => appendDelta(state, event, "text"),
+  "agent.reasoning.delta": (state, event) => appendDelta(state, event, "reasoning"),
   "agent.tool.generating": (state, event) => {
-    state.live = { ...(state.live ?? nothing(event.turn_id)), tool: event.name };
+    state.live = { ...(state.live ?? emptyReply(event.turn_id)), tool: event.name };
   },
   "agent.message.assistant": (state, event) => {
     const {
@@ -255,7 +255,7 @@ const HANDLERS = {
     state.live = null;
     const answers = provider === "codex" ? `codex ${model}`.trim() : model; // an engine that is not ours is named
     state.model = answers || state.model;
-    spend(state, usage);
+    addCost(state, usage);
     state.context = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0) || state.context;
     if (text || reasoning || !event.tool_calls?.length)
       push(state, {
@@ -367,7 +367,7 @@ const HANDLERS = {
       event.detail,
     );
   },
-  "agent.auxiliary.called": (state, event) => spend(state, event.usage),
+  "agent.auxiliary.called": (state, event) => addCost(state, event.usage),
   "agent.learning.proposed": (state, event) => {
     note(
       state,
@@ -487,8 +487,8 @@ function ask(state, event, more) {
  * @param {Envelope & { text: string }} event
  * @param {"text" | "reasoning"} field
  */
-function grow(state, event, field) {
-  const live = state.live ?? nothing(event.turn_id);
+function appendDelta(state, event, field) {
+  const live = state.live ?? emptyReply(event.turn_id);
   state.live = { ...live, [field]: live[field].add(event.text) };
 }
 
@@ -497,7 +497,7 @@ function grow(state, event, field) {
  * @param {string | undefined} turn
  * @returns {LiveReply}
  */
-function nothing(turn) {
+function emptyReply(turn) {
   return { text: new LongText(), reasoning: new LongText(), tool: "", turn };
 }
 
@@ -506,12 +506,12 @@ function nothing(turn) {
  * @param {Transcript} state
  * @param {number[]} [inputs]
  */
-function take(state, inputs = []) {
+function placeInputs(state, inputs = []) {
   if (!inputs.length) return;
   const wanted = new Set(inputs);
   const heard = [];
   const others = [];
-  for (const item of state.items.splice(behindEnd(state, Math.min(...inputs)))) {
+  for (const item of state.items.splice(indexAfterLastEnd(state, Math.min(...inputs)))) {
     if (item.kind === "user" && wanted.has(item.seq))
       heard.push({ ...item, taken: true, turn: state.turn });
     else others.push(item);
@@ -524,7 +524,7 @@ function take(state, inputs = []) {
  * @param {Transcript} state
  * @param {number} seq
  */
-function behindEnd(state, seq) {
+function indexAfterLastEnd(state, seq) {
   return state.items.findLastIndex((item) => item.kind === "end" && item.seq < seq) + 1;
 }
 
@@ -532,7 +532,7 @@ function behindEnd(state, seq) {
  * @param {Transcript} state
  * @param {Usage | null} usage
  */
-function spend(state, usage) {
+function addCost(state, usage) {
   if (!usage) return;
   state.cost += usage.cost_usd ?? 0;
   if (usage.cost_usd === null || usage.cost_usd === undefined) state.unpriced += 1;

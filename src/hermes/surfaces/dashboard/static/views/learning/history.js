@@ -72,7 +72,7 @@ export function History() {
       <${Chips} label="Changes to" choices=${UNDER} value=${under} onPick=${pick} />
       ${whenLoaded(history, ({ missing }) =>
         missing || !entries.length
-          ? html`<${Nothing} missing=${missing} under=${under} />`
+          ? html`<${NoChanges} missing=${missing} under=${under} />`
           : html`<ol class="plain history">${entries.map(entry)}</ol>`,
       )}
     </div>
@@ -80,7 +80,7 @@ export function History() {
 }
 
 /** @param {{ missing: string, under: string }} props */
-function Nothing({ missing, under }) {
+function NoChanges({ missing, under }) {
   if (missing) {
     return html`
       <${Empty} icon="info" title="There is no history">${missing[0].toUpperCase() + missing.slice(1)}.<//>
@@ -124,7 +124,7 @@ function Entry({ one, under, open, onToggle, takeBack }) {
         html`
         <div id=${id} class="stack tight">
           <${Change} hash=${one.hash} under=${under} />
-          ${may("approve") && html`<${WaysBack} takeBack=${(/** @type {boolean} */ whole) => takeBack(one, whole)} />`}
+          ${may("approve") && html`<${RevertActions} takeBack=${(/** @type {boolean} */ whole) => takeBack(one, whole)} />`}
         </div>
       `
       }
@@ -133,7 +133,7 @@ function Entry({ one, under, open, onToggle, takeBack }) {
 }
 
 /** @param {{ takeBack: (whole: boolean) => void }} props */
-function WaysBack({ takeBack }) {
+function RevertActions({ takeBack }) {
   return html`
     <div class="row wrap">
       <${Button} icon="undo" onClick=${() => takeBack(false)}>Undo this change<${Keys} of="Alt+u" /><//>

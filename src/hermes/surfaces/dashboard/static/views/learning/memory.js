@@ -24,7 +24,7 @@ export function Memory() {
       memory,
       ({ files, flagged }) => html`
         <div class="stack">
-          <${Flagged} notes=${flagged} />
+          <${FlaggedNotes} notes=${flagged} />
           ${files.map((file) => html`<${File} key=${file.name} file=${file} put=${memory.put} />`)}
           <p class="muted small">
             New sessions see these notes; running sessions do not. The history lists every change and can undo it.
@@ -36,7 +36,7 @@ export function Memory() {
 }
 
 /** @param {{ notes: { note?: string, text?: string, why: string }[] }} props */
-function Flagged({ notes }) {
+function FlaggedNotes({ notes }) {
   return (
     notes.length > 0 &&
     html`
@@ -77,7 +77,7 @@ function File({ file, put }) {
           <h2 id=${id}>${file.name}</h2>
           <p class="muted small">${about}</p>
         </div>
-        <${Fill} file=${file} />
+        <${SpaceUsed} file=${file} />
       </header>
       ${
         file.notes.length
@@ -91,7 +91,7 @@ function File({ file, put }) {
 }
 
 /** @param {{ file: MemoryFile }} props */
-function Fill({ file: { name, length, limit, fill } }) {
+function SpaceUsed({ file: { name, length, limit, fill } }) {
   const percent = Math.round(Math.min(length / limit, 1) * 100);
   return html`
     <div class="fill">

@@ -46,7 +46,7 @@ function Decisions({ all, again }) {
     setBusy(proposal.id);
     const answer = await tryTo(() => api.post(`/api/proposals/${proposal.id}`, { decision }));
     setBusy("");
-    if (answer) tell(/** @type {ProposalRow} */ (answer.proposals[0]), again);
+    if (answer) showResult(/** @type {ProposalRow} */ (answer.proposals[0]), again);
     again();
   };
   useEffect(
@@ -83,14 +83,14 @@ function Decisions({ all, again }) {
   `;
   return html`
     <div class="stack" ref=${list}>
-      ${!pending.length && html`<${Nothing} />`}
+      ${!pending.length && html`<${NoProposals} />`}
       ${pending.map(proposal)}
       ${decided.length > 0 && html`<${Decided} list=${decided} />`}
     </div>
   `;
 }
 
-function Nothing() {
+function NoProposals() {
   return html`
     <${Empty} icon="learning" title="Nothing to review">
       When Hermes finds something worth keeping, it proposes it here. Nothing changes until you approve it.
@@ -160,7 +160,7 @@ function Proposal({ one, current, busy, onFocus, decide }) {
  * @param {ProposalRow} proposal
  * @param {() => void} again
  */
-function tell(proposal, again) {
+function showResult(proposal, again) {
   if (proposal.status === "rejected")
     return toast("Rejected. Hermes won't propose it again.", "info");
   const under = proposal.change.type === "memory" ? "memories" : "skills";

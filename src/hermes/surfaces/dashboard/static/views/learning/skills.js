@@ -43,7 +43,7 @@ export function Skills({ open }) {
     <div class="stack">
       <${SearchBox} label="Search the skills" value=${words} onInput=${setWords} />
       ${whenLoaded(skills, ({ skills: all }) => html`<${SkillList} list=${all.filter(isWanted)} change=${change} />`)}
-      ${open && html`<${Whole} key=${open} name=${open} />`}
+      ${open && html`<${SkillText} key=${open} name=${open} />`}
     </div>
   `;
 }
@@ -113,7 +113,7 @@ function Switches({ one, change }) {
 }
 
 /** @param {{ name: string }} props */
-function Whole({ name }) {
+function SkillText({ name }) {
   const text = useLoaded(async () => (await api.get(addressOf(name))).text, [name]);
   const close = () => navigate("/learning/skills");
   return html`

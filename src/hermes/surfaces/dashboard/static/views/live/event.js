@@ -50,13 +50,13 @@ function previewOf(kept) {
     const telling = TELLING.find(
       (field) => field !== "name" && typeof event[field] === "string" && event[field],
     );
-    kept.preview = (name + (telling ? event[telling] : rest(kept.event))).slice(0, 240);
+    kept.preview = (name + (telling ? event[telling] : otherFields(kept.event))).slice(0, 240);
   }
   return kept.preview;
 }
 
 /** @param {HermesEvent} event */
-function rest(event) {
+function otherFields(event) {
   return Object.entries(event)
     .filter(
       ([name, value]) => !ENVELOPE.has(name) && name !== "name" && value !== null && value !== "",

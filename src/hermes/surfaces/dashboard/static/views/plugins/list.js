@@ -24,7 +24,7 @@ export function PluginList({ known }) {
       </p>
       ${known.error && html`<${Problem} error=${known.error} retry=${look} />`}
       <${Widgets} plugins=${widgetsOf(known)} />
-      ${known.list && html`<${Found} list=${known.list} onEnable=${setAsking} />`}
+      ${known.list && html`<${PluginsFound} list=${known.list} onEnable=${setAsking} />`}
       ${!known.list && !known.error && html`<${Loading} />`}
       ${asking && html`<${ReviewDialog} name=${asking} onClose=${() => setAsking("")} />`}
     </div>
@@ -54,7 +54,7 @@ function Widgets({ plugins }) {
 }
 
 /** @param {{ list: PluginRow[], onEnable: (name: string) => void }} props */
-function Found({ list, onEnable }) {
+function PluginsFound({ list, onEnable }) {
   if (!list.length) {
     return html`
       <${Empty} icon="plugins" title="No plugins yet">

@@ -35,7 +35,7 @@ export function Mounted({ plugin, kind }) {
   const [place, { loading, error }, again] = useMounted(plugin, kind);
   const problem = Boolean(error) && {
     message: `The plugin ${labelOf(plugin)} failed.`,
-    hint: words(error),
+    hint: errorText(error),
   };
   return html`
     <div class=${`plugin-place in-${kind}`}>
@@ -158,6 +158,6 @@ class Stage {
 }
 
 /** @param {unknown} error */
-function words(error) {
+function errorText(error) {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }

@@ -33,7 +33,7 @@ export function Plugin({ one, onEnable }) {
         ${one.bundled && html`<${Tag}>bundled with Hermes<//>`}
       </header>
       ${one.description && html`<p>${one.description}</p>`}
-      <${Wants} one=${one} />
+      <${RequestedAccess} one=${one} />
       ${one.error && html`<p class="field-error plugin-error" role="alert">${one.error}</p>`}
       ${
         one.state === "changed" &&
@@ -109,7 +109,7 @@ function Switches({ one, onEnable }) {
  * What a plugin asks for, by its manifest.
  * @param {{ one: PluginRow }} props
  */
-function Wants({ one }) {
+function RequestedAccess({ one }) {
   const wants = [
     one.api && [
       "tool",

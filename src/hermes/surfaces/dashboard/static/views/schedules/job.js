@@ -9,8 +9,8 @@ import { html } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Actions, keysOf } from "./actions.js";
 import { CATCH_UP, deliveryOf, durationOf, KINDS, localTime, OUTCOMES, placeOf } from "./labels.js";
-import { State, Watch } from "./list.js";
-import { Coming } from "./preview.js";
+import { JobState, Watch } from "./list.js";
+import { UpcomingRuns } from "./preview.js";
 import { useRefresh } from "./refresh.js";
 
 /** @type {Record<string, string>} */
@@ -41,22 +41,22 @@ export function Job({ id }) {
     ${whenLoaded(
       found,
       ({ job, next, history, watched }) => html`
-      <header class="page-head"><h1>${job.name}</h1><${State} job=${job} /></header>
+      <header class="page-head"><h1>${job.name}</h1><${JobState} job=${job} /></header>
       <${Actions} job=${job} again=${found.again} gone=${gone} words />
       <${Watch} watched=${watched} jobs=${[job]} />
       <div class="job-columns">
         <section class="card stack tight" aria-labelledby="job-what"><h2 id="job-what">What it does</h2>
-          <p class="pre job-prompt">${job.prompt}</p><${Facts} job=${job} /></section>
+          <p class="pre job-prompt">${job.prompt}</p><${JobFacts} job=${job} /></section>
         <section class="card stack tight" aria-labelledby="job-next"><h2 id="job-next">When</h2>
           <p class="job-when">${job.schedule}</p>
           ${
             next.length
-              ? html`<${Coming} next=${next} zone=${job.zone} />`
+              ? html`<${UpcomingRuns} next=${next} zone=${job.zone} />`
               : html`<p class="muted">${NEVER[job.state]}</p>`
           }
         </section>
       </div>
-      <${Past} history=${history} job=${job} />`,
+      <${PastRuns} history=${history} job=${job} />`,
     )}
   </div>`;
 }
@@ -69,7 +69,7 @@ const NEVER = {
 };
 
 /** @param {{ job: JobRow }} props */
-function Facts({ job }) {
+function JobFacts({ job }) {
   const by =
     MADE_BY[job.by] ?? html`<a href=${`#${pathTo("sessions", job.by)}`}>Hermes in a session</a>`;
   /** @type {([string, Child] | false)[]} */
@@ -98,7 +98,7 @@ const HEADS = ["Planned for", "Outcome", "Details", "Session"];
  * A table also where it is laid out as cards, which is why its roles are spelled out.
  * @param {{ history: JobRun[], job: JobRow }} props
  */
-function Past({ history, job }) {
+function PastRuns({ history, job }) {
   if (!history.length) {
     return html`<${Empty} icon="clock" title="Nothing has run yet">Every planned run appears here, with its
       outcome and the reason.<//>`;

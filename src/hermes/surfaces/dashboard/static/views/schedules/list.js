@@ -108,7 +108,7 @@ function Row({ job, again }) {
   return html`<li class="card job" data-job=${job.id}>
     <div class="job-main">
       <div class="row wrap"><a class="job-name" href=${`#${pathTo("schedules", job.id)}`}>${job.name}</a>
-        <${State} job=${job} /></div>
+        <${JobState} job=${job} /></div>
       <p class="job-when">${job.schedule} <span class="muted small">${job.zone}</span></p>
       <dl class="job-facts">
         ${
@@ -117,7 +117,7 @@ function Row({ job, again }) {
           <${Time} at=${job.next} />
           <span class="muted"> ${localTime(job.next, job.zone)}</span></dd></div>`
         }
-        <div><dt>Last</dt><dd><${Last} run=${job.last} /></dd></div>
+        <div><dt>Last</dt><dd><${LastRun} run=${job.last} /></dd></div>
         <div><dt>Result</dt><dd>${placeOf(job.deliver)}</dd></div>
         ${job.budget && html`<div><dt>Limit</dt><dd>${job.budget} per run</dd></div>`}
       </dl>
@@ -130,7 +130,7 @@ function Row({ job, again }) {
  * Whether a job runs now, later, or not at all, and why.
  * @param {{ job: JobRow }} props
  */
-export function State({ job }) {
+export function JobState({ job }) {
   const words = {
     active: "on",
     paused: job.paused === "by you" ? "paused" : `paused: ${job.paused}`,
@@ -142,7 +142,7 @@ export function State({ job }) {
 }
 
 /** @param {{ run: JobRun | null }} props */
-function Last({ run }) {
+function LastRun({ run }) {
   if (!run) return html`<span class="muted">has not run yet</span>`;
   return html`<${Tag} kind=${KINDS[run.state]}>${run.state}<//> <span class="muted"><${Time} at=${run.ended} />${
     run.reason && `: ${run.reason}`

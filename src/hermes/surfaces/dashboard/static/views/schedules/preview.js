@@ -36,7 +36,7 @@ export function useSchedulePreview(schedule, zone) {
  * Instants in a list.
  * @param {{ next: number[], zone: string }} props
  */
-export function Coming({ next, zone }) {
+export function UpcomingRuns({ next, zone }) {
   return html`<ol class="plain coming">${next.map(
     (at) => html`<li key=${at}><span>${localTime(at, zone)}</span>
     <span class="muted small"><${Time} at=${at} /></span></li>`,
@@ -56,7 +56,7 @@ export function Meaning({ meaning }) {
       meaning &&
       !meaning.problem &&
       html`<h3 class="section-title">Next runs</h3>
-      <${Coming} next=${meaning.next} zone=${meaning.zone} />`
+      <${UpcomingRuns} next=${meaning.next} zone=${meaning.zone} />`
     }
   </div>`;
 }

@@ -18,12 +18,12 @@ const ENDS = { done: "good", interrupted: "warn", budget: "warn" };
 const FINE = ["stop", "tool_calls"]; // ends of a reply that need no words
 /** @type {Record<string, Function>} */
 const BODIES = {
-  "agent.message.user": Said,
-  "agent.message.assistant": Answer,
-  "agent.tool.started": Begun,
+  "agent.message.user": UserDetails,
+  "agent.message.assistant": ReplyDetails,
+  "agent.tool.started": ToolStartDetails,
   "agent.tool.finished": Result,
   "agent.approval.requested": Request,
-  "agent.turn.ended": End,
+  "agent.turn.ended": TurnEndDetails,
   "session.compacted": Compaction,
   "session.prompted": Prompt,
   "agent.learning.proposed": Proposal,
@@ -35,7 +35,7 @@ const BODIES = {
  */
 export function Details({ step, pattern }) {
   const { event } = step;
-  const Body = BODIES[event.type] ?? Rest;
+  const Body = BODIES[event.type] ?? StepText;
   return html`
     <section class=${`card details kind-${step.kind}`} aria-label="Details">
       <header>
@@ -44,33 +44,33 @@ export function Details({ step, pattern }) {
         <p class="muted">${absolute(step.ts)} · row ${step.seq}</p>
       </header>
       <${Body} event=${event} step=${step} pattern=${pattern} />
-      ${step.usage && html`<${Spent} event=${event} usage=${step.usage} />`}
+      ${step.usage && html`<${UsageDetails} event=${event} usage=${step.usage} />`}
       <${Row} key=${step.seq} event=${event} />
     </section>
   `;
 }
 
 /** @param {{ event: EventOf<"agent.message.user">, pattern: RegExp | null }} props */
-function Said({ event, pattern }) {
+function UserDetails({ event, pattern }) {
   return html`
-    <${Words} text=${event.text} pattern=${pattern} />
+    <${MessageText} text=${event.text} pattern=${pattern} />
     ${event.images?.length > 0 && html`<p class="muted">${plural(event.images.length, "picture")} attached.</p>`}
   `;
 }
 
 /** @param {{ event: EventOf<"agent.message.assistant">, pattern: RegExp | null }} props */
-function Answer({ event, pattern }) {
+function ReplyDetails({ event, pattern }) {
   const { reasoning, text, tool_calls: calls = [], finish } = event;
   return html`
     ${reasoning && html`<${Fold} label="Thinking"><p class="pre muted">${reasoning}</p><//>`}
-    ${text && html`<${Words} text=${text} pattern=${pattern} />`}
+    ${text && html`<${MessageText} text=${text} pattern=${pattern} />`}
     ${calls.map((call) => html`<${Json} key=${call.id} name=${`calls ${call.name}`} text=${call.arguments} />`)}
     ${finish && !FINE.includes(finish) && html`<p><${Tag} kind="warn">${finish}<//></p>`}
   `;
 }
 
 /** @param {{ event: EventOf<"agent.tool.started"> }} props */
-function Begun({ event }) {
+function ToolStartDetails({ event }) {
   const command = parsed(event.arguments)?.command;
   return html`
     ${command && html`<${Code} name="command" language="bash" text=${command} />`}
@@ -121,11 +121,11 @@ function Request({ event }) {
 }
 
 /** @param {{ event: EventOf<"agent.turn.ended"> }} props */
-function End({ event }) {
+function TurnEndDetails({ event }) {
   return html`
     <p><${Tag} kind=${ENDS[event.reason] ?? "bad"}>${event.reason}<//></p>
     ${event.detail && html`<p>${event.detail}</p>`}
-    ${event.usage && html`<p class="muted">The whole turn:</p><${Spent} event=${event} usage=${event.usage} />`}
+    ${event.usage && html`<p class="muted">The whole turn:</p><${UsageDetails} event=${event} usage=${event.usage} />`}
   `;
 }
 
@@ -164,12 +164,12 @@ function Proposal({ event }) {
 }
 
 /** @param {{ step: Step }} props */
-function Rest({ step }) {
+function StepText({ step }) {
   return step.text ? html`<p class="pre">${step.text}</p>` : null;
 }
 
 /** @param {{ event: { provider?: string, model?: string }, usage: Usage }} props */
-function Spent({ event, usage }) {
+function UsageDetails({ event, usage }) {
   /**
    * @param {number} number
    * @param {number} part
@@ -207,7 +207,7 @@ function Row({ event }) {
  * What was said; as plain text while words are marked in it.
  * @param {{ text: string, pattern: RegExp | null }} props
  */
-function Words({ text, pattern }) {
+function MessageText({ text, pattern }) {
   if (!pattern) return html`<${Markdown} text=${text} />`;
   return html`<p class="pre"><${Marked} text=${text} pattern=${pattern} /></p>`;
 }

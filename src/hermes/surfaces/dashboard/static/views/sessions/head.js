@@ -28,8 +28,8 @@ export function Head({ id, about, log, children }) {
       <${IconLink} icon="left" label="All sessions" href="#/sessions" />
       <div class="timeline-title">
         <h1>${titleOf(session)}</h1>
-        <${Facts} session=${session} detail=${about.value} />
-        <${Family} session=${session} children=${children} />
+        <${SessionFacts} session=${session} detail=${about.value} />
+        <${RelatedSessions} session=${session} children=${children} />
       </div>
       <div class="timeline-sum">
         <strong>${money(log.cost)}</strong>
@@ -42,7 +42,7 @@ export function Head({ id, about, log, children }) {
 }
 
 /** @param {{ session: Partial<SessionRow>, detail: SessionDetail | undefined }} props */
-function Facts({ session, detail }) {
+function SessionFacts({ session, detail }) {
   return html`
     <p class="session-meta">
       <span>${session.surface}</span>
@@ -56,7 +56,7 @@ function Facts({ session, detail }) {
 }
 
 /** @param {{ session: Partial<SessionRow>, children: SessionRow[] }} props */
-function Family({ session, children }) {
+function RelatedSessions({ session, children }) {
   if (!children.length && session.kind !== "child" && session.kind !== "branch") return null;
   const relation = session.kind === "branch" ? "Branched from this session" : "Parent session";
   return html`

@@ -100,7 +100,7 @@ function Filters({ given, change, sessions }) {
 /** @param {{ store: SessionStore, isNarrowed: boolean }} props */
 function All({ store, isNarrowed }) {
   if (!store.shown.length && !store.busy && !store.error)
-    return html`<${Nothing} isNarrowed=${isNarrowed} />`;
+    return html`<${NoSessions} isNarrowed=${isNarrowed} />`;
   return html`
     <ul class="session-list" aria-busy=${store.busy}>
       ${store.shown.map((session) => html`<${Row} key=${session.id} session=${session} store=${store} />`)}
@@ -115,7 +115,7 @@ function All({ store, isNarrowed }) {
 }
 
 /** @param {{ isNarrowed: boolean }} props */
-function Nothing({ isNarrowed }) {
+function NoSessions({ isNarrowed }) {
   if (isNarrowed)
     return html`<${Empty} icon="filter" title="No matches">No session matches these filters.<//>`;
   return html`

@@ -27,7 +27,7 @@ const NAMED = 5; // sessions that are shown for their name
 /** @param {SearchResultsProps} props */
 export function SearchResults({ query, found, filters, store }) {
   const pattern = useMemo(() => wordsOf(query), [query]);
-  const known = useKnown(found.value?.hits ?? [], store.sessions);
+  const known = useSessionsById(found.value?.hits ?? [], store.sessions);
   const named = store.matching.filter(
     (one) => one.title && pattern && one.title.search(pattern) >= 0,
   );
@@ -36,7 +36,7 @@ export function SearchResults({ query, found, filters, store }) {
   /** @param {SessionRow | undefined} session */
   const isWanted = (session) => !session || passes(session, filters, store.now);
   const groups = grouped(found.value.hits).filter(([id]) => isWanted(known.get(id)));
-  if (!groups.length && !named.length) return found.fresh && html`<${Nothing} />`;
+  if (!groups.length && !named.length) return found.fresh && html`<${NoResults} />`;
   const hits = groups.reduce((sum, [, list]) => sum + list.length, 0);
   const sessions = groups.length === 1 ? "one session" : `${groups.length} sessions`;
   return html`
@@ -60,7 +60,7 @@ export function SearchResults({ query, found, filters, store }) {
   `;
 }
 
-function Nothing() {
+function NoResults() {
   return html`
     <${Empty} icon="search" title="Nothing found">
       No message contains all of these words. Whole words and beginnings of words are found.
@@ -100,7 +100,7 @@ function Hit({ hit, query, pattern }) {
  * @param {SearchHit[]} hits
  * @param {SessionRow[]} sessions
  */
-function useKnown(hits, sessions) {
+function useSessionsById(hits, sessions) {
   const [fetched, setFetched] = useState(/** @type {Map<string, SessionRow>} */ (new Map()));
   const known = useMemo(() => new Map([...fetched, ...byId(sessions)]), [fetched, sessions]);
   const missing = [...new Set(hits.map((hit) => hit.session))]

@@ -91,7 +91,7 @@ export function useSessionStore(filters) {
     const status = await api.get("/api/status").catch(() => null); // the list says what is wrong
     if (status) setRunning(new Set(status.running));
   };
-  useFresh(refresh);
+  useRefreshOnChange(refresh);
 
   const matching = useMemo(
     () => store.sessions.filter((one) => passes(one, filters, now)),
@@ -124,7 +124,7 @@ export function useSessionStore(filters) {
  * Calls `refresh` now, and soon after something happened to a session.
  * @param {() => void} refresh
  */
-function useFresh(refresh) {
+function useRefreshOnChange(refresh) {
   const current = useRef(refresh);
   current.current = refresh;
   useEffect(() => {

@@ -88,7 +88,7 @@ const TOLD = {
         : "You",
     e.text,
   ],
-  "agent.message.assistant": (e) => ["reply", "Hermes", e.text || asks(e.tool_calls)],
+  "agent.message.assistant": (e) => ["reply", "Hermes", e.text || callNames(e.tool_calls)],
   "agent.turn.started": () => ["note", "Turn started", ""],
   "agent.turn.steered": () => ["note", "Your message reached the running turn", ""],
   "agent.turn.ended": (e) => [
@@ -140,7 +140,7 @@ export class StepLog {
    * @param {HermesEvent} event
    */
   add(event) {
-    const tell = /** @type {(event: HermesEvent) => Told} */ (TOLD[event.type] ?? told);
+    const tell = /** @type {(event: HermesEvent) => Told} */ (TOLD[event.type] ?? plainStep);
     const [kind, title, text] = tell(event);
     // The usage of a whole turn is the sum of what was counted before.
     const isCounted = event.type !== "agent.turn.ended" && "usage" in event;
@@ -190,12 +190,12 @@ export class StepLog {
  * @param {HermesEvent} event
  * @returns {Told}
  */
-function told(event) {
+function plainStep(event) {
   return ["note", event.type, ""];
 }
 
 /** @param {{ name: string }[]} calls */
-function asks(calls) {
+function callNames(calls) {
   return calls?.length ? `calls ${calls.map((call) => call.name).join(", ")}` : "";
 }
 

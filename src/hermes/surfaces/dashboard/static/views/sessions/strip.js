@@ -48,7 +48,7 @@ function Picture({ steps, turns, width, unit }) {
   const height = LANES.length * LANE;
   return html`
     <svg viewBox=${`0 0 ${width} ${height + CURVE}`} height=${height + CURVE}>
-      ${bandsOf(steps, turns, unit).map((band) => html`<${Band} key=${band.x} band=${band} height=${height} />`)}
+      ${bandsOf(steps, turns, unit).map((band) => html`<${StripBand} key=${band.x} band=${band} height=${height} />`)}
       ${Object.entries(marksOf(steps, unit)).map(
         ([kind, path]) => html`<path key=${kind} class=${`mark kind-${kind}`} d=${path} />`,
       )}
@@ -58,7 +58,7 @@ function Picture({ steps, turns, width, unit }) {
 }
 
 /** @param {{ band: { x: number, width: number, reason: string }, height: number }} props */
-function Band({ band: { x, width, reason }, height }) {
+function StripBand({ band: { x, width, reason }, height }) {
   return html`<rect class=${`band end-${reason || "open"}`} x=${x} y="0" width=${width} height=${height} rx="3" />`;
 }
 

@@ -51,9 +51,9 @@ export function Timeline({ id, route }) {
     seq: Number(route.query.get("at")) || 0,
   });
   const step = steps[player.at];
-  usePlace(id, route, step, player.moved);
+  usePlaceInAddress(id, route, step, player.moved);
   useTimelineKeys(player, log, steps);
-  if (gone) return html`<${Gone} />`;
+  if (gone) return html`<${SessionDeleted} />`;
   if (about.error && !about.value) {
     return html`<div class="page"><${Problem} error=${about.error} retry=${about.again} /></div>`;
   }
@@ -73,7 +73,7 @@ export function Timeline({ id, route }) {
   `;
 }
 
-function Gone() {
+function SessionDeleted() {
   return html`
     <${Empty} icon="trash" title="This session is gone">
       It was deleted. <a href="#/sessions">Back to the sessions</a>.
@@ -152,7 +152,7 @@ function toggled(set, one) {
  * @param {Step | undefined} step
  * @param {boolean} moved
  */
-function usePlace(id, route, step, moved) {
+function usePlaceInAddress(id, route, step, moved) {
   const query = useRef(route.query);
   query.current = route.query;
   useEffect(() => {

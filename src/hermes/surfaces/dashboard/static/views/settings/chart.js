@@ -42,7 +42,7 @@ export function Bars({ days, names, format, label }) {
     days.map(
       (one, index) => html`
       <g key=${one.day} class="bar-day">
-        <title>${tell(one, names, format)}</title>
+        <title>${dayTooltip(one, names, format)}</title>
         <rect class="bar-hit" ...${scale.column(index)} />
         <${Bar} parts=${one.parts} index=${index} scale=${scale} />
       </g>
@@ -56,7 +56,7 @@ function Bar({ parts, index, scale: { step, y } }) {
   const width = Math.min(Math.max(step * 0.7, 1), WIDEST);
   const x = LEFT + index * step + (step - width) / 2;
   const round = Math.min(2, width / 3);
-  return stacked(parts).map(([from, to], part) => {
+  return stackedRanges(parts).map(([from, to], part) => {
     const height = Math.max(y(from) - y(to), 0.5);
     return (
       to > from &&
@@ -81,7 +81,7 @@ export function Area({ days, format, label }) {
   }, [days]);
   /** @param {Scale} scale */
   const draw = (scale) => html`
-    ${totals.length > 0 && html`<${Hill} totals=${totals} scale=${scale} />`}
+    ${totals.length > 0 && html`<${AreaChart} totals=${totals} scale=${scale} />`}
     ${days.map(
       (one, index) => html`
       <rect key=${one.day} class="bar-hit" ...${scale.column(index)}>
@@ -96,7 +96,7 @@ export function Area({ days, format, label }) {
 }
 
 /** @param {{ totals: number[], scale: Scale }} props */
-function Hill({ totals, scale: { middle, y } }) {
+function AreaChart({ totals, scale: { middle, y } }) {
   const line = `M${totals.map((value, index) => `${middle(index)},${y(value).toFixed(1)}`).join("L")}`;
   const ground = `L${middle(totals.length - 1)},${y(0)}L${middle(0)},${y(0)}z`;
   return html`
@@ -151,7 +151,7 @@ function Dates({ days, scale: { step, middle } }) {
     const anchor = index === 0 && step < 40 ? "start" : "middle";
     return html`
       <text key=${one.day} class="tick" x=${middle(index)} y=${HEIGHT - 6} text-anchor=${anchor}>
-        ${short(one.day)}
+        ${shortDate(one.day)}
       </text>
     `;
   });
@@ -161,7 +161,7 @@ function Dates({ days, scale: { step, middle } }) {
 const sum = (parts) => parts.reduce((so, value) => so + value, 0);
 
 /** @param {number[]} parts */
-function stacked(parts) {
+function stackedRanges(parts) {
   let to = 0;
   return parts.map((value) => {
     to += value;
@@ -174,7 +174,7 @@ function stacked(parts) {
  * @param {string[]} names
  * @param {Format} format
  */
-function tell(one, names, format) {
+function dayTooltip(one, names, format) {
   const total = `${one.day}: ${format(sum(one.parts))}`;
   const parts = one.parts
     .map((value, index) => ({ value, name: names[index] }))
@@ -194,6 +194,6 @@ function niceTop(value) {
 }
 
 /** @param {string} day */
-function short(day) {
+function shortDate(day) {
   return new Date(`${day}T12:00:00`).toLocaleDateString("en", { month: "short", day: "numeric" });
 }

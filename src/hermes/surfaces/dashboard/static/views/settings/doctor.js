@@ -18,7 +18,7 @@ export function Doctor() {
   return html`
     <div class="stack">
       <div class="row">
-        <p role="status" class="grow">${value && !busy && html`<${Sum} findings=${value.findings} />`}</p>
+        <p role="status" class="grow">${value && !busy && html`<${CheckSummary} findings=${value.findings} />`}</p>
         <${Button} icon="retry" busy=${busy} onClick=${again}>Check again<//>
       </div>
       ${error && html`<${Problem} error=${error} retry=${again} />`}
@@ -36,7 +36,7 @@ export function Doctor() {
 }
 
 /** @param {{ findings: FindingRow[] }} props */
-function Sum({ findings }) {
+function CheckSummary({ findings }) {
   const wrong = findings.filter((one) => one.status !== "ok").length;
   if (wrong) return html`<${Tag} kind="warn">${plural(wrong, "finding")}<//>`;
   return html`<${Tag} kind="good">all checks passed<//>`;

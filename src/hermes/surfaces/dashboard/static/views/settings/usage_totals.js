@@ -25,7 +25,7 @@ export function usageByDay(rows, range, of) {
   const all = byName(rows, nameOf)
     .map(([name, total]) => ({ name, value: of(total) }))
     .sort((a, b) => b.value - a.value);
-  const models = withOthers(all);
+  const models = groupSmallModels(all);
   const place = new Map(all.map((one, index) => [one.name, Math.min(index, models.length - 1)]));
   const days = daysOf(rows, range).map((day) => ({ day, parts: models.map(() => 0) }));
   const found = new Map(days.map((one) => [one.day, one]));
@@ -37,7 +37,7 @@ export function usageByDay(rows, range, of) {
 }
 
 /** @param {{ name: string, value: number }[]} models */
-function withOthers(models) {
+function groupSmallModels(models) {
   if (models.length <= MOST_MODELS) return models;
   const rest = models.slice(MOST_MODELS - 1);
   const value = rest.reduce((so, one) => so + one.value, 0);

@@ -13,7 +13,7 @@ export function Options({ onClose }) {
   return html`
     <${Dialog} title="Terminal options" onClose=${onClose}>
       <div class="stack">
-        <${Letters} />
+        <${FontSize} />
         <label class="row">
           <span class="spring">Screen reader mode: read the output aloud</span>
           <input type="checkbox" checked=${aloud} onChange=${speak} />
@@ -33,7 +33,7 @@ export function Options({ onClose }) {
   `;
 }
 
-function Letters() {
+function FontSize() {
   const size = useStore(fontSize);
   const smaller = () => scale(-1);
   const larger = () => scale(1);

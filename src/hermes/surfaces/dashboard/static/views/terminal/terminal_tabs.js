@@ -42,7 +42,7 @@ export function TerminalTabs({ list, current, open, end }) {
         <${Button} kind="quiet" icon="settings" label="Options" onClick=${() => setOptions(true)} />
         <${Button} kind="quiet" icon="close" label="End this terminal" onClick=${endCurrent} />
       </header>
-      <${Shown} key=${current.id} screen=${screen} onAgain=${() => open(current.command)} onClose=${endCurrent} />
+      <${TerminalScreen} key=${current.id} screen=${screen} onAgain=${() => open(current.command)} onClose=${endCurrent} />
       ${options && html`<${Options} onClose=${() => setOptions(false)} />`}
     </section>
   `;
@@ -119,7 +119,7 @@ function show(info) {
 }
 
 /** @param {{ screen: Screen, onAgain: () => void, onClose: () => void }} props */
-function Shown({ screen, onAgain, onClose }) {
+function TerminalScreen({ screen, onAgain, onClose }) {
   const place = /** @type {Ref<HTMLElement>} */ (useElement());
   useEffect(() => {
     screen.mount(place.current);

@@ -1,0 +1,1 @@
+"""Lists and texts that take the whole window for a while, above a running chat."""
