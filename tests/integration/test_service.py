@@ -122,6 +122,9 @@ class Desktop:
         )
         self.service = SessionService(self.deps)
 
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        return prompt
+
     async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
         return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
 

@@ -104,7 +104,9 @@ class Agent:
         with self._making:
             if self._made is None:
                 app, secrets = self._app, self._secrets
-                parts = EngineParts(app, secrets, self.engine, lambda: self.service)
+                parts = EngineParts(
+                    app, secrets, self.engine, lambda: self.service, self.set_mode
+                )
                 if self._surface:
                     parts.learner.start(self._is_attended, self._loop)
                 self._made = parts

@@ -39,6 +39,7 @@ from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
+from hermes.tools.present_plan import PLAN_TOOL, PlanTool, SetMode
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
 from hermes.tools.toolsets import SURFACES
@@ -132,6 +133,7 @@ class EngineParts:
         secrets: Secrets,
         engine_of: "Callable[[str], Engine]",
         service: Callable[[], SessionService],
+        set_mode: SetMode,
     ) -> None:
         self.app = app
         self.secrets = secrets
@@ -153,6 +155,7 @@ class EngineParts:
                 engine=self._review_engine,
             ),
         )
+        self.plan_tool: Tool = PlanTool(set_mode).present_plan
         self._models: dict[str, AnsweringModel] = {}
 
     def model(self, name: str) -> "AnsweringModel":
@@ -368,7 +371,7 @@ class Engine:
         """What runs the next turn of a session."""
         parts = self._parts
         policy = CurrentPolicy(lambda: parts.engine_of(session).policy_for(session))
-        tools, keeper = parts.tools.of(session), parts.keeper
+        tools, keeper = self._tools_of(session), parts.keeper
         if self.name(session) == "codex":
             from hermes.codex.tool_lending import LendingContext
 
@@ -385,6 +388,11 @@ class Engine:
             context=self._answering.room,
             sight=ImageDescriber(self.auxiliary, blind),
         )
+
+    def _tools_of(self, session: str) -> Mapping[str, Tool]:
+        """The tools that a session's calls can reach. A plan that waits may be answered in any mode."""
+        tools, plan = self._parts.tools.of(session), self._parts.plan_tool
+        return tools if self._is_child(session) else {**tools, plan.spec.name: plan}
 
     def review(
         self, session: str, tools: Mapping[str, Tool]
@@ -404,6 +412,19 @@ class Engine:
             CodexTurnServices(nobody, policy, lending)
         )
 
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        """The prompt as the mode needs it: the tool that ends plan mode is offered only there."""
+        plans = self.mode == "plan" and self.attended and not self._is_child(session)
+        tools = tuple(one for one in prompt.tools if one.name != PLAN_TOOL)
+        if plans:
+            tools += (self._parts.plan_tool.spec,)
+        if tools == prompt.tools:
+            return prompt
+        return msgspec.structs.replace(prompt, tools=tools)
+
+    def _is_child(self, session: str) -> bool:
+        return self._app.store.sessions.origin(session).kind == "child"
+
     async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
         """The system prompt and the tools of a new session."""
         parts, app = self._parts, self._app
@@ -420,7 +441,7 @@ class Engine:
             if learned:
                 system = (*system[:-1], learned, system[-1])
         tools = tuple(tool.spec for tool in parts.tools.of(session).values())
-        return SessionPrompted(system=system, tools=tools)
+        return self.adapted(session, SessionPrompted(system=system, tools=tools))
 
     def _chat(self, session: str) -> str:
         """The chat app that a session was begun in; empty if it was begun elsewhere."""

@@ -53,6 +53,10 @@ class TurnEngine(Protocol):
 
     async def prompt(self, session: str, cwd: Path) -> SessionPrompted: ...
 
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        """The prompt as the session's mode needs it now."""
+        ...
+
     def runtime(self, session: str, approvals: Approver) -> Runtime: ...
 
     def budget(self, session: str) -> TurnBudget: ...
@@ -252,8 +256,11 @@ class Runner:
         self._engine = engine = self._deps.engine(self.session)
         cwd = self._folder()
         opening: list[Event] = []
-        if not journal.history.prompt:
+        prompt = journal.history.prompt
+        if prompt is None:
             opening = [await engine.prompt(self.session, cwd)]
+        elif (adapted := engine.adapted(self.session, prompt)) is not prompt:
+            opening = [adapted]
         questions = self._deps.questions
         approvals = SessionApprovals(questions, journal, attended=engine.attended)
         runtime = engine.runtime(self.session, approvals)

@@ -19,6 +19,7 @@ from hermes.core.ports import (
     Approver,
     Journal,
     Keeper,
+    PlanReply,
     Policy,
     PolicyDecision,
     Tool,
@@ -233,8 +234,15 @@ class CallRunner:
             return ToolResult(text=result.text, ok=result.ok, images=result.images)
 
         async def ask(question: str, options: tuple[str, ...]) -> str:
+            return (await ask_about_plan(question, options, "")).text
+
+        async def ask_about_plan(
+            question: str, options: tuple[str, ...], plan: str
+        ) -> PlanReply:
             answered = await self._approvals.question(
-                QuestionAsked(call_id=call.id, text=question, options=options)
+                QuestionAsked(
+                    call_id=call.id, text=question, options=options, plan=plan
+                )
             )
             if answered.text is None:
                 raise ToolFailed(
@@ -243,7 +251,7 @@ class CallRunner:
                     else "Nobody can be asked here.",
                     hint="Decide yourself, or say in your answer what you need to know.",
                 )
-            return answered.text
+            return PlanReply(answered.text, answered.plan)
 
         return ToolContext(
             call_id=call.id,
@@ -255,6 +263,7 @@ class CallRunner:
             targets=decision.targets,
             call=inner,
             ask=ask,
+            ask_about_plan=ask_about_plan,
         )
 
     async def _guarded(self, item: ReadyCall, context: ToolContext) -> ToolResult:

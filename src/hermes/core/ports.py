@@ -87,6 +87,16 @@ CallTool: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
 AskUser: TypeAlias = Callable[[str, tuple[str, ...]], Awaitable[str]]
 
 
+class PlanReply(msgspec.Struct, frozen=True):
+    """What the user answered to a plan: one of the choices, or words; and the plan, if they changed it."""
+
+    text: str
+    plan: str = ""
+
+
+AskAboutPlan: TypeAlias = Callable[[str, tuple[str, ...], str], Awaitable[PlanReply]]
+
+
 async def _no_calls(name: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG001 - the port's shape
     raise ToolFailed("Tools can't be called from here.")
 
@@ -95,6 +105,12 @@ async def _nobody(question: str, options: tuple[str, ...]) -> str:  # noqa: ARG0
     raise ToolFailed(
         "Nobody can be asked here.",
         hint="Decide yourself, or say in your answer what you need.",
+    )
+
+
+async def _no_plan(*_: object) -> PlanReply:
+    raise ToolFailed(
+        "Nobody can accept a plan here.", hint="Give the plan as your answer."
     )
 
 
@@ -115,6 +131,8 @@ class ToolContext(msgspec.Struct, frozen=True):
     """Calls another tool as the model would: logged, judged by the same policy and approved by the same person."""
     ask: AskUser = _nobody
     """Asks the user a question with suggested answers, and waits. Raises ToolFailed when nobody can answer."""
+    ask_about_plan: AskAboutPlan = _no_plan
+    """Shows the user a plan that they can change, with choices, and waits. Raises ToolFailed when nobody can answer."""
 
 
 class Tool(Protocol):

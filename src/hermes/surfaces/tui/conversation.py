@@ -23,10 +23,12 @@ from hermes.learning.proposals import Proposal
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import Image
 from hermes.settings.load import load, load_secrets
+from hermes.surfaces.terminal.approval import question_lines
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
+from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.mode_switch import ModeSwitch
@@ -39,6 +41,7 @@ from hermes.surfaces.tui.resume_summary import (
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash_lookup import reserved
 from hermes.surfaces.tui.status_line import StatusLine, current_status
+from hermes.surfaces.tui.styled_text import GREEN, RED, Row
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 
 _REDRAW_INTERVAL_S = 0.1
@@ -59,6 +62,11 @@ _QUESTION_POLL_INTERVAL_S = (
 def folder_of(app: App, session: str) -> Path:
     """Returns the working directory of a session."""
     return Path(app.store.sessions.find(session).cwd or ".")
+
+
+def _diff_look(line: str) -> str:
+    """The style of a line of a request: added and removed lines have their colours."""
+    return {"+": GREEN, "-": RED}.get(line[2:3], "")
 
 
 class DoublePress:
@@ -305,8 +313,24 @@ class ChatConversation:
         self.view.tick()
 
     async def view_question(self) -> None:
-        """Shows the whole request that waits."""
-        self.view.show_all()
+        """Shows the whole request that waits, in a pager where there is one."""
+        request = self.view.questions.current
+        if request is None:
+            return
+        from hermes.surfaces.tui.live_screen import LiveScreen
+        from hermes.surfaces.tui.overlays.pager import Pager
+
+        screen = self.screen
+        if not isinstance(screen, LiveScreen):
+            self.view.show_all()
+            return
+        style = Style(enabled=False)
+
+        def lay_out(columns: int) -> list[Row]:
+            lines = question_lines(request, style, columns, whole=True)
+            return [((line, _diff_look(line)),) for line in lines]
+
+        await screen.show(Pager("What Hermes asks", lay_out, screen.marks))
 
     async def edit_plan(self) -> None:
         """Opens the plan that waits in the person's editor."""
