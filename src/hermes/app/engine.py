@@ -24,6 +24,7 @@ from hermes.app.session_tools import SessionTools
 from hermes.app.spending_caps import Spending
 from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
+from hermes.core.accepted_plan import PLAN_TOOL
 from hermes.core.budget import Metered, Price, TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.context_window import ContextLimits, ContextWindow
@@ -39,7 +40,7 @@ from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
-from hermes.tools.present_plan import PLAN_TOOL, PlanTool, SetMode
+from hermes.tools.present_plan import PlanTool, SetMode
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
 from hermes.tools.toolsets import SURFACES

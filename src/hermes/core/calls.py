@@ -198,6 +198,8 @@ class CallRunner:
                 ApprovalAnswered(call_id=item.call.id, answer="deny", by="policy"),
             )
             return f"forbidden by policy: {decision.reason}"
+        if decision.may_precheck and (failure := await _failure(item, place.cwd)):
+            return failure
         answer = await self._approvals.ask(request)
         if answer.answer == "deny":
             return _denial(answer)
@@ -369,6 +371,18 @@ def _intent(item: ReadyCall) -> ToolStarted:
     return ToolStarted(
         call_id=item.call.id, name=item.call.name, arguments=item.call.arguments
     )
+
+
+async def _failure(item: ReadyCall, cwd: Path) -> str:
+    """Why a call can't succeed or would change nothing, so that nobody is asked about it; empty if it may run."""
+    precheck = getattr(item.tool, "precheck", None)
+    if precheck is None:
+        return ""
+    try:
+        await asyncio.to_thread(precheck, item.arguments, cwd)
+    except ToolFailed as error:
+        return in_sentences(error)
+    return ""
 
 
 def _plan(index: int, item: ReadyCall | Unusable, cwd: Path) -> PlannedCall:

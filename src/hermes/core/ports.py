@@ -170,6 +170,8 @@ class PolicyDecision(msgspec.Struct, frozen=True):
     """Whether an answer may cover more than this one call."""
     scope: str = ""
     """What an answer for the rest of the session covers, in words; empty for only what `shape` identifies."""
+    may_precheck: bool = False
+    """Whether the call may look at its files before anybody is asked, since reading them needs no approval."""
 
 
 class Policy(Protocol):

@@ -5,14 +5,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from hermes.core.accepted_plan import ACCEPTED, PLAN_TOOL
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Mode
 from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
-PLAN_TOOL = "present_plan"
-ACCEPTED = "The user accepted this plan"
-"""How the result of an accepted plan begins."""
 STARTS: dict[str, Mode] = {
     "Start, and ask before each change": "ask",
     "Start, and edit files in this folder without asking": "auto-edit",

@@ -163,6 +163,9 @@ class ToolApproval:
             memorable=bool(call.paths)
             and not state.guard.delicate(call.paths, call.cwd),
             scope=f"changes to files in {call.cwd}" if is_wide else "",
+            may_precheck=is_ordinary
+            and not state.about.guest
+            and not state.guard.secret(call.paths, call.cwd),
         )
 
     def _look_up(self, call: ToolCallRequest) -> PolicyDecision:
