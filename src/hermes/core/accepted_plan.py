@@ -2,13 +2,25 @@
 
 from collections.abc import Sequence
 
+from hermes.schema.events import Mode
 from hermes.schema.messages import Message, ToolFinished, UserMessage
 
 PLAN_TOOL = "present_plan"
 ACCEPTED = "The user accepted this plan"
 """How the result of an accepted plan begins."""
+STARTS: dict[str, Mode] = {
+    "Start, and ask before each change": "ask",
+    "Start, and edit files in this folder without asking": "auto-edit",
+    "Start, and ask as little as possible": "full",
+}
+"""The answers that accept a plan, and the mode that the work goes on in."""
 PINNED = "\n\n[The plan that the user accepted, word for word]\n"
 """What stands before the plan at the end of a summary."""
+
+
+def needs_trust(plan: str, answer: str) -> bool:
+    """Whether an answer to a plan would let Hermes do more without asking."""
+    return bool(plan) and STARTS.get(answer, "ask") != "ask"
 
 
 def is_accepted_plan(message: Message) -> bool:

@@ -5,18 +5,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from hermes.core.accepted_plan import ACCEPTED, PLAN_TOOL
+from hermes.core.accepted_plan import ACCEPTED, PLAN_TOOL, STARTS
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Mode
 from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
-STARTS: dict[str, Mode] = {
-    "Start, and ask before each change": "ask",
-    "Start, and edit files in this folder without asking": "auto-edit",
-    "Start, and ask as little as possible": "full",
-}
-"""The answers that accept a plan, and the mode that the work goes on in."""
 _MAX_TODO_STEPS = 50
 
 _Line = Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -43,7 +37,7 @@ class PlanTool:
         """You are in plan mode: only read, search and ask; nothing can be changed. Once you know enough, show the user
         your plan with this tool. The user accepts it, changes it, or says what should be different."""
         plan = plan_text(title, steps, files, risks, check)
-        text = f"Plan: {clean(title)}\n\n{plan}"
+        text = plan.replace("# ", "Plan: ", 1)
         answer = await context.ask_about_plan(text, tuple(STARTS), plan)
         mode = STARTS.get(answer.text)
         if mode is None:

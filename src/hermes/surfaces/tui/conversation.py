@@ -169,8 +169,19 @@ class ChatConversation:
             await self._finish_alone()
         if not self._elsewhere:
             await self.agent.service.close()
+        if not self._elsewhere and not self._hung_up:
+            await self._end_permissions()
         self._interrupts.close()
         self._attachments.close()
+
+    async def _end_permissions(self) -> None:
+        """Takes back what was allowed until the person quits."""
+        service = self.agent.service
+        try:
+            if allowed := await service.permissions(self.session):
+                await service.revoke(self.session, allowed, by="cli")
+        except StoreError as error:
+            self._not_saved(error)
 
     async def submit(
         self, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue"

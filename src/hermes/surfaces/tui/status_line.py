@@ -37,6 +37,8 @@ class StatusLine(msgspec.Struct):
                 self.model = (
                     f"codex {name}" if event.get("provider") == "codex" else name
                 )
+        elif event["type"] == "session.mode_changed":
+            self.mode = event["mode"]
         elif event["type"] == "agent.auxiliary.called":
             self.cost += (event.get("usage") or {}).get("cost_usd") or 0.0
 
