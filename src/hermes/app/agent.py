@@ -46,6 +46,9 @@ class ModelChoice(msgspec.Struct, frozen=True):
     source: str = ""
 
 
+_MAX_PREPARED = 256
+
+
 class Agent:
     """Runs the sessions of one process.
 
@@ -69,6 +72,7 @@ class Agent:
         self._mode: ApprovalMode = approvals
         self._default = EngineChoice(model)
         self._choice_of = choice_of
+        self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
         self._modes: RecentDict[str, ApprovalMode | None] = RecentDict(_MAX_KNOWN_MODES)
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
@@ -93,8 +97,26 @@ class Agent:
                 questions=self.questions,
                 engine=self.engine,
                 keep_files=self._keep_files,
+                prepare=self._prepare,
             )
         )
+
+    async def _prepare(self, session: str) -> None:
+        """Reads what the next turn needs, without blocking the event loop."""
+        await self._app.store.call(self._read_choice, session)
+
+    def _read_choice(self, session: str) -> None:
+        root = self._app.root(session) or session
+        self._app.person(session)
+        self._app.person(root)
+        self._app.store.has_jobs  # noqa: B018 - remembered for a moment
+        if self._choice_of is not None:
+            self._prepared[root] = self._choice_of(root)
+        self._read_mode(root)
+
+    def forget_choice(self, session: str) -> None:
+        """What `choice_of` returns for a session has changed."""
+        self._prepared.pop(session, None)
 
     async def _keep_files(self, turn: str, cwd: Path) -> None:
         await self._parts.keeper.finish(turn, cwd)
@@ -130,23 +152,29 @@ class Agent:
         if not session:
             return self._default
         session = self._app.root(session) or session
-        choice = (
-            self._choice_of(session)
-            if self._choice_of is not None
-            else self._chosen.get(session, self._default)
-        )
+        choice = self._chosen.get(session, self._default)
+        if self._choice_of is not None:
+            prepared = self._prepared.get(session)
+            is_current = prepared and self.service.works_on(session)
+            choice = prepared if prepared and is_current else self._choice_of(session)
         mode = self._mode_of(session)
         return choice if mode is None else _changed(choice, None, mode)
 
     def _mode_of(self, session: str) -> ApprovalMode | None:
         """The mode that was chosen for a session here. Of an earlier process only `plan` holds, which asks for no trust."""
         if session not in self._modes:
-            logged = None
-            if self._app.has_log:
-                logged = self._app.store.log.latest(session, ModeChanged.topic)
-            is_planned = isinstance(logged, ModeChanged) and logged.mode == "plan"
+            self._modes[session] = None
+            self._read_mode(session)
+        return self._modes.get(session)
+
+    def _read_mode(self, session: str) -> None:
+        """Reads whether the session is in plan mode, which holds in every process."""
+        logged = None
+        if self._app.has_log:
+            logged = self._app.store.log.latest(session, ModeChanged.topic)
+        is_planned = isinstance(logged, ModeChanged) and logged.mode == "plan"
+        if is_planned or self._modes.get(session) == "plan":
             self._modes[session] = "plan" if is_planned else None
-        return self._modes[session]
 
     @property
     def model(self) -> Resilient:
@@ -216,7 +244,7 @@ class Agent:
                 "A turn of this session is running.",
                 hint=f"Wait for it or stop it, then change {what}.",
             )
-        self._chosen[session] = wanted
+        self._chosen[session] = msgspec.structs.replace(wanted, approvals=None)
         if approvals is not None:
             self._modes[session] = approvals
 
@@ -228,9 +256,8 @@ class Agent:
         session = self._app.root(session) or session
         if not self.service.works_on(session):
             await asyncio.to_thread(self.choose, session, None, approvals)
-        before, self._modes[session] = self.mode(session), approvals
-        if approvals != before or approvals == "plan":
-            await self.service.note_mode(session, approvals, by=self._surface or "cli")
+        await self.service.note_mode(session, approvals, by=self._surface or "cli")
+        self._modes[session] = approvals
         if self.service.works_on(session):
             await self.settle_allowed(by=self._surface or "cli")
 
