@@ -270,7 +270,9 @@ function Plan({ question, session, from = "", orphan = false }) {
  * @param {QuestionProps} props
  */
 export function Question(props) {
-  return props.question.plan ? html`<${Plan} ...${props} />` : html`<${PlainQuestion} ...${props} />`;
+  return props.question.plan
+    ? html`<${Plan} ...${props} />`
+    : html`<${PlainQuestion} ...${props} />`;
 }
 
 /** @param {QuestionProps} props */
