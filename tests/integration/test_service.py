@@ -125,7 +125,7 @@ class Desktop:
     def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
         return prompt
 
-    async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
+    async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
         return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
 
     async def _keep_files(self, turn: str, cwd: Path) -> None:
@@ -136,7 +136,9 @@ class Desktop:
         if self.failure is not None:
             raise self.failure
 
-    def runtime(self, session: str, approvals: Approver) -> NativeRuntime:
+    def runtime(
+        self, session: str, approvals: Approver, agent: str = ""
+    ) -> NativeRuntime:
         return NativeRuntime(
             self._model,
             CallRunner({"wait": self.tool}, self._policy, approvals),

@@ -53,13 +53,17 @@ class TurnEngine(Protocol):
         """Whether somebody can be asked."""
         ...
 
-    async def prompt(self, session: str, cwd: Path) -> SessionPrompted: ...
+    async def prompt(
+        self, session: str, cwd: Path, agent: str = ""
+    ) -> SessionPrompted: ...
 
     def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
         """The prompt as the session's mode needs it now."""
         ...
 
-    def runtime(self, session: str, approvals: Approver) -> Runtime: ...
+    def runtime(
+        self, session: str, approvals: Approver, agent: str = ""
+    ) -> Runtime: ...
 
     def budget(self, session: str) -> TurnBudget: ...
 
@@ -269,14 +273,14 @@ class Runner:
         self._engine = engine = self._deps.engine(self.session)
         cwd = self._folder()
         opening: list[Event] = []
-        prompt = journal.history.prompt
-        if prompt is None:
-            opening = [await engine.prompt(self.session, cwd)]
+        prompt, agent = journal.history.prompt, journal.history.agent
+        if not prompt or prompt.agent != agent:
+            opening = [await engine.prompt(self.session, cwd, agent)]
         elif (adapted := engine.adapted(self.session, prompt)) is not prompt:
             opening = [adapted]
         questions = self._deps.questions
         approvals = SessionApprovals(questions, journal, attended=engine.attended)
-        runtime = engine.runtime(self.session, approvals)
+        runtime = engine.runtime(self.session, approvals, agent)
         journal.turn = self._app.ids.turn()
         inputs = () if carried else tuple(journal.history.waiting)
         await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))

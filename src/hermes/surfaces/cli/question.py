@@ -29,6 +29,7 @@ OPTIONS = (
         "MODE",
         "what runs without asking: ask, auto-edit, plan or full",
     ),
+    ("", "--agent", "NAME", "work as an agent from a file (see: hermes agents)"),
     ("", "--fetch", "", "download the local model without asking"),
     ("", "--verbose", "", "show where the local model comes from, and its hash"),
 )
@@ -75,6 +76,7 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
         provider=args.provider,
         cwd=args.cwd,
         approvals=args.approvals,
+        agent=args.agent,
         fetch=args.fetch,
         verbose=args.verbose,
     )
