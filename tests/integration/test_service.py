@@ -95,7 +95,7 @@ class Fixed:
     ) -> PolicyDecision:
         return self._decision
 
-    def remember(self, request: ApprovalRequested) -> None:
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
         raise AssertionError(request)
 
 
@@ -121,6 +121,9 @@ class Desktop:
             keep_files=self._keep_files,
         )
         self.service = SessionService(self.deps)
+
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        return prompt
 
     async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
         return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
