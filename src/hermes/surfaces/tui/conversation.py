@@ -89,7 +89,7 @@ class ChatConversation:
         self.screen = screen
         self.approvals: Approvals = question.approvals
         self._model = question.model
-        self.view = ChatView(screen, session)
+        self.view = ChatView(screen, session, quiet=self._is_quiet)
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
         self._relay = TuiEventRelay(app.bus.publish, session)
@@ -103,6 +103,10 @@ class ChatConversation:
         self._elsewhere = False
         self._attachments = ExitStack()
         self._attachments.enter_context(agent.questions.attached("cli"))
+
+    @property
+    def _is_quiet(self) -> bool:
+        return self.app.settings.display.layout == "quiet"
 
     @property
     def session(self) -> str:
@@ -252,7 +256,10 @@ class ChatConversation:
     def switch_to(self, session: str) -> None:
         """Switches to another session."""
         self.view = ChatView(
-            self.screen, session, status=StatusLine(sandbox=self.view.status.sandbox)
+            self.screen,
+            session,
+            status=StatusLine(sandbox=self.view.status.sandbox),
+            quiet=self._is_quiet,
         )
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = TuiEventRelay(self.app.bus.publish, session)

@@ -126,6 +126,9 @@ class InputBox:
         is_free = Condition(lambda: not self.buffer.text and not self.answering)
         keys.add("escape", filter=is_empty)(lambda _: self.stop())
         keys.add("escape", "escape", filter=is_free)(lambda _: self._rewind())
+        keys.add("c-o", eager=True)(
+            lambda _: self.send(TypedInput("/details", by_key=True))
+        )
         keys.add("?", filter=is_free)(
             lambda _: self.send(TypedInput("/keys", by_key=True))
         )

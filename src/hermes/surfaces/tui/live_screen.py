@@ -41,25 +41,13 @@ from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted
+from hermes.surfaces.tui.toolkit_style import toolkit_style
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.markdown.render import Markdown
 
 _MAX_INPUT_ROWS = 8  # a longer input scrolls
 _MAX_MENU_ROWS = 6
-_LOOKS = {
-    "1": "bold",
-    "2": "dim",
-    "3": "italic",
-    "4": "underline",
-    "7": "reverse",
-    "9": "strike",
-    "31": "ansired",
-    "32": "ansigreen",
-    "33": "ansiyellow",
-    "35": "ansimagenta",
-    "36": "ansicyan",
-}
 
 
 class _App(Application[None]):
@@ -282,7 +270,7 @@ class LiveScreen:
         tail = self._visible_tail(size)
         is_drawn = replace_top_rows(
             self._app, self._framed, [*final, *tail],
-            printed=len(final), size=size, colours=self.style.enabled,
+            printed=len(final), size=size, style=self.style,
         )  # fmt: skip
         if is_drawn:
             self._framed = tail
@@ -294,7 +282,7 @@ class LiveScreen:
 
     def _print(self, rows: Sequence[Row]) -> None:
         if rows:
-            self._emit([painted(row, enabled=self.style.enabled) for row in rows])
+            self._emit([painted(row, self.style) for row in rows])
 
     def _emit(self, lines: Sequence[str]) -> None:
         """Prints lines above the live area and redraws the area, in one write."""
@@ -397,12 +385,8 @@ class LiveScreen:
         for number, row in enumerate(rows):
             found += [("", "\n")] if number else []
             for text, look in row:
-                names = (
-                    [_LOOKS[code] for code in look.split(";") if code]
-                    if self.style.enabled
-                    else []
-                )
-                found.append((" ".join(names), text))
+                sgr = self.style.theme.sgr(look) if self.style.enabled else ""
+                found.append((toolkit_style(sgr), text))
         return found
 
     def _menu(self) -> AnyFormattedText:

@@ -141,4 +141,4 @@ def _drawn(text: str, screen: ChatScreen) -> list[str]:
         *markdown.feed(text.strip(), screen.columns - 1),
         *markdown.end(screen.columns - 1),
     ]
-    return [painted(row, enabled=screen.style.enabled) for row in rows]
+    return [painted(row, screen.style) for row in rows]

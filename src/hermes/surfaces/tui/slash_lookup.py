@@ -67,6 +67,7 @@ KEYS = (
     ("Ctrl-D", "quit"),
     ("Esc", "stop the turn"),
     ("Esc Esc", "go back to an earlier message, as /rewind does"),
+    ("Ctrl-O", "show whole outputs, diffs and thoughts, as /details does"),
     ("?", "this list, in an empty input"),
     ("Up, Down", "earlier messages"),
     ("Tab", "complete a command, or a file after @"),
