@@ -195,7 +195,7 @@ async def work(
     (said,) = app.record(session, UserMessage(text=TASK))
     lease = app.store.leases.acquire(session)
     journal = SessionJournal(app, session, lease)
-    journal.load()
+    await journal.load()
     journal.turn = "turn-1"
     await journal.record(prompt, TurnStarted(inputs=(said.seq,)))
     turn = Turn(

@@ -105,6 +105,9 @@ async def test_a_job_is_made_shown_changed_paused_and_removed(tmp_path: Path) ->
     assert (await data(hermes, "resume", "news"))["state"] == "active"
     shown = await hermes.run("cron", "show", "news")
     assert "stopped after 10 minutes, at most $0.5" in shown.out
+    to_chat = await hermes.run("cron", "edit", "news", "--deliver", "telegram:1")
+    assert "telegram is not connected" in to_chat.out
+    assert "hermes config set TELEGRAM_BOT_TOKEN" in to_chat.out
     assert (await hermes.run("cron", "remove", "news")).code == 0
     assert (await data(hermes, "list"))["jobs"] == []
     reasons = {one["reason"] for one in (await data(hermes, "history"))["history"]}

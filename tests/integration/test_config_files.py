@@ -135,6 +135,15 @@ def test_a_new_config_is_for_this_user_only_and_can_be_undone(home: Home) -> Non
     assert load({}, home=home) == Settings()
 
 
+def test_an_entry_of_a_table_goes_with_its_only_field(home: Home) -> None:
+    set_value(home.config, "mcp_servers.notes.command", "/bin/notes")
+    set_value(home.config, "mcp_servers.other.command", "/bin/other")
+    assert unset_value(home.config, "mcp_servers.notes.command")
+    assert list(load({}, home=home).mcp_servers) == ["other"]
+    assert unset_value(home.config, "mcp_servers.other.command")
+    assert load({}, home=home) == Settings()
+
+
 def test_a_value_that_breaks_the_settings_is_not_written(home: Home) -> None:
     with pytest.raises(SettingsError, match="would break"):
         set_value(home.config, "budget.max_steps", "many")

@@ -224,8 +224,8 @@ async def test_words_that_are_written_while_the_runner_reads_the_log_are_answere
 ) -> None:
     reading = SessionJournal.load
 
-    def overtaken(journal: SessionJournal) -> None:
-        reading(journal)
+    async def overtaken(journal: SessionJournal) -> None:
+        await reading(journal)
         monkeypatch.setattr(SessionJournal, "load", reading)
         desk.app.record(journal.session, UserMessage(text="second"))
 
@@ -696,6 +696,31 @@ async def test_an_answer_lets_a_turn_go_on_whose_process_is_gone(
         assert ends == ["crashed", "done"]
 
 
+async def test_an_answer_counts_while_the_dead_turn_is_being_ended(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
+        session = _crash_while_asking(desk)
+        with desk.questions.attached("test"):
+            (request,) = await desk.service.pending(session)
+            assert isinstance(request, ApprovalRequested)
+            desk.tool.go.set()
+            desk.hold = asyncio.Event()
+            ending = asyncio.ensure_future(desk.service.end_dead_turn(session))
+            await asyncio.wait_for(desk.closing.wait(), 20)
+            answering = asyncio.ensure_future(
+                desk.service.answer(
+                    session, "b", "once", by="test", shown=approval_hash(request)
+                )
+            )
+            desk.hold.set()
+            assert await asyncio.wait_for(answering, 20)
+            await asyncio.wait_for(ending, 20)
+            await asyncio.wait_for(desk.service.idle(session), 20)
+        ends = [one for one in desk.events(session) if isinstance(one, TurnEnded)]
+        assert [one.reason for one in ends] == ["crashed", "done"]
+
+
 async def test_words_that_interrupt_a_turn_which_is_ending_are_answered(
     tmp_path: Path,
 ) -> None:
@@ -736,7 +761,7 @@ async def test_what_was_noted_and_could_not_be_written_stops_the_turn(
         session = desk.begin()
         lease = desk.app.store.leases.acquire(session)
         journal = SessionJournal(desk.app, session, lease)
-        journal.load()
+        await journal.load()
         desk.app.store.leases.release(
             lease
         )  # from here on nothing can be written with it

@@ -28,6 +28,7 @@ from hermes.core.answers import approval_hash
 from hermes.core.context_usage import Context
 from hermes.core.ports import Tool
 from hermes.errors import SessionBusy
+from hermes.primitives.recent import RecentDict
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.schema.events import ApprovalRequested, SessionCompacted
@@ -41,6 +42,9 @@ class ModelChoice(msgspec.Struct, frozen=True):
     name: str
     provider: str = ""
     source: str = ""
+
+
+_MAX_PREPARED = 256
 
 
 class Agent:
@@ -66,6 +70,7 @@ class Agent:
         self._mode: ApprovalMode = approvals
         self._default = EngineChoice(model)
         self._choice_of = choice_of
+        self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
         self._making = threading.Lock()
@@ -89,8 +94,25 @@ class Agent:
                 questions=self.questions,
                 engine=self.engine,
                 keep_files=self._keep_files,
+                prepare=self._prepare,
             )
         )
+
+    async def _prepare(self, session: str) -> None:
+        """Reads what the next turn needs, without blocking the event loop."""
+        await self._app.store.call(self._read_choice, session)
+
+    def _read_choice(self, session: str) -> None:
+        root = self._app.root(session) or session
+        self._app.person(session)
+        self._app.person(root)
+        self._app.store.has_jobs  # noqa: B018 - remembered for a moment
+        if self._choice_of is not None:
+            self._prepared[root] = self._choice_of(root)
+
+    def forget_choice(self, session: str) -> None:
+        """What `choice_of` returns for a session has changed."""
+        self._prepared.pop(session, None)
 
     async def _keep_files(self, turn: str, cwd: Path) -> None:
         await self._parts.keeper.finish(turn, cwd)
@@ -125,7 +147,9 @@ class Agent:
             return self._default
         session = self._app.root(session) or session
         if self._choice_of is not None:
-            return self._choice_of(session)
+            prepared = self._prepared.get(session)
+            is_current = prepared and self.service.works_on(session)
+            return prepared if is_current else self._choice_of(session)
         return self._chosen.get(session, self._default)
 
     @property

@@ -3,6 +3,7 @@
 Nothing is opened or imported before it is needed: a command that only reads the log never loads the bus.
 """
 
+import contextlib
 import copy
 import logging
 import os
@@ -20,7 +21,12 @@ from hermes.errors import StoreError
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.schema.event_base import Event, payload_of
-from hermes.schema.events import SessionCreated, TurnEnded
+from hermes.schema.events import (
+    SessionCreated,
+    StoreReachable,
+    StoreUnreachable,
+    TurnEnded,
+)
 from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_configured
 from hermes.store.json_snapshots import write_snapshot
@@ -30,6 +36,7 @@ from hermes.store.log_row import Row
 if TYPE_CHECKING:
     from hermes.app.event_senders import Exporters
     from hermes.app.feed import Feed
+    from hermes.store.store import Reachability
 
 log = logging.getLogger("hermes.app")
 
@@ -86,7 +93,7 @@ class App:
         self.ids = ids
         self.errors = RepeatedErrors(log)
         """Errors that keep repeating in this process."""
-        self.writer = LogWriter(lambda: self.store.log, self._publish)
+        self.writer = LogWriter(lambda: self.store.log, self._publish, self._prepare)
         """Writes rows and publishes them."""
         self._bus = bus
         self._opened = _Opened()
@@ -124,6 +131,12 @@ class App:
         return bool(self.settings.store.url) or exists(self.home.state)
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the store was opened and can't be reached now."""
+        store = self._opened.store
+        return store is not None and not store.reachability.is_reachable
+
+    @property
     def store(self) -> Store:
         """The session log, opened on first use. If there is none, it is created together with the home."""
         opened = self._opened
@@ -137,6 +150,7 @@ class App:
                 opened.store = open_configured(
                     self.settings.store, home, clock=self.clock
                 )
+                opened.store.reachability.listeners.append(self._tell_reachability)
             return opened.store
 
     def with_settings(self, settings: Settings) -> Self:
@@ -174,6 +188,24 @@ class App:
             relay(bus.publish, row.type, self.envelope(row))
         else:
             bus.publish(row.type, self.envelope(row))
+
+    async def _prepare(self, session: str) -> None:
+        """Reads what subscribers to a session's rows ask for, so that they don't wait for the store."""
+        if session not in self._roots or session not in self._persons:
+            with contextlib.suppress(StoreError):  # whoever asks for it is told
+                await self.store.call(self._learn, session)
+
+    def _learn(self, session: str) -> None:
+        self.root(session)
+        self.person(session)
+
+    def _tell_reachability(self, state: "Reachability") -> None:
+        event = (
+            StoreReachable()
+            if state.is_reachable
+            else StoreUnreachable(reason=state.reason)
+        )
+        self.bus.publish(event.topic, payload_of(event))
 
     def is_new_relayed(self, session: str, epoch: int, seq: int) -> bool:
         """Whether a row of another home, sent by one of its processes, has not come before."""

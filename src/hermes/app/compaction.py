@@ -56,7 +56,7 @@ async def compress(
     lease = await asyncio.to_thread(app.store.leases.acquire, session)
     try:
         journal = SessionJournal(app, session, lease)
-        await asyncio.to_thread(journal.load)
+        await journal.load()
         messages = journal.history.messages
         cut = choose_cut(
             messages, first=settings.protect_first_n, last=settings.protect_last_n

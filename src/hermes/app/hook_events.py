@@ -147,7 +147,7 @@ class HookEvents:
             return known
         resumed = True
         try:
-            info = self._app.store.sessions.find(session)
+            info = self._app.store.sessions.origin(session)
             known, resumed = (
                 _Session(info.surface, self._app.person(session)),
                 info.created < self._began,

@@ -5,7 +5,8 @@ import contextlib
 
 from hermes.app.app import App
 from hermes.app.feed import Feed
-from hermes.errors import StoreError
+from hermes.errors import SessionNotFound, StoreError
+from hermes.store.log_row import Row
 from hermes.store.ports import RowWatch
 
 LOG_POLL_INTERVAL_S = 0.15
@@ -59,13 +60,19 @@ class LogFollower:
                 await feed.watched.wait()
         return False
 
+    def _page(self, before: int) -> tuple[int, list[Row]]:
+        """The rows after one, with what publishing them asks for already known."""
+        last, rows = self._app.store.log.since(before, limit=_FOLLOWED_PAGE_ROWS)
+        for session in {row.session for row in rows}:
+            with contextlib.suppress(SessionNotFound):
+                self._app.root(session)
+        return last, rows
+
     async def _read(self, *, publish: bool) -> None:
         """Reads the rows that are new, and publishes them if there was a reader."""
         while True:
             before = self._last
-            self._last, rows = self._app.store.log.since(
-                before, limit=_FOLLOWED_PAGE_ROWS
-            )
+            self._last, rows = await self._app.store.call(self._page, before)
             if publish:
                 self._app.writer.publish(*rows, foreign=True)
             if self._last < before + _FOLLOWED_PAGE_ROWS:

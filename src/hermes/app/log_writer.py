@@ -7,7 +7,7 @@ published here too, when they are found in the log.
 import heapq
 import threading
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from weakref import WeakValueDictionary
 
 from hermes.primitives.recent import RecentDict
@@ -24,14 +24,19 @@ _MAX_PUBLISHED_SESSIONS = 4_096
 class LogWriter:
     """The one way to write rows. Safe to use from several threads, and from a subscriber that is being called.
 
-    `publish` receives each row once; the flag says that another process wrote it.
+    `publish` receives each row once; the flag says that another process wrote it. `prepare` reads from the store, without
+    blocking, what `publish` needs to know about a session.
     """
 
     def __init__(
-        self, log: Callable[[], SessionLog], publish: Callable[[Row, bool], None]
+        self,
+        log: Callable[[], SessionLog],
+        publish: Callable[[Row, bool], None],
+        prepare: Callable[[str], Awaitable[None]],
     ) -> None:
         self._log = log
         self._publish = publish
+        self._prepare = prepare
         self._published = PublishedRows()
         self._lock = threading.Lock()
         self._recent: RecentDict[str, _SessionOrder] = RecentDict(_MAX_RECENT_SESSIONS)
@@ -75,6 +80,7 @@ class LogWriter:
             rows = await asyncio.wrap_future(
                 self._log().submit(session, *events, turn=turn, lease=lease)
             )
+            await self._prepare(session)
         finally:
             self._finish(order, ticket, rows)
         return rows

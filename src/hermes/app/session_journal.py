@@ -77,9 +77,10 @@ class SessionJournal:
         self.epoch = 0
         self.history = ConversationHistory()
 
-    def load(self) -> None:
+    async def load(self) -> None:
         """Reads the whole log once."""
-        for row in self._app.store.log.every_event(self.session):
+        store = self._app.store
+        for row in await store.call(lambda: list(store.log.every_event(self.session))):
             self.history.add(row.seq, row.event, row.turn)
             self._count(row.event)
             self._read_up_to = row.seq
@@ -177,9 +178,13 @@ class SessionJournal:
         elif isinstance(event, _END_OF_REPLY):
             self._replies += 1
 
-    def foreign(self) -> list[Row]:
+    async def foreign(self) -> list[Row]:
         """The rows that were written past this journal since the last call. The history takes them in."""
-        rows = self._app.store.log.events(self.session, after=self._read_up_to)
+        await self.all_written()  # so that no row of our own is taken for another's
+        store, after = self._app.store, self._read_up_to
+        rows = await store.call(store.log.events, self.session, after=after)
+        await self.all_written()  # also those that were written while the log was read
+        rows = [row for row in rows if row.seq > self._read_up_to]
         others = [row for row in rows if row.seq not in self._own_seqs]
         if rows:
             self._read_up_to = rows[-1].seq

@@ -34,8 +34,10 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import ToolCall
+from hermes.settings.load import environment
 from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
+from hermes.tools.sandbox import read_only_programs
 
 log = logging.getLogger("hermes.app")
 
@@ -64,6 +66,10 @@ class TurnEngine(Protocol):
         """Looks for a better title in the background."""
 
 
+async def _prepare_nothing(session: str) -> None:
+    """Where no session needs anything from the store."""
+
+
 class RunnerDeps(msgspec.Struct, frozen=True):
     """What the runners of a process share."""
 
@@ -73,6 +79,8 @@ class RunnerDeps(msgspec.Struct, frozen=True):
     """The engine that runs a session's turns from now on."""
     keep_files: Callable[[str, Path], Awaitable[None]]
     """Saves the state of the files at the end of a turn, for undo."""
+    prepare: Callable[[str], Awaitable[None]] = _prepare_nothing
+    """Reads what `engine` needs to know about a session from the store."""
 
 
 class Runner:
@@ -117,7 +125,11 @@ class Runner:
 
         A runner that was stopped before only settles what a crash left.
         """
-        add_workspace(self._folder())  # before any program is started
+        store = self._app.store
+        await store.call(store.sessions.origin, self.session)  # cached from now on
+        folder = self._folder()  # a workspace before any program is started
+        programs = await asyncio.to_thread(read_only_programs, folder, environment())
+        add_workspace(folder, programs)
         lease = await self._take_lease()
         if lease is None and not self.stopping:
             lease = await self._wait_for_lease()
@@ -133,7 +145,7 @@ class Runner:
                 self.released.set()
 
     async def _work(self, lease: Lease) -> None:
-        self._journal = journal = self._open_journal(lease)
+        self._journal = journal = await self._open_journal(lease)
         helpers = BackgroundTasks("looking after a session")
         helpers.start(self._renew(lease))
         helpers.start(self._poll(journal))
@@ -151,8 +163,7 @@ class Runner:
     async def _has_messages(self, journal: SessionJournal) -> bool:
         """Whether a message waits, also one that was written past the journal while the log was being read."""
         if not journal.history.waiting:
-            await journal.all_written()
-            for row in journal.foreign():
+            for row in await journal.foreign():
                 self._react(row)
         return bool(journal.history.waiting)
 
@@ -174,15 +185,15 @@ class Runner:
 
     async def _wait_for_lease(self) -> Lease | None:
         """Follows the process that has the session until it has answered everything (None) or is gone."""
-        follower = self._open_journal(Lease(self.session, "", 0, 0.0))
+        follower = await self._open_journal(Lease(self.session, "", 0, 0.0))
         while follower.history.waiting:
             await asyncio.sleep(_LOG_POLL_INTERVAL_S)
-            self._app.writer.publish(*follower.foreign(), foreign=True)
+            self._app.writer.publish(*await follower.foreign(), foreign=True)
             if lease := await self._take_lease():
                 return lease
         return None
 
-    def _open_journal(self, lease: Lease) -> SessionJournal:
+    async def _open_journal(self, lease: Lease) -> SessionJournal:
         journal = SessionJournal(
             self._app,
             self.session,
@@ -190,7 +201,7 @@ class Runner:
             partial=PartialText(self._app.home, self.session),
             on_written=self._written,
         )
-        journal.load()
+        await journal.load()
         return journal
 
     def _written(self, row: Row) -> None:
@@ -208,6 +219,7 @@ class Runner:
         if not history.open_turn and not history.open_calls:
             return ()
         journal.turn = history.open_turn
+        await self._deps.prepare(self.session)
         carried = self._open_calls(history)
         results = [
             result
@@ -249,6 +261,7 @@ class Runner:
         self, journal: SessionJournal, carried: tuple[ToolCall, ...] = ()
     ) -> None:
         """Runs a turn for the messages that wait, or finishes the calls that a crash left."""
+        await self._deps.prepare(self.session)
         self._engine = engine = self._deps.engine(self.session)
         cwd = self._folder()
         opening: list[Event] = []
@@ -288,7 +301,8 @@ class Runner:
         await journal.flush()
         await self._deps.keep_files(journal.turn, self._folder())
         titled: list[Event] = []
-        if not app.store.sessions.title(self.session):
+        store = app.store
+        if not await store.call(store.sessions.title, self.session):
             titled = [SessionTitled(title=first_words(history), by="hermes")]
         await journal.record(*history.unfinished(_STOPPED), ended, *titled)
         if titled:
@@ -349,10 +363,9 @@ class Runner:
 
     async def _read_others(self, journal: SessionJournal) -> bool:
         """Returns False if the log could not be read."""
-        await journal.all_written()  # so that no row of our own is taken for another's
         what = f"reading what other processes write in session {self.session}"
         try:
-            rows = journal.foreign()
+            rows = await journal.foreign()
         except StoreError as error:
             await asyncio.sleep(self._app.errors.note(what, error))
             return False

@@ -25,6 +25,7 @@ from hermes.schema.events import (
     TurnEnded,
 )
 from hermes.schema.messages import Image, UserMessage
+from hermes.store.leases import Lease
 
 log = logging.getLogger("hermes.app")
 
@@ -111,13 +112,23 @@ class SessionService:
         history = await asyncio.to_thread(read_history, self._app.store, session)
         return list(history.asked_calls.values())
 
+    async def open_question(self, session: str) -> QuestionAsked | None:
+        """The question of a tool that a message in this session would answer, also if its process is gone."""
+        log = self._app.store.log
+        if not self.works_on(session) and not await asyncio.to_thread(
+            log.asked_in_last_turn, session
+        ):
+            return None
+        questions = await self.pending(session)
+        return next((one for one in questions if isinstance(one, QuestionAsked)), None)
+
     async def _write_answer(
         self, session: str, answered: ApprovalAnswered | QuestionAnswered
     ) -> bool:
         """Writes the answer. Of several answers, also from other processes, the first one in the log counts."""
         future = self._deps.questions.find(session, answered.call_id)
         if future is None:
-            elsewhere = await asyncio.to_thread(self._app.store.leases.holder, session)
+            elsewhere = await self._holder(session)
             waiting = any(
                 request.call_id == answered.call_id
                 for request in await self.pending(session)
@@ -153,6 +164,21 @@ class SessionService:
                 return_when=asyncio.FIRST_COMPLETED,
             )
             return opened.result() if opened.done() else None
+
+    async def _holder(self, session: str) -> Lease | None:
+        """Who runs the session. A runner of this process that only ends a dead turn reads no answers; it is waited for."""
+        while True:
+            runner, task = self._runners.get(session), self._tasks.get(session)
+            if runner and task and runner.stopping:
+                await _first(runner.released, task)
+            holder = await asyncio.to_thread(self._app.store.leases.holder, session)
+            if (
+                session not in self._tasks
+                or (runner := self._runners.get(session)) is None
+                or not runner.stopping
+                or runner.released.is_set()
+            ):
+                return holder
 
     async def resume(self, session: str) -> None:
         """Settles what a crash left, and answers what still waits."""
@@ -280,17 +306,17 @@ class SessionService:
             self._wanted.add(session)
 
     def _start_task(self, session: str) -> None:
-        self._wanted.add(session)
+        self._wanted.discard(session)
         self._failures.pop(session, None)
         self._tasks[session] = asyncio.ensure_future(self._drive(session))
 
     async def _drive(self, session: str) -> None:
         try:
+            await self._runners[session].run()
             while session in self._wanted:
                 self._wanted.discard(session)
+                self._runners[session] = Runner(self._deps, session)
                 await self._runners[session].run()
-                if session in self._wanted:
-                    self._runners[session] = Runner(self._deps, session)
         except HermesError as error:
             log.error("session %s stopped: %s", session, error)  # noqa: TRY400 - the message is enough
             self._failures[session] = error

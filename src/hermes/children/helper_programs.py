@@ -3,6 +3,10 @@ every workspace. A model may have written what is in a workspace, and these prog
 
 A folder of PATH is skipped when it is relative, is inside a workspace, or belongs to a project
 (`node_modules/.bin`, a virtual environment other than our own).
+
+A workspace that holds the user's home also holds the user's own program folders (`~/.local/bin`, nvm's). Where the sandbox
+makes those read-only, their programs stay usable if they bring all their code along: a native program, or a package in
+the `lib` beside its `bin`. A script that may load code from elsewhere in the home does not.
 """
 
 import os
@@ -42,14 +46,46 @@ PLAIN_VARIABLES = frozenset(
 PLAIN_PREFIXES = ("LC_", "XDG_")
 
 _SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+_MAX_LINKS = 40
 _workspaces: set[str] = set()
+_read_only: set[str] = set()
+_unconfined: set[str] = set()
 
 
-def add_workspace(folder: Path) -> None:
-    """From now on this process takes no helper program from that folder, because a model's commands can write there."""
+def add_workspace(
+    folder: Path, read_only: Iterable[str] = (), *, confined: bool = True
+) -> None:
+    """From now on this process takes no helper program from that folder, because a model's commands can write there.
+
+    `read_only`: program folders in it that no command can change (`personal_program_folders`). They don't count once
+    commands that are not `confined` by our sandbox work there.
+    """
     real = os.path.realpath(folder)
     if not _holds(real, _SYSTEM_FOLDERS):  # the sandbox lets nobody write there
         _workspaces.add(real)
+        _read_only.update(read_only)
+        if not confined:
+            _unconfined.add(real)
+
+
+def personal_program_folders(
+    workspace: Path, environ: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The folders of PATH inside a workspace that holds the user's home, each with the `lib` beside a `bin`.
+
+    A folder behind a symbolic link is left out: the link could be replaced.
+    """
+    top, home = os.path.realpath(workspace), environ.get("HOME", "")
+    if not os.path.isabs(home) or not _holds(top, (os.path.realpath(home),)):  # noqa: PTH117
+        return ()
+    found: dict[str, None] = {}
+    for folder in _trusted(environ.get("PATH") or os.defpath, frozenset()):
+        place = os.path.normpath(folder)
+        beside = f"{os.path.dirname(place)}/lib"  # noqa: PTH120
+        for each in (place, beside) if place.endswith("/bin") else (place,):
+            if each != top and _is_below(each, top) and os.path.isdir(each):  # noqa: PTH112
+                found[each] = None
+    return tuple(each for each in found if os.path.realpath(each) == each)
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
@@ -61,12 +97,13 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
         chosen = os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
         return chosen if _is_program(chosen) else None
     search_path, workspaces = environ.get("PATH") or os.defpath, _current_workspaces()
+    kept = _current_read_only()
     try:
-        found = _first(name, search_path, workspaces)
+        found = _first(name, search_path, workspaces, kept)
         return (
             found
             if _is_program(found)
-            else _first.__wrapped__(name, search_path, workspaces)
+            else _first.__wrapped__(name, search_path, workspaces, kept)
         )
     except FileNotFoundError:
         return None
@@ -90,18 +127,52 @@ def skipped_program(name: str, environ: Mapping[str, str]) -> str:
 def trusted_path(environ: Mapping[str, str]) -> str:
     """The PATH for a helper program, so that programs it starts come from outside every workspace too."""
     return os.pathsep.join(
-        _trusted(environ.get("PATH") or os.defpath, _current_workspaces())
+        _trusted(
+            environ.get("PATH") or os.defpath,
+            _current_workspaces(),
+            _current_read_only(),
+        )
     )
 
 
 @lru_cache(maxsize=64)
-def _first(name: str, search_path: str, workspaces: frozenset[str]) -> str:
+def _first(
+    name: str, search_path: str, workspaces: frozenset[str], read_only: frozenset[str]
+) -> str:
     """The first match, remembered. A program that was not found is looked for again: the user may have installed it."""
-    for folder in _trusted(search_path, workspaces):
+    for folder in _trusted(search_path, workspaces, read_only):
         program = os.path.join(folder, name)  # noqa: PTH118
-        if _is_program(program) and not is_inside(program, workspaces):
+        if _is_program(program) and (
+            not is_inside(program, workspaces)
+            or _is_unchangeable(program, workspaces, read_only)
+        ):
             return program
     raise FileNotFoundError(name)
+
+
+def _is_unchangeable(
+    program: str, workspaces: frozenset[str], read_only: frozenset[str]
+) -> bool:
+    """Whether commands can change neither a program in a workspace, nor a link that leads to it, nor what it loads."""
+    for _ in range(_MAX_LINKS):
+        folder, name = os.path.split(program)
+        real = os.path.realpath(folder)
+        for place in (folder, real):
+            if _is_in_any(place, workspaces) and not _is_in_any(place, read_only):
+                return False
+        if not os.path.islink(program):  # noqa: PTH114
+            packages = (each for each in read_only if each.endswith("/lib"))
+            return _is_in_any(f"{real}/{name}", packages) or not _is_script(program)
+        target = os.readlink(program)  # noqa: PTH115
+        if os.path.normpath(target) != target:  # `..` behind what may be a link
+            return False
+        program = os.path.normpath(os.path.join(real, target))  # noqa: PTH118
+    return False
+
+
+def _is_script(program: str) -> bool:
+    with open(program, "rb") as file:  # noqa: PTH123
+        return file.read(2) == b"#!"
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
@@ -111,7 +182,11 @@ def is_inside(path: str, folders: Iterable[str]) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _trusted(search_path: str, workspaces: frozenset[str]) -> tuple[str, ...]:
+def _trusted(
+    search_path: str,
+    workspaces: frozenset[str],
+    read_only: frozenset[str] = frozenset(),
+) -> tuple[str, ...]:
     absolute = [
         folder
         for folder in search_path.split(os.pathsep)
@@ -120,7 +195,8 @@ def _trusted(search_path: str, workspaces: frozenset[str]) -> tuple[str, ...]:
     return tuple(
         one
         for one in absolute
-        if not is_inside(one, workspaces) and not _is_project_folder(one)
+        if (os.path.normpath(one) in read_only or not is_inside(one, workspaces))
+        and not _is_project_folder(one)
     )
 
 
@@ -145,6 +221,10 @@ def _current_workspaces() -> frozenset[str]:
         return frozenset(_workspaces)
 
 
+def _current_read_only() -> frozenset[str]:
+    return frozenset(each for each in _read_only if not _is_in_any(each, _unconfined))
+
+
 @lru_cache(maxsize=16)
 def _with_folder(
     folder: str, user_home: str, workspaces: frozenset[str]
@@ -159,6 +239,10 @@ def _with_folder(
 
 def _holds(folder: str, others: Iterable[str]) -> bool:
     return any(_is_below(other, folder) for other in others)
+
+
+def _is_in_any(path: str, folders: Iterable[str]) -> bool:
+    return any(_is_below(path, folder) for folder in folders)
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -7,12 +7,13 @@ approvals, the caps and the prompt remain those of Hermes.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from hermes.children.helper_programs import add_workspace
 from hermes.codex.approvals import CodexApprovals
 from hermes.codex.approver import CodexApprover, CommandPolicy
 from hermes.codex.binary import require_codex
@@ -167,10 +168,7 @@ class CodexEngine:
 
     def _setup(self, lender: Lender) -> Setup:
         settings, wanted = self._settings, self._settings.codex
-        try:
-            program = require_codex(settings.environ, wanted.binary)
-        except CodexGone as missing:
-            raise CodexGone(missing.message, hint=f"{missing.hint} {BACK}") from missing
+        program = self._program
         profile = permission_profile(settings.environ)
         scratch = {Path("/tmp"), Path(settings.environ.get("TMPDIR") or "/tmp")}  # noqa: S108 - where codex lets write
         return Setup(
@@ -190,6 +188,14 @@ class CodexEngine:
             scratch=tuple(sorted(scratch)),
         )
 
+    @cached_property
+    def _program(self) -> Path:
+        """The program, resolved once: before codex, in a sandbox of its own, can have changed anything."""
+        try:
+            return require_codex(self._settings.environ, self._settings.codex.binary)
+        except CodexGone as missing:
+            raise CodexGone(missing.message, hint=f"{missing.hint} {BACK}") from missing
+
     def _launch(self, program: Path, cwd: Path) -> CodexLaunch:
         """Reads codex's settings at every start, because the user may have signed in or changed them."""
         settings, wanted = self._settings, self._settings.codex
@@ -201,6 +207,7 @@ class CodexEngine:
             secret=settings.secret,
         )
         arguments = (*settings.arguments, *path_of_commands(settings.environ, config))
+        add_workspace(cwd, confined=False)
         return CodexLaunch(program, arguments, environment, cwd, wanted.startup_timeout)
 
 

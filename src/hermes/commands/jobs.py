@@ -29,6 +29,7 @@ from hermes.schedules.recurrence import instants
 from hermes.schedules.time_zones import ScheduleError, on_the_clock
 from hermes.schedules.tokens import length
 from hermes.schema.schedules import CatchUp, Instant, Job
+from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import current_folder
 from hermes.store.schedules import ScheduleStore
 
@@ -118,8 +119,8 @@ class JobChange(msgspec.Struct, frozen=True, kw_only=True):
         if self.planned is not None:
             when = f"{_from_now(self.planned.starts, now)}, {local_time(self.planned.starts, job.zone)}"
             yield line(f"Next run: {when} ({job.zone})")
-        if self.note:
-            yield line(self.note)
+        for note in self.note.splitlines():
+            yield line(note)
 
 
 class JobListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,8 +258,24 @@ def add_job(
         wanted = parsed_fields(form)
         wanted.setdefault("cwd", str(current_folder()))
         job, planned = jobs.book.add(msgspec.convert(wanted, JobDraft))
-    note = _WHO_RUNS if is_first else ""
+    notes = (_WHO_RUNS if is_first else "", _undeliverable(context, job))
+    note = "\n".join(filter(None, notes))
     return JobChange(job=job, planned=planned, what="was added", note=note)
+
+
+def _undeliverable(context: CommandContext, job: Job) -> str:
+    """A notice if the job delivers to a chat platform whose secrets are not set yet."""
+    platform = job.deliver.partition(":")[0]
+    secrets = context.secrets
+    missing = [
+        name for name in CHAT_PLATFORMS.get(platform, ()) if not secrets.get(name)
+    ]
+    if not missing:
+        return ""
+    return (
+        f"{platform} is not connected: results wait until you set {' and '.join(missing)}"
+        f" (hermes config set {missing[0]}) and start `hermes gateway run`."
+    )
 
 
 @command("cron list", slash="jobs", role="owner", scope="observe", group="Sessions", private=True)  # fmt: skip
@@ -339,7 +356,8 @@ def edit_job(
             )
         jobs.find(job)
         changed, planned = jobs.book.edit(job, **wanted)
-    return JobChange(job=changed, planned=planned, what="was changed")
+    note = _undeliverable(context, changed)
+    return JobChange(job=changed, planned=planned, what="was changed", note=note)
 
 
 @command("cron history", scope="observe")

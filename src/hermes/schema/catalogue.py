@@ -47,6 +47,8 @@ _OTHERS: tuple[type[Event], ...] = (
     events.ToolGenerating,
     events.ToolProgress,
     events.RecursionStopped,
+    events.StoreUnreachable,
+    events.StoreReachable,
     events.Gap,
 )
 

@@ -511,6 +511,22 @@ class RecursionStopped(Event, frozen=True, kw_only=True):
     depth: Annotated[int, Meta(description="How deep publishing had nested.")]
 
 
+class StoreUnreachable(Event, frozen=True, kw_only=True):
+    """The database of the store can't be reached from this process. Everything waits until it is back."""
+
+    topic: ClassVar[str] = "store.unreachable"
+    durable: ClassVar[bool] = False
+
+    reason: Annotated[str, Meta(description="What the connection failed with.")]
+
+
+class StoreReachable(Event, frozen=True, kw_only=True):
+    """The database of the store can be reached again."""
+
+    topic: ClassVar[str] = "store.reachable"
+    durable: ClassVar[bool] = False
+
+
 class Gap(Event, frozen=True, kw_only=True):
     """A reader was too slow, or a bridge had no room: events are missing here."""
 

@@ -37,14 +37,34 @@ def set_value(path: Path, key: str, value: object) -> None:
 
 def unset_value(path: Path, key: str) -> bool:
     """Removes `key` from the config.yaml at `path`, so that its default applies. Returns False if
-    it was not there.
+    it was not there. An entry of a table (`mcp_servers.NAME`) is removed with its only field.
     """
     from hermes.settings.yaml_edit import without_value
 
-    keys = find_key(key).path
+    keys = _with_entry(path, find_key(key).path)
     return _change(
         path, lambda text: without_value(text, keys), lambda data: _without(data, keys)
     )
+
+
+def _with_entry(path: Path, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The keys to remove: an entry that would be left empty is no valid value of its table."""
+    data, _ = parse_config(read_text(path) or "")
+    while len(keys) > 1:
+        try:
+            _require_valid(_without(data, keys))
+        except SettingsError:
+            if _is_empty_without(data, keys):
+                keys = keys[:-1]
+                continue
+        break
+    return keys
+
+
+def _is_empty_without(data: object, keys: tuple[str, ...]) -> bool:
+    for key in keys[:-1]:
+        data = data.get(key) if isinstance(data, dict) else None
+    return isinstance(data, dict) and set(data) == {keys[-1]}
 
 
 def remove_entry(path: Path, table: str, name: str) -> bool:

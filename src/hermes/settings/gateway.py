@@ -138,8 +138,14 @@ class GatewayWebhookSettings(Section, frozen=True):
     ] = ""
 
 
-CHAT_PLATFORMS = ("telegram", "discord", "slack", "email", "webhook")
-"""The platforms that come with Hermes and receive messages; plugins may add others."""
+CHAT_PLATFORMS = {
+    "telegram": ("TELEGRAM_BOT_TOKEN",),
+    "discord": ("DISCORD_BOT_TOKEN",),
+    "slack": ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
+    "email": ("EMAIL_PASSWORD",),
+    "webhook": ("GATEWAY_WEBHOOK_SECRET",),
+}
+"""The platforms that come with Hermes and receive messages, with their secrets; plugins may add others."""
 
 
 class GatewaySettings(Section, frozen=True):

@@ -13,6 +13,7 @@ from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     QuestionAnswered,
+    QuestionAsked,
     SessionCreated,
     SessionRecovered,
     TurnEnded,
@@ -43,6 +44,10 @@ _PART = f"SELECT {STORED} FROM events WHERE session = ? AND seq > 1 AND seq <= ?
 _LAST_TURN = (
     f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
     " ORDER BY seq DESC LIMIT 1"
+)
+_ASKED_SINCE = (
+    f"SELECT 1 FROM events WHERE session = ? AND type = '{QuestionAsked.topic}' AND seq > coalesce((SELECT seq FROM events"  # noqa: S608 - our own names
+    f" WHERE session = ? AND type = '{TurnStarted.topic}' ORDER BY seq DESC LIMIT 1), 0) LIMIT 1"
 )
 _IDS = "SELECT id FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
 _BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
@@ -144,6 +149,10 @@ class SessionLog:
     def has_open_turn(self, session: str) -> bool:
         """Returns whether a turn of the session has started and not ended."""
         return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
+
+    def asked_in_last_turn(self, session: str) -> bool:
+        """Returns whether a tool asked the user a question since the last turn started."""
+        return bool(self._db.select(_ASKED_SINCE, (session, session)))
 
     def remember(self) -> None:
         """Makes `since` leave out rows written through this log, from now on."""

@@ -82,6 +82,7 @@ class SessionOrigin(msgspec.Struct, frozen=True):
     root: str
     surface: str
     cwd: str
+    created: float
 
 
 class UsageRow(msgspec.Struct, frozen=True):
@@ -147,7 +148,7 @@ class SessionTable:
         """Returns how a session started; cached."""
         known = self._origins.get(session)
         if known is None:
-            query = "SELECT kind, parent, root, surface, cwd FROM sessions WHERE id = ?"
+            query = "SELECT kind, parent, root, surface, cwd, created FROM sessions WHERE id = ?"
             row = self._db.run_on_reader(
                 lambda connection: connection.execute(query, (session,)).fetchone()
             )

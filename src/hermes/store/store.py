@@ -1,10 +1,11 @@
 """The store: the session log and everything kept beside it, whichever database holds them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 import msgspec
 
@@ -21,6 +22,26 @@ if TYPE_CHECKING:
     from hermes.store.schedules import ScheduleStore
     from hermes.store.session_export import SessionTransfer
     from hermes.store.sqlite.recovery import Incomplete, Recovery
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Reachability:
+    """Whether the database can be reached now. Listeners hear each change, on any thread."""
+
+    def __init__(self) -> None:
+        self.is_reachable = True
+        self.reason = ""
+        """Why it can't be reached."""
+        self.listeners: list[Callable[[Reachability], None]] = []
+
+    def change(self, *, is_reachable: bool, reason: str = "") -> None:
+        """Sets the state and tells the listeners, if it is another one."""
+        if is_reachable != self.is_reachable:
+            self.is_reachable, self.reason = is_reachable, reason
+            for listener in list(self.listeners):
+                listener(self)
 
 
 class IntegrityReport(msgspec.Struct, frozen=True):
@@ -53,6 +74,8 @@ class Store(ABC):
     ) -> None:
         self._db: SqlDatabase = database
         self._clock = clock
+        self.reachability = Reachability()
+        """Whether the database can be reached; a file always can."""
         self.log = log
         self.search = search
         self.leases = Leases(database, clock)
@@ -101,6 +124,12 @@ class Store(ABC):
         """Prepares for many sessions: their writes are committed together, and none blocks an event
         loop.
         """
+
+    async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs a read from an event loop. It never blocks the loop for a server that is slow or away; in a file it takes
+        microseconds, and is done at once.
+        """
+        return work(*args, **kwargs)
 
     @abstractmethod
     def watch(self) -> RowWatch:

@@ -20,6 +20,7 @@ from hermes.children.git_folder import find_git
 from hermes.children.helper_programs import (
     add_workspace,
     find_program,
+    personal_program_folders,
     skipped_program,
     trusted_path,
 )
@@ -244,6 +245,41 @@ async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(
         await ServerChild.start(launch)
     assert f"Hermes does not use {program}" in caught.value.hint
     assert "full path" in caught.value.hint
+
+
+def test_programs_of_a_home_that_is_worked_in_stay_usable_where_no_command_can_change_them(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "user"
+    local, node = home / ".local/bin", home / ".nvm/v22"
+    for folder in (local, node / "bin", node / "lib/codex", home / "writable"):
+        folder.mkdir(parents=True)
+    for file, text in {
+        local / "uvx": "\x7fELF",
+        local / "shim": "#!/bin/sh\n. ~/writable/code\n",
+        node / "lib/codex/codex.js": "#!/usr/bin/env node\n",
+        home / "writable/tool": "\x7fELF",
+    }.items():
+        file.write_text(text)
+        file.chmod(0o755)
+    (node / "bin/codex").symlink_to("../lib/codex/codex.js")
+    (local / "linked").symlink_to(home / "writable/tool")
+    (home / "writable/hop").symlink_to(local / "uvx")
+    (local / "hopped").symlink_to(home / "writable/hop")
+    (home / "current").symlink_to(node)
+    folders = (local, node / "bin", home / "current/bin")
+    environ = {"PATH": ":".join(map(str, folders)), "HOME": str(home)}
+    kept = personal_program_folders(home, environ)
+    assert set(kept) == {str(local), str(node / "bin"), str(node / "lib")}
+    assert personal_program_folders(home / "writable", environ) == ()
+    add_workspace(home)
+    assert find_program("uvx", environ) is None
+    add_workspace(home, kept)
+    names = ("uvx", "codex", "shim", "linked", "hopped")
+    assert [name for name in names if find_program(name, environ)] == ["uvx", "codex"]
+    assert trusted_path(environ) == f"{local}:{node}/bin"
+    add_workspace(home, confined=False)
+    assert find_program("uvx", environ) is None
 
 
 @pytest.mark.parametrize("choice", [{"EDITOR": "vim"}, {"EDITOR": "nano -w"}])

@@ -13,7 +13,7 @@ from hermes.core.ports import Ids
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import GatewaySettings, TelegramSettings
-from hermes.settings.sections import ModelSettings
+from hermes.settings.sections import ModelSettings, StoreSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
 
@@ -52,7 +52,10 @@ def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> S
     )
     model = more.pop("model", ModelSettings())
     assert isinstance(model, ModelSettings)
-    return Settings(gateway=msgspec.structs.replace(gateway, **more), model=model)
+    store = more.pop("store", StoreSettings())
+    assert isinstance(store, StoreSettings)
+    section = msgspec.structs.replace(gateway, **more)
+    return Settings(gateway=section, model=model, store=store)
 
 
 @asynccontextmanager

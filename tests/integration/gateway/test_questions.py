@@ -10,7 +10,14 @@ from tests.integration.gateway.harness import Harness, opened
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.events.bus import Bus
-from hermes.schema.events import ApprovalAnswered, ApprovalRequested
+from hermes.schema.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
+    QuestionAsked,
+    ToolStarted,
+    TurnStarted,
+)
+from hermes.schema.messages import AssistantMessage, ToolCall
 from hermes.settings import Home, Secrets, Settings
 from hermes.surfaces.gateway.questions import number_of
 from hermes.testing import FakeIds
@@ -248,6 +255,29 @@ async def test_a_question_of_a_tool_is_answered_by_a_button_or_by_words(
             await telegram.sees("I see")
         assert b"blue" in model.posts[1].body
         assert b"because" in model.posts[2].body
+
+
+async def test_words_answer_the_question_of_a_process_that_is_gone(
+    tmp_path: Path,
+) -> None:
+    call = ToolCall(id="q", name="ask_user", arguments='{"question": "Why?"}')
+    async with TelegramServer() as telegram, ModelServer("hi", "I see") as model:
+        async with opened(tmp_path, model, telegram) as harness:
+            telegram.say("hello")
+            await telegram.sees("hi")
+            await harness.gateway.agent.service.idle(harness.session)
+            harness.app.record(
+                harness.session,
+                TurnStarted(),
+                AssistantMessage(tool_calls=(call,)),
+                ToolStarted(call_id="q", name="ask_user", arguments=call.arguments),
+                QuestionAsked(call_id="q", text="Why?"),
+                turn="dead",
+            )
+            telegram.say("because")
+            await telegram.sees("I see")
+        assert b"because" in model.posts[1].body
+        assert model.posts[1].body.count(b'"role":"user"') == 1
 
 
 async def test_words_can_answer_where_there_are_no_buttons(tmp_path: Path) -> None:

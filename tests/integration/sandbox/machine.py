@@ -143,7 +143,7 @@ class Machine:
             ["sleep", "1000"], start_new_session=True, env=self._decoy()
         )
         self.listener = Listener(self.outside)
-        environment = {
+        self.environment = environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
             "LANG": "C.UTF-8",

@@ -454,6 +454,30 @@ def pointers(workspace: Path) -> dict[str, str]:
     return {str(path): path.read_text() for path in found if path.is_file()}
 
 
+@pytest.mark.parametrize("sandbox", ["bubblewrap"], indirect=True)
+async def test_a_home_as_the_workspace_keeps_the_users_programs(
+    machine: Machine,
+) -> None:
+    programs = machine.home / ".local/bin"
+    keyring = machine.home / ".local/share/keyrings/login.keyring"
+    for file in (programs / "uvx", keyring, machine.home / ".nvm/v22/lib/x.js"):
+        file.parent.mkdir(parents=True)
+        file.write_text("as it was")
+    (machine.home / ".nvm/v22/bin").mkdir()
+    machine.environment["PATH"] += f":{programs}:{machine.home}/.nvm/v22/bin"
+    machine.workspace = machine.home
+    result = await machine.run(
+        "echo evil > .local/bin/uvx; echo evil > .local/bin/git; echo evil > .nvm/v22/lib/x.js; mv .local .old;"
+        " mv .nvm/v22 .nvm/v21; mv .nvm .nvm2; rm -rf .local/bin .nvm; mkdir -p .local/bin;"
+        " cat .local/share/keyrings/login.keyring; echo mine > .local/share/mine"
+    )
+    assert "as it was" not in result.text, "what is hidden stays hidden"
+    assert (machine.home / ".local/share/mine").read_text() == "mine\n"
+    assert [path.name for path in programs.iterdir()] == ["uvx"]
+    assert (programs / "uvx").read_text() == "as it was"
+    assert (machine.home / ".nvm/v22/lib/x.js").read_text() == "as it was"
+
+
 async def test_a_home_as_the_workspace_keeps_its_secrets(machine: Machine) -> None:
     machine.workspace = machine.home
     text = (

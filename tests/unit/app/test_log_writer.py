@@ -24,6 +24,10 @@ def row(seq: int) -> Row:
     return Row(0, "s", seq, 1, 0.0, "t", None, "", "{}")
 
 
+async def nothing(session: str) -> None:
+    """Nothing has to be read before a row is published."""
+
+
 class FakeLog:
     """Hands out rows as a log would. Submitted writes end when the test says so."""
 
@@ -46,7 +50,9 @@ class Bench:
     def __init__(self) -> None:
         self.log = FakeLog()
         self.seen: list[int] = []
-        self.writer = LogWriter(lambda: cast("SessionLog", self.log), self.publish)
+        self.writer = LogWriter(
+            lambda: cast("SessionLog", self.log), self.publish, nothing
+        )
 
     def publish(self, one: Row, foreign: bool) -> None:
         self.seen.append(one.seq)
@@ -69,7 +75,7 @@ def test_a_subscriber_that_writes_is_told_of_its_row_after_those_before_it() -> 
         if one.seq == 1:
             writer.append("s", TITLED, TITLED)
 
-    writer = LogWriter(lambda: cast("SessionLog", bench.log), publish)
+    writer = LogWriter(lambda: cast("SessionLog", bench.log), publish, nothing)
     writer.append("s", TITLED, TITLED)
     assert seen == [1, 2, 3, 4]
 

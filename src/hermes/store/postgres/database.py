@@ -1,7 +1,10 @@
 """A PostgreSQL database as the tables of the store see it: jobs in transactions, in the order of their keys."""
 
 import asyncio
+import logging
 import os
+import time
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -24,6 +27,9 @@ from hermes.store.sql import SqlConnection
 
 T = TypeVar("T")
 
+log = logging.getLogger("hermes.store")
+
+_MAX_LOOP_WAIT_S = 1.0
 _NAMES = COLUMNS.removeprefix("id, ")
 _INSERT = f"""
 INSERT INTO events ({_NAMES}, crc, words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, array_to_tsvector(string_to_array(?, ' ')))
@@ -43,6 +49,8 @@ class PostgresDatabase:
     ) -> None:
         self._pid = os.getpid()
         self._closed = False
+        self.loop_waits = 0
+        """How often the thread of an event loop waited for a result."""
         self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._jobs: WeakSet[Future[Any]] = WeakSet()  # the loop keeps those that run
         self.server = PostgresServer(options)
@@ -67,7 +75,7 @@ class PostgresDatabase:
 
     def write(self, job: Callable[[SqlConnection], T], order: str = "") -> T:
         """Runs `job` in a transaction and returns once the result is on disk."""
-        return self.submit(job, order).result()
+        return self.result(self.submit(job, order))
 
     def submit(self, job: Callable[[SqlConnection], T], order: str = "") -> "Future[T]":
         """Does the same without waiting. Jobs with the same `order` run one after the other."""
@@ -95,7 +103,7 @@ class PostgresDatabase:
             ):
                 return await self._run_job(connection, job)
 
-        return self.start(lambda: self.server.request(run)).result()
+        return self.result(self.start(lambda: self.server.request(run)))
 
     def run_on_reader(self, job: Callable[[SqlConnection], T]) -> T:
         """Runs a job that has a single query."""
@@ -103,7 +111,7 @@ class PostgresDatabase:
         async def run(connection: "asyncpg.Connection") -> T:
             return await self._run_job(connection, job)
 
-        return self.start(lambda: self.server.request(run)).result()
+        return self.result(self.start(lambda: self.server.request(run)))
 
     def select(self, query: str, values: Sequence[str | int | float] = ()) -> list[Any]:
         """Returns the rows of one query."""
@@ -111,7 +119,7 @@ class PostgresDatabase:
         async def run(connection: "asyncpg.Connection") -> list[Any]:
             return await connection.fetch(numbered(query), *storable(values))
 
-        rows = self.start(lambda: self.server.request(run)).result()
+        rows = self.result(self.start(lambda: self.server.request(run)))
         return [tuple(row) for row in rows]
 
     def start(self, work: Callable[[], Awaitable[T]], order: str = "") -> "Future[T]":
@@ -126,6 +134,23 @@ class PostgresDatabase:
         future = self.server.start(self._ordered(work, order))
         self._jobs.add(future)
         return future
+
+    def result(self, future: "Future[T]") -> T:
+        """Waits for a result. Waiting on the thread of an event loop stops everything else there, and is logged."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return future.result()
+        self.loop_waits += 1
+        began = time.monotonic()
+        try:
+            return future.result()
+        finally:
+            if (took := time.monotonic() - began) > _MAX_LOOP_WAIT_S:
+                where = "".join(traceback.format_stack(limit=8)[:-1])
+                log.warning(
+                    "an event loop waited %.1f s for the store:\n%s", took, where
+                )
 
     async def _ordered(self, work: Callable[[], Awaitable[T]], order: str) -> T:
         try:
@@ -191,6 +216,7 @@ class PostgresDatabase:
         if self._closed:
             return
         self._closed = True
+        self.server.give_up_soon()
         if os.getpid() != self._pid:
             return  # a forked copy: the connections are the parent's
         self.server.start(self._finish()).result()

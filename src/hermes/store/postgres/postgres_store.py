@@ -1,8 +1,12 @@
 """Opens the store in PostgreSQL, creating or migrating its tables as needed."""
 
-from collections.abc import Iterator, Sequence
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.store.log_row import STORED, Row, is_whole
@@ -16,7 +20,12 @@ from hermes.store.postgres.word_index import WordIndex
 from hermes.store.sequence_check import bad_sequences
 from hermes.store.store import IntegrityReport, Store
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _PAGE_ROWS = 1_000
+_JOBS_CHECK_S = 2.0
+_WAITING_THREADS = 64  # for reads that wait while the server is away
 _PAGE = f"SELECT {STORED} FROM events WHERE id > ? ORDER BY id LIMIT {_PAGE_ROWS}"  # noqa: S608 - our own names
 
 
@@ -29,6 +38,27 @@ class PostgresStore(Store):
         log = PostgresSessionLog(database, clock)
         super().__init__(database, log, WordIndex(database), clock)
         self._database = database
+        self.reachability = database.server.reachability
+        self._has_jobs = (float("-inf"), False)  # when it was asked, and the answer
+
+    # pyrefly: ignore[missing-override-decorator]
+    def share(self) -> None:
+        """Makes room for many threads that wait for the server: with few, an outage would stop all other work too."""
+        threads = ThreadPoolExecutor(_WAITING_THREADS, "hermes-waiting")
+        asyncio.get_running_loop().set_default_executor(threads)
+
+    # pyrefly: ignore[missing-override-decorator]
+    async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(work, *args, **kwargs)
+
+    @property
+    # pyrefly: ignore[missing-override-decorator]
+    def has_jobs(self) -> bool:
+        """Whether anything was ever scheduled; asked again after a moment."""
+        now = time.monotonic()
+        if not self._has_jobs[1] and now - self._has_jobs[0] > _JOBS_CHECK_S:
+            self._has_jobs = (now, super().has_jobs)
+        return self._has_jobs[1]
 
     def watch(self) -> NotifyWatch:
         return self._database.notices.watch()

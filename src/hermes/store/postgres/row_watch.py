@@ -79,7 +79,7 @@ class RowNotices:
     @property
     def is_reachable(self) -> bool:
         """Whether the server was reachable at the last attempt."""
-        return self._server.is_reachable
+        return self._server.reachability.is_reachable
 
     def watch(self) -> NotifyWatch:
         """Returns a new watch. The first one begins to listen."""
@@ -117,6 +117,7 @@ class RowNotices:
                 try:
                     await connection.add_listener(CHANNEL, self._heard)
                     pause.reset()
+                    self._server.note_success()
                     self._wake()  # for what was announced before
                     while True:
                         await asyncio.sleep(_PING_S)

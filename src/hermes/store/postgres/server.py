@@ -18,6 +18,7 @@ import asyncpg
 from hermes.errors import StoreError, StoreFull
 from hermes.primitives.backoff import Backoff
 from hermes.store.postgres.options import PostgresOptions
+from hermes.store.store import Reachability
 
 T = TypeVar("T")
 
@@ -27,6 +28,7 @@ waiting = logging.getLogger("hermes.waiting")
 
 POOL_SIZE = 8
 _STATUS_INTERVAL_S = 0.05  # between questions about a commit whose reply was lost
+_CLOSING_GRACE_S = 5.0
 _MAX_CONFLICTS = (
     20  # deadlocks and the like, after each of which a transaction runs again
 )
@@ -61,7 +63,8 @@ class PostgresServer:
         self.options = options
         self._arguments = options.connect_arguments()
         self.loop = asyncio.new_event_loop()
-        self.is_reachable = True
+        self.reachability = Reachability()
+        self._closing_at = float("inf")
         self._pool: asyncpg.Pool | None = None
         self._thread = threading.Thread(
             target=self._run, name="hermes-store", daemon=True
@@ -96,6 +99,10 @@ class PostgresServer:
                 pass  # at once, without waiting for a server that is away
         except (*UNREACHABLE, asyncpg.PostgresError, ValueError) as error:
             raise self.translated(error) from error
+
+    def give_up_soon(self) -> None:
+        """From now on, requests wait for an unreachable server only a moment longer: the program ends."""
+        self._closing_at = time.monotonic() + _CLOSING_GRACE_S
 
     async def close(self) -> None:
         """Closes the pool. Work under way is finished by the caller before."""
@@ -174,27 +181,28 @@ class PostgresServer:
                     raise self.translated(error) from error
                 now = time.monotonic()
                 deadline = deadline or now + self.options.outage_timeout_s
-                if now > deadline:
+                if now > min(deadline, self._closing_at):
                     raise self.translated(error) from error
                 self._note_outage(error)
                 await asyncio.sleep(pause.next_s())
             except asyncpg.PostgresError as error:
                 raise self.translated(error) from error
             else:
-                self._note_success()
+                self.note_success()
                 return result
 
     def _note_outage(self, error: BaseException) -> None:
-        if self.is_reachable:
-            self.is_reachable = False
+        if self.reachability.is_reachable:
             reason = str(error).strip() or type(error).__name__
+            self.reachability.change(is_reachable=False, reason=reason)
             waiting.warning(
                 "Store unreachable, waiting: %s (%s)", self.options.shown, reason
             )
 
-    def _note_success(self) -> None:
-        if not self.is_reachable:
-            self.is_reachable = True
+    def note_success(self) -> None:
+        """The server answered."""
+        if not self.reachability.is_reachable:
+            self.reachability.change(is_reachable=True)
             waiting.warning("The store is reachable again.")
 
     def translated(self, error: BaseException) -> StoreError:

@@ -47,7 +47,8 @@ class PostgresSessionLog(SessionLog):
     def append(
         self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
     ) -> tuple[Row, ...]:
-        return self.submit(session, *events, turn=turn, lease=lease).result()
+        writing = self.submit(session, *events, turn=turn, lease=lease)
+        return self._database.result(writing)
 
     # pyrefly: ignore[missing-override-decorator]
     def submit(

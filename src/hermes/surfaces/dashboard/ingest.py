@@ -57,6 +57,9 @@ class Ack(msgspec.Struct, frozen=True):
     type: str = "pub.ack"
 
 
+_Found = list[Row] | StoreError
+"""Rows of the log, or why they can't be read."""
+
 _decode = msgspec.json.Decoder(_Frame | list[_Frame]).decode
 _decode_one = msgspec.json.Decoder(_Frame).decode
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -71,6 +74,7 @@ class Ingest:
         self._to = app.bus.publish
         self._feed = feed
         self._arrivals = arrivals
+        self._looked_up: dict[tuple[str, int], _Found] = {}  # of the frames at hand
         self._channels: dict[str, set[Inbox]] = {}
         self.published = 0
         self.refused = 0
@@ -103,7 +107,7 @@ class Ingest:
             if not self._channels[channel]:
                 del self._channels[channel]
 
-    def publish_frame(
+    async def publish_frame(
         self, channel: str, text: str | bytes, *, trusted: bool = False
     ) -> list[Ack]:
         """Publishes what a frame holds, and passes the frame on. No input makes it raise.
@@ -112,6 +116,7 @@ class Ingest:
         whose replies and outputs are shown in the feeds of sessions before they are rows of the log.
         """
         frames = self._read(text)
+        await self._look_up(frames)
         if watchers := self._channels.get(channel):
             shown = text
             if trusted and any(frame.row for frame in frames):
@@ -124,6 +129,50 @@ class Ingest:
                 inbox.put(item)
         with self._feed.relaying(trusted=trusted):
             return self._take_all(frames)
+
+    async def _look_up(self, frames: list[_Frame]) -> None:
+        """Reads what the frames name from the log, without blocking the event loop."""
+        wanted: dict[tuple[str, int], None] = {}
+        for frame in frames:
+            position = frame.envelope or {}
+            session, (epoch, seq) = position.get("session_id"), cursor_of(position)
+            is_durable = frame.row or frame.topic in DURABLE or bool(seq)
+            if not isinstance(session, str) or not is_durable:
+                continue
+            if not self._app.writer.has_published(session, epoch, seq):
+                wanted[session, seq if 0 < seq < _MAX_NUMBER else 0] = None
+                named = (session, position.get("root_session_id"))
+                for name in named if not frame.row else ():
+                    if isinstance(name, str):
+                        wanted[name, 0] = None
+        self._looked_up = (
+            await self._app.store.call(self._read_log, list(wanted))
+            if wanted and self._app.has_log
+            else {}
+        )
+
+    def _read_log(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], _Found]:
+        """The row at each position, or whether there is such a session."""
+        found: dict[tuple[str, int], _Found] = {}
+        log_, root = self._app.store.log, self._app.root
+        for session, seq in wanted:
+            try:
+                rows = log_.events(session, after=max(seq - 1, 0), limit=1)
+                root(session)
+            except StoreError as error:
+                found[session, seq] = error
+            else:
+                found[session, seq] = rows
+        return found
+
+    def _events(self, session: str, seq: int) -> list[Row]:
+        """The row at a position, or the first one. Raises StoreError."""
+        found = self._looked_up.get((session, seq))
+        if found is None:
+            return self._app.store.log.events(session, after=max(seq - 1, 0), limit=1)
+        if isinstance(found, StoreError):
+            raise found
+        return found
 
     def _take_all(self, frames: list[_Frame]) -> list[Ack]:
         """Publishes the frames of one message. Notes the number of each, given in the frame or by its position."""
@@ -256,9 +305,7 @@ class Ingest:
 
     def _has(self, session: str) -> bool:
         try:
-            return self._app.has_log and bool(
-                self._app.store.log.events(session, limit=1)
-            )
+            return self._app.has_log and bool(self._events(session, 0))
         except SessionNotFound:
             return False
         except StoreError as error:  # an event that can't be checked is not trusted
@@ -285,7 +332,7 @@ class Ingest:
         if not isinstance(session, str) or not 0 < seq < _MAX_NUMBER:
             return None
         try:
-            rows = self._app.store.log.events(session, after=seq - 1, limit=1)
+            rows = self._events(session, seq)
         except StoreError as error:
             log.debug("can't read row %d of session %.200r: %s", seq, session, error)
             return None

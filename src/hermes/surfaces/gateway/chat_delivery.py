@@ -99,7 +99,12 @@ def _is_same(
 class ChatDelivery:
     """The delivery of one chat, as a task. `on_event` only wakes it; it reads rows from the log."""
 
-    def __init__(self, deliveries: "Deliveries", binding: Binding) -> None:
+    def __init__(
+        self,
+        deliveries: "Deliveries",
+        binding: Binding,
+        drafts: list[DeliveredMessage],
+    ) -> None:
         self._deliveries = deliveries
         self._sender = deliveries.senders[binding.key.partition("/")[0]]
         self._limits = self._sender.adapter.limits
@@ -111,9 +116,7 @@ class ChatDelivery:
         self._rows = True
         self._newest = 0  # the last row that an event announced
         self._child_rows: list[tuple[str, int]] = []
-        self._drafts: list[DeliveredMessage] = deliveries.ledger.pieces(
-            binding.key, binding.session, 0
-        )
+        self._drafts = drafts
         self._shown: dict[int, str] = {}  # what was draft, as it reads now
         self._streams = False  # a reply is being written
         self._reply = ""  # where a turn is one message: the last reply,
@@ -179,9 +182,13 @@ class ChatDelivery:
             child_rows = self._child_rows.copy()
             self._child_rows.clear()
             for session, seq in child_rows:
-                for row in self._deliveries.log.events(session, after=seq - 1, limit=1):
+                log_ = self._deliveries.log
+                found = await self._deliveries.call(
+                    log_.events, session, after=seq - 1, limit=1
+                )
+                for row in found:
                     await self._show(row, [row])
-            while rows := self._cursor.page():
+            while rows := await self._deliveries.call(self._cursor.page):
                 for row in rows:
                     await self._show(row, rows)
                     self._cursor.seq = row.seq
@@ -197,7 +204,11 @@ class ChatDelivery:
                 self._working = True
                 self._reply = ""
                 self._remarks.clear()
-                self._answers = self._answered_ids(event) if self._limits.whole else ()
+                self._answers = (
+                    await self._deliveries.call(self._answered_ids, event)
+                    if self._limits.whole
+                    else ()
+                )
                 self._activity.begin()
             case AssistantMessage():
                 await self._show_reply(row, event)
@@ -360,14 +371,11 @@ class ChatDelivery:
                 and answer.call_id == asked.call_id
             ):
                 return
-        before = [
-            seq
-            for seq, other in self._deliveries.questions_before(row, asked.call_id)
-            if _is_same(other, asked)
-        ]
-        if any(self._deliveries.ledger.everywhere(row.session, seq) for seq in before):
+        call = self._deliveries.call
+        if await call(self._was_asked, row, asked):
             return  # it was asked before a crash, and its buttons still work
-        for key, chat, elsewhere in self._deliveries.audience(self._binding, asked):
+        audience = await call(self._deliveries.audience, self._binding, asked)
+        for key, chat, elsewhere in audience:
             sender = self._deliveries.senders[chat.platform]
             out = question_text(
                 row.session,
@@ -378,11 +386,21 @@ class ChatDelivery:
             await sender.deliver(key, chat, (row.session, row.seq), [out])
         self._activity.spoke()
 
+    def _was_asked(self, row: Row, asked: ApprovalRequested | QuestionAsked) -> bool:
+        before = [
+            seq
+            for seq, other in self._deliveries.questions_before(row, asked.call_id)
+            if _is_same(other, asked)
+        ]
+        ledger = self._deliveries.ledger
+        return any(ledger.everywhere(row.session, seq) for seq in before)
+
     async def _show_answer(
         self, row: Row, answered: ApprovalAnswered | QuestionAnswered
     ) -> None:
         """Shows the answer to everybody who was asked."""
-        found = self._deliveries.questions_before(row, answered.call_id)
+        call, ledger = self._deliveries.call, self._deliveries.ledger
+        found = await call(self._deliveries.questions_before, row, answered.call_id)
         if not found:
             return
         asked = found[-1][1]
@@ -393,7 +411,7 @@ class ChatDelivery:
                 )
             return
         for seq, _ in found:
-            for key, piece in self._deliveries.ledger.everywhere(row.session, seq):
+            for key, piece in await call(ledger.everywhere, row.session, seq):
                 await self._deliveries.show_answer(
                     key, piece, answered_text(row.session, asked, answered)
                 )

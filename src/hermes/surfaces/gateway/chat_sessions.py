@@ -26,12 +26,13 @@ class ChatSessions:
 
     async def enter(self, key: str, inbound: Inbound, role: Role) -> Binding:
         """The session of a chat; a new one if it has none."""
-        found = self._app.store.chats.find(key)
+        store = self._app.store
+        found = await store.call(store.chats.find, key)
         if found is None:
             return await self.begin(key, inbound, role)
         try:
-            self._app.store.sessions.find(found.session)
-            person = self._app.person(found.session)
+            await store.call(store.sessions.find, found.session)
+            person = await store.call(self._app.person, found.session)
         except SessionNotFound:  # somebody has deleted it
             return await self.begin(key, inbound, role)
         is_owners = not person
@@ -43,7 +44,8 @@ class ChatSessions:
 
     async def begin(self, key: str, inbound: Inbound, role: Role) -> Binding:
         """A new session for a chat."""
-        before = self._app.store.chats.find(key)
+        store = self._app.store
+        before = await store.call(store.chats.find, key)
         person = self._memory(inbound, role)
         row = await asyncio.to_thread(self._create, inbound.chat.platform, person)
         model = before.model if before else ""
@@ -71,8 +73,8 @@ class ChatSessions:
         )
 
     async def _bind(self, key: str, inbound: Inbound, binding: Binding) -> Binding:
-        chats = self._app.store.chats
-        before = chats.find(key)
+        store, chats = self._app.store, self._app.store.chats
+        before = await store.call(chats.find, key)
         chat = msgspec.json.encode(inbound.chat).decode("utf-8", "replace")
         binding = msgspec.structs.replace(binding, chat=chat, person=inbound.person.id)
         await asyncio.wrap_future(chats.bind(binding))

@@ -209,6 +209,7 @@ class AppChat:
         await model.close()
         stored = app.store.chats.set_model(self.request.key, chosen)
         await asyncio.wrap_future(stored)
+        self.agent.forget_choice(self.session)
         answers = chosen or "the model of the settings"
         return f"From the next message on, this chat uses {answers}."
 
@@ -302,7 +303,8 @@ async def _answer(
     commands, request = chat.commands, chat.request
     if not commands.deliveries.may_approve(request.role):
         return "Only an owner can answer this."
-    others = commands.app.store.chats.shown(request.key)
+    store = commands.app.store
+    others = await store.call(store.chats.shown, request.key)
     service = chat.agent.service
     waiting = [
         (session, asked)

@@ -13,7 +13,7 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.feed import Feed, SessionCursor
 from hermes.primitives.recent import RecentDict
-from hermes.primitives.tasks import cancel_and_wait
+from hermes.primitives.tasks import BackgroundTasks, cancel_and_wait
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -40,6 +40,14 @@ _OWNER_ASKED = "I asked an owner."
 _NO_OWNER = "No owner has a chat with me yet. An owner can answer on the machine: `hermes --resume {session}`."
 
 
+class _Start:
+    """A delivery whose binding is being read."""
+
+    def __init__(self) -> None:
+        self.events: list[Mapping[str, Any]] = []
+        self.is_over = asyncio.Event()
+
+
 class Deliveries:
     """Make it inside the event loop. `senders` are the platforms that run, by name."""
 
@@ -50,6 +58,9 @@ class Deliveries:
         self._loop = asyncio.get_running_loop()
         self._keys: RecentDict[str, str] = RecentDict(_MAX_REMEMBERED_SESSIONS)
         self._active: dict[str, ChatDelivery] = {}
+        self._starting: dict[str, _Start] = {}
+        self._unknown: dict[str, list[Mapping[str, Any]]] = {}  # events, by session
+        self._lookups = BackgroundTasks("finding the chat of a session")
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._pending: dict[str, int] = {}
         self._handled: dict[str, list[str]] = {}
@@ -58,6 +69,16 @@ class Deliveries:
         self.settings = app.settings.gateway
         self.time = self._loop.time
         self.since = app.clock.now()
+
+    @property
+    def call(self) -> Any:
+        """Reads from the store without blocking the event loop."""
+        return self._app.store.call
+
+    @property
+    def waiting_chats(self) -> list[Chat]:
+        """The chats in which a turn runs."""
+        return [one.chat for one in self._active.values() if one.is_working]
 
     @property
     def ledger(self) -> Chats:
@@ -78,7 +99,13 @@ class Deliveries:
     @property
     def is_idle(self) -> bool:
         """Whether no chat is active, so that none uses memory."""
-        return not (self._active or self._tasks or self._pending or self._handled)
+        return not (
+            self._active
+            or self._tasks
+            or self._pending
+            or self._handled
+            or self._unknown
+        )
 
     async def wait_idle(self, parked: Collection[str] = ()) -> None:
         """Waits until nothing is being delivered; `parked` sessions go on after the next start."""
@@ -95,6 +122,7 @@ class Deliveries:
     async def close(self) -> None:
         """Ends all deliveries; the rest is delivered after the next start."""
         self._listening.close()
+        await self._lookups.close()
         await cancel_and_wait(*self._tasks.values())
 
     def sender(self, platform: str) -> Sender:
@@ -125,20 +153,28 @@ class Deliveries:
         """Delivers what a platform has missed; returns in how many chats."""
         behind = [
             one.key
-            for one in self.ledger.behind()
+            for one in await self.call(self.ledger.behind)
             if one.key.partition("/")[0] == platform
         ]
         for key in behind:
             self._start(key)
-        active = [self._active[key] for key in behind if key in self._active]
+        started = [await self._started(key) for key in behind]
+        active = [one for one in started if one is not None]
         await asyncio.gather(*(delivery.caught_up.wait() for delivery in active))
         return len(active)
+
+    async def _started(self, key: str) -> ChatDelivery | None:
+        """The delivery of a chat, once its binding is known."""
+        if key in self._starting:
+            await self._starting[key].is_over.wait()
+        return self._active.get(key)
 
     def bind(self, binding: Binding, former: str = "") -> None:
         """Switches a chat to another session."""
         self._keys.pop(former, None)
         self._keys[binding.session] = binding.key
         task = self._tasks.pop(binding.key, None)
+        self._end_start(binding.key)
         self._active.pop(binding.key, None)
         if task is not None:
             task.cancel()
@@ -248,7 +284,8 @@ class Deliveries:
 
     async def show_answer(self, key: str, piece: DeliveredMessage, text: str) -> None:
         """Puts the answer into the message that asked."""
-        binding, sender = self.ledger.find(key), self.senders.get(key.partition("/")[0])
+        binding = await self.call(self.ledger.find, key)
+        sender = self.senders.get(key.partition("/")[0])
         if binding is None or sender is None:
             return
         chat = msgspec.json.decode(binding.chat, type=Chat)
@@ -276,44 +313,90 @@ class Deliveries:
         session = event.get("session_id")
         if not isinstance(session, str):
             return
-        key = self._key(session)
-        if not key and event["type"] in _QUESTIONS:
-            root = event.get("root_session_id")
-            key = self._key(root) if isinstance(root, str) else ""
+        if session in self._unknown:
+            self._unknown[session].append(event)
+        elif all(name in self._keys for name in _sessions_of(event)):
+            self._take_event(event)
+        else:
+            self._unknown[session] = [event]
+            self._lookups.start(self._look_up(session))
+
+    async def _look_up(self, session: str) -> None:
+        """Finds the chats of the sessions that events name, then handles the events in their order."""
+        events = self._unknown[session]
+        try:
+            taken = 0
+            while taken < len(events):
+                event = events[taken]
+                for name in _sessions_of(event):
+                    if name not in self._keys:
+                        binding = await self.call(self.ledger.of_session, name)
+                        key = binding.key if binding else ""
+                        self._keys.get_or_make(name, lambda key=key: key)
+                self._take_event(event)
+                taken += 1
+        finally:
+            del self._unknown[session]
+
+    def _take_event(self, event: Mapping[str, Any]) -> None:
+        keys = (self._keys.get(name, "") for name in _sessions_of(event))
+        key = next((key for key in keys if key), "")
         if key and is_shown(event):
             self._start(key)
-        if key in self._active:
+        if key in self._starting:
+            self._starting[key].events.append(event)
+        elif key in self._active:
             self._active[key].on_event(event)
-
-    def _key(self, session: str) -> str:
-        """The chat of a session; empty when it has none."""
-
-        def find() -> str:
-            binding = self.ledger.of_session(session)
-            return binding.key if binding else ""
-
-        return self._keys.get_or_make(session, find)
 
     def _start(self, key: str) -> None:
         """Starts the delivery of a chat, unless it runs already or its platform does not."""
-        if key in self._active:
+        if key in self._active or key in self._starting:
             return
-        binding = self.ledger.find(key)
-        if binding is None or key.partition("/")[0] not in self.senders:
-            return
-        delivery = ChatDelivery(self, binding)
-        self._active[key] = delivery
-        self._tasks[key] = self._loop.create_task(self._run(key, delivery))
+        if key.partition("/")[0] in self.senders:
+            self._starting[key] = _Start()
+            self._tasks[key] = self._loop.create_task(self._run(key))
 
-    async def _run(self, key: str, delivery: ChatDelivery) -> None:
+    async def _run(self, key: str) -> None:
         """The boundary of a delivery: an error in one chat is logged, and the others go on."""
+        delivery = None
         try:
-            await delivery.run()
+            delivery = await self._begin(key)
+            if delivery is not None:
+                await delivery.run()
         except Exception:
             log.exception("chat %s is not shown what happens in its session", key)
         finally:
-            delivery.caught_up.set()
-            if self._active.get(key) is delivery:
-                del self._active[key]
+            if delivery is not None:
+                delivery.caught_up.set()
+                if self._active.get(key) is delivery:
+                    del self._active[key]
             if self._tasks.get(key) is asyncio.current_task():
                 del self._tasks[key]
+                self._end_start(key)
+
+    async def _begin(self, key: str) -> ChatDelivery | None:
+        """Reads what a delivery begins with. Returns None for a chat without a session."""
+        binding = await self.call(self.ledger.find, key)
+        if binding is None or key.partition("/")[0] not in self.senders:
+            return None
+        drafts = await self.call(self.ledger.pieces, key, binding.session, 0)
+        delivery = self._active[key] = ChatDelivery(self, binding, drafts)
+        for event in self._end_start(key):
+            delivery.on_event(event)
+        return delivery
+
+    def _end_start(self, key: str) -> list[Mapping[str, Any]]:
+        """A chat's delivery has begun, or will not. Returns the events that came meanwhile."""
+        start = self._starting.pop(key, None)
+        if start is None:
+            return []
+        start.is_over.set()
+        return start.events
+
+
+def _sessions_of(event: Mapping[str, Any]) -> list[str]:
+    """The sessions whose chat shows an event; a question of a child is asked in its root's chat too."""
+    names = [event.get("session_id")]
+    if event["type"] in _QUESTIONS:
+        names.append(event.get("root_session_id"))
+    return [name for name in names if isinstance(name, str)]

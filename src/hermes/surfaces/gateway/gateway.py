@@ -26,6 +26,7 @@ from hermes.surfaces.gateway.chat_sessions import ChatSessions
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.inbound import InboundMessages
 from hermes.surfaces.gateway.listener import HttpListener
+from hermes.surfaces.gateway.outage_notices import OutageNotices
 from hermes.surfaces.gateway.registry import build_part, configured_platforms
 from hermes.surfaces.gateway.sender import Counters, Sender
 from hermes.surfaces.gateway.status import (
@@ -62,12 +63,18 @@ class Gateway:
             app, secrets, surface="gateway", choice_of=self._engine_choice
         )
         self._deliveries = Deliveries(app, self.agent, self._access)
+        self._outages = OutageNotices(
+            app.store.reachability,
+            self._deliveries.senders,
+            lambda: self._deliveries.waiting_chats,
+        )
         self._inbound = InboundMessages(
             app,
             self.agent,
             self._access,
             self._deliveries,
             ChatSessions(app, self._deliveries),
+            self._outages,
         )
         self._listener = HttpListener(gateway.host, gateway.port, app.errors)
         self._supervisors: dict[str, Supervisor] = {}
@@ -85,6 +92,7 @@ class Gateway:
         self._app.store.share()
         await self._build()
         self._deliveries.start()
+        self._outages.start()
         jobs = ScheduleLoop(self._app, self._secrets, self._deliveries.deliver_text)
         self._background.start(LogFollower(self._app).run())
         self._background.start(
@@ -96,7 +104,7 @@ class Gateway:
         if self._app.settings.schedules.enabled:
             self._background.start(jobs.run(self._stopping))
         await self._recover_sessions()
-        self._inbound.replay()
+        await self._inbound.replay()
         self._connect()
         self.status.state = "running"
         self._app.bus.publish(
@@ -137,6 +145,7 @@ class Gateway:
                 timeout_s,
             )
         await self.agent.close()
+        await self._outages.close()
         await self._deliveries.close()
         await self._background.close()
         await self._close_parts()
@@ -208,7 +217,7 @@ class Gateway:
             sender = self._deliveries.senders.get(part.name)
             if sender is None:
                 sender = self._deliveries.senders[part.name] = Sender(
-                    part, self._app.store.chats, Counters()
+                    part, self._app.store, Counters()
                 )
             sender.adapter = part
             supervisor.status.counters = sender.counters
@@ -233,7 +242,8 @@ class Gateway:
 
     async def _recover_sessions(self) -> None:
         """Ends turns that the last gateway left, and answers messages that wait."""
-        sessions = [binding.session for binding in self._app.store.chats.busy()]
+        store = self._app.store
+        sessions = [one.session for one in await store.call(store.chats.busy)]
         for session in sessions:
             await self.agent.service.resume(session)
         waits = [self.agent.service.recovered(session) for session in sessions]
@@ -243,7 +253,8 @@ class Gateway:
                 await asyncio.wait_for(asyncio.gather(*waits), _SETTLE_TIMEOUT_S)
             except TimeoutError:
                 log.warning("some sessions are still being settled")
-        self._app.store.chats.forget(self._app.clock.now() - _KEEP_MESSAGE_IDS_S)
+        until = self._app.clock.now() - _KEEP_MESSAGE_IDS_S
+        await store.call(store.chats.forget, until)
 
     async def _deliver_backlog(self, platform: str) -> None:
         """Delivers older replies before new messages come in, unless that takes too long."""

@@ -14,6 +14,7 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
+from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
@@ -25,6 +26,7 @@ from hermes.surfaces.gateway.chat_sessions import ChatSessions
 from hermes.surfaces.gateway.commands import ChatCommands, CommandRequest
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.files import store_attachment
+from hermes.surfaces.gateway.outage_notices import OutageNotices
 from hermes.surfaces.gateway.questions import read_press, verdict_of
 from hermes.surfaces.gateway.session_rules import is_at, key_of
 
@@ -35,6 +37,8 @@ log = logging.getLogger("hermes.gateway")
 
 _MAX_SENDER_NAME_CHARACTERS = 60
 """Of a person's name before their message in a group."""
+
+_MAX_ROLES = 4096
 
 
 class InboundMessages:
@@ -47,12 +51,15 @@ class InboundMessages:
         access: PeopleAccess,
         deliveries: Deliveries,
         sessions: ChatSessions,
+        outages: OutageNotices,
     ) -> None:
         self._app = app
         self._agent = agent
         self._access = access
         self._deliveries = deliveries
         self._sessions = sessions
+        self._outages = outages
+        self._roles: RecentDict[tuple[str, str], Role] = RecentDict(_MAX_ROLES)
         self._queues: dict[str, deque[tuple[Inbound, bool]]] = {}
         self._tasks = BackgroundTasks("handling a message")
         self.commands = ChatCommands(app, agent, deliveries, sessions)
@@ -64,8 +71,20 @@ class InboundMessages:
 
     async def receive(self, inbound: Inbound) -> Receipt:
         """Returns once the message is on disk. Messages of strangers and for others are not stored."""
+        known = self._roles.get((inbound.chat.platform, inbound.person.id))
+        async with self._outages.covering(inbound.chat, is_known=bool(known)):
+            return await self._receive(inbound)
+
+    async def _role(self, inbound: Inbound) -> Role:
+        platform, person = inbound.chat.platform, inbound.person
+        role = await self._app.store.call(self._access.role, platform, person)
+        if person.verified:
+            self._roles[platform, person.id] = role
+        return role
+
+    async def _receive(self, inbound: Inbound) -> Receipt:
         counters = self._deliveries.sender(inbound.chat.platform).counters
-        role = self._access.role(inbound.chat.platform, inbound.person)
+        role = await self._role(inbound)
         if not role:
             counters.strangers += 1
             await self._greet_stranger(inbound)
@@ -94,9 +113,10 @@ class InboundMessages:
         finally:
             self._deliveries.remove_pending(key)
 
-    def replay(self) -> None:
+    async def replay(self) -> None:
         """Handles messages that the last gateway stored and did not handle."""
-        for waiting in self._app.store.chats.waiting():
+        store = self._app.store
+        for waiting in await store.call(store.chats.waiting):
             try:
                 inbound = msgspec.json.decode(waiting.data, type=Inbound)
             except msgspec.MsgspecError as error:
@@ -166,7 +186,7 @@ class InboundMessages:
 
     async def _process(self, key: str, inbound: Inbound, *, again: bool) -> bool:
         """Acts on a message; returns whether the session's log has it now."""
-        role = self._access.role(inbound.chat.platform, inbound.person)
+        role = await self._role(inbound)
         if not role:  # access was revoked after the message came in
             return False
         if inbound.pressed:
@@ -261,17 +281,13 @@ class InboundMessages:
         if not inbound.text.strip():
             return False
         service = self._agent.service
-        for asked in (
-            await service.pending(binding.session)
-            if service.works_on(binding.session)
-            else ()
-        ):
-            if isinstance(asked, QuestionAsked):
-                text = _chosen_option(inbound.text.strip(), asked.options)
-                return await service.reply(
-                    binding.session, asked.call_id, text, by=_sender_name(inbound)
-                )
-        return False
+        asked = await service.open_question(binding.session)
+        if asked is None:
+            return False
+        text = _chosen_option(inbound.text.strip(), asked.options)
+        return await service.reply(
+            binding.session, asked.call_id, text, by=_sender_name(inbound)
+        )
 
     async def _press(self, inbound: Inbound, role: Role) -> None:
         """Answers the question whose button was pressed, and confirms the press."""
@@ -281,7 +297,8 @@ class InboundMessages:
 
     async def _answer_press(self, inbound: Inbound, role: Role) -> str:
         press = read_press(inbound.pressed)
-        found = self._app.store.chats.piece(press.piece) if press else None
+        store = self._app.store
+        found = await store.call(store.chats.piece, press.piece) if press else None
         if press is None or found is None:
             return "This request is closed."
         key, piece = found

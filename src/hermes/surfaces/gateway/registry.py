@@ -14,6 +14,7 @@ from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.settings import Home, Secrets, Settings
+from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart
 from hermes.surfaces.gateway.api_server.api_keys import keys_file
 
@@ -37,27 +38,29 @@ PLATFORMS = (
     Platform(
         "telegram",
         "hermes.surfaces.gateway.adapters.telegram.adapter",
-        ("TELEGRAM_BOT_TOKEN",),
+        CHAT_PLATFORMS["telegram"],
     ),
     Platform(
         "discord",
         "hermes.surfaces.gateway.adapters.discord.adapter",
-        ("DISCORD_BOT_TOKEN",),
+        CHAT_PLATFORMS["discord"],
         "discord",
     ),
     Platform(
         "slack",
         "hermes.surfaces.gateway.adapters.slack.adapter",
-        ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
+        CHAT_PLATFORMS["slack"],
         "slack",
     ),
     Platform(
-        "email", "hermes.surfaces.gateway.adapters.mail.adapter", ("EMAIL_PASSWORD",)
+        "email",
+        "hermes.surfaces.gateway.adapters.mail.adapter",
+        CHAT_PLATFORMS["email"],
     ),
     Platform(
         "webhook",
         "hermes.surfaces.gateway.adapters.webhook",
-        ("GATEWAY_WEBHOOK_SECRET",),
+        CHAT_PLATFORMS["webhook"],
         "web",
     ),
     Platform(

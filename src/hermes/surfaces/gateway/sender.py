@@ -12,7 +12,8 @@ from typing import TypeVar
 import msgspec
 
 from hermes.primitives.backoff import Backoff
-from hermes.store.chats import Chats, DeliveredMessage
+from hermes.store import Store
+from hermes.store.chats import DeliveredMessage
 from hermes.surfaces.gateway.adapter import (
     AdapterError,
     Attachment,
@@ -54,10 +55,11 @@ class Counters(msgspec.Struct):
 class Sender:
     """Sends to one platform."""
 
-    def __init__(self, adapter: ChatAdapter, ledger: Chats, counters: Counters) -> None:
+    def __init__(self, adapter: ChatAdapter, store: Store, counters: Counters) -> None:
         self.adapter = adapter
         self.counters = counters
-        self._ledger = ledger
+        self._store = store
+        self._ledger = store.chats
 
     async def deliver(
         self,
@@ -73,7 +75,8 @@ class Sender:
         become its first parts; those that are not needed are returned.
         """
         session, seq = row
-        known = {piece.part: piece for piece in self._ledger.pieces(key, session, seq)}
+        pieces = await self._store.call(self._ledger.pieces, key, session, seq)
+        known = {piece.part: piece for piece in pieces}
         drafts = [piece for piece in begun if piece.message]
         for number, part in enumerate(parts):
             piece = known.get(number)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.children.helper_programs import personal_program_folders
 from hermes.children.orphan_reaper import OrphanReaper
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
@@ -252,6 +253,7 @@ class SessionCommands:
                 for path in (*self._around.readable, *self._undone.made())
                 if path.is_dir()
             ),
+            programs=personal_program_folders(workspace, self._around.environment),
             hide_secrets=self._around.hide_secrets
             and self.sandbox.kind == "bubblewrap",
         )

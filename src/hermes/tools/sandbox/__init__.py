@@ -1,7 +1,9 @@
 """The sandbox: the kernel confines commands, whatever they are. `find` says by which means, `fence` to what."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from hermes.children.helper_programs import personal_program_folders
 from hermes.tools.sandbox.confinement import (
     ConfinedLaunch,
     Fence,
@@ -10,7 +12,15 @@ from hermes.tools.sandbox.confinement import (
     Started,
 )
 
-__all__ = ["ConfinedLaunch", "Fence", "NoSandbox", "Sandbox", "Started", "find_sandbox"]
+__all__ = [
+    "ConfinedLaunch",
+    "Fence",
+    "NoSandbox",
+    "Sandbox",
+    "Started",
+    "find_sandbox",
+    "read_only_programs",
+]
 
 
 def find_sandbox(
@@ -22,3 +32,12 @@ def find_sandbox(
     )  # what calls the kernel is only loaded for commands
 
     return find(search_path, user_home)
+
+
+def read_only_programs(workspace: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The user's own program folders in a workspace that holds the home, if the sandbox makes them read-only."""
+    folders = personal_program_folders(workspace, environ)
+    if not folders:
+        return ()
+    sandbox = find_sandbox(environ.get("PATH", ""), Path.home())
+    return folders if sandbox.kind == "bubblewrap" else ()

@@ -158,6 +158,8 @@ class Bubblewrap:
         for path in opened:
             yield from ("--perms", "0111", "--tmpfs", str(path))
         yield from _each("--bind", map(str, (fence.temporary, *own)))
+        for workspace in own:
+            yield from _program_mounts(workspace, fence.programs)
         yield from _each("--ro-bind-try", map(str, fence.readable))
         for path in opened:  # read-only once what may be seen is mounted in it
             yield from ("--remount-ro", str(path))
@@ -236,6 +238,20 @@ def _kept(own: Iterable[Path]) -> Iterator[str]:
             for path in protected(workspace)
             if os.path.exists(path) and not os.path.islink(path)  # noqa: PTH110, PTH114
         )
+
+
+def _program_mounts(workspace: Path, programs: Iterable[str]) -> Iterator[str]:
+    """Makes folders read-only. The folders above them become mounts too, because a mount can't be renamed."""
+    folders = [Path(each) for each in programs if workspace in Path(each).parents]
+    above = {
+        parent
+        for folder in folders
+        for parent in folder.parents
+        if workspace in parent.parents
+    }
+    by_depth = sorted(above, key=lambda path: len(path.parts))
+    yield from _each("--bind", map(str, by_depth))
+    yield from _each("--ro-bind", map(str, folders))
 
 
 def _each(option: str, paths: Iterable[str]) -> Iterator[str]:

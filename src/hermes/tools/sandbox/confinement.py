@@ -23,6 +23,8 @@ class Fence(msgspec.Struct, frozen=True):
     hermes_home: Path = Path("/nonexistent")
     readable: tuple[Path, ...] = ()
     """Paths that may be read although they are in a hidden folder."""
+    programs: tuple[str, ...] = ()
+    """The user's own program folders in the workspace (`personal_program_folders`). Bubblewrap makes them read-only."""
     hide_secrets: bool = False
     """Whether to hide the workspace's own secret files too, if the sandbox can."""
 

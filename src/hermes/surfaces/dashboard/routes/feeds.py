@@ -138,7 +138,7 @@ class FeedRoutes:
 
         async def show() -> None:
             with self._feed.topic_inbox(query.pattern) as inbox:
-                await self._send(socket, [FeedItem(_hello(query.pattern))])
+                await self._send(socket, self._greeting(query.pattern))
                 async for batch in _live(inbox, query.pattern):
                     await self._send(socket, batch)
             await socket.close(RESTARTS)
@@ -151,7 +151,7 @@ class FeedRoutes:
 
     async def _overheard(self, pattern: str) -> AsyncGenerator[list[FeedItem]]:
         with self._feed.topic_inbox(pattern) as inbox:
-            yield [FeedItem(_hello(pattern))]
+            yield self._greeting(pattern)
             async for batch in _live(inbox, pattern):
                 yield batch
 
@@ -168,7 +168,8 @@ class FeedRoutes:
             while (message := await socket.receive())["type"] != "websocket.disconnect":
                 text, data = message.get("text"), message.get("bytes")
                 frame: str | bytes = text if text is not None else data or b""
-                for ack in ingest.publish_frame(query.channel, frame, trusted=trusted):
+                publishing = ingest.publish_frame(query.channel, frame, trusted=trusted)
+                for ack in await publishing:
                     await send_text(socket, msgspec.json.encode(ack))
 
     async def channel(self, socket: WebSocket, query: ChannelQuery) -> None:
@@ -182,6 +183,16 @@ class FeedRoutes:
                 )
 
         await run_until_first(show(), ignore_messages(socket))
+
+    def _greeting(self, pattern: str) -> list[FeedItem]:
+        """The first frame of a feed. If the store can't be reached, it says so."""
+        greeting = [FeedItem(_hello(pattern))]
+        app = self._board.app
+        if app.is_waiting and "store." in pattern:
+            greeting.append(
+                FeedItem(msgspec.json.encode({"type": "store.unreachable"}))
+            )
+        return greeting
 
     async def _send(self, socket: WebSocket, batch: list[FeedItem]) -> None:
         for frame in self._frames.of(batch):

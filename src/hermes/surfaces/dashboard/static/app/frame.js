@@ -9,7 +9,7 @@ import { Palette } from "./palette.js";
 import { Button, Icon, Loading, Problem } from "./parts/basics.js";
 import { Dialog, OpenDialog } from "./parts/dialog.js";
 import { Toasts } from "./parts/toast.js";
-import { connection, waiting } from "./pending_requests.js";
+import { connection, storeAway, waiting } from "./pending_requests.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, theme } from "./theme.js";
 import { html, useEffect, useState, useStore } from "./ui.js";
@@ -42,6 +42,7 @@ function SignedInFrame() {
       <${Rail} views=${views} current=${current} />
       <main id="main" class="main" tabindex="-1">
         <${Offline} />
+        <${StoreAway} />
         <${View} route=${route} />
       </main>
       <${Bar} views=${views} current=${current} />
@@ -214,6 +215,19 @@ function Offline() {
     html`
     <div class="offline" role="status">
       <${Icon} name="warn" size=${16} /> The dashboard can't be reached. Reconnecting …
+    </div>
+  `
+  );
+}
+
+/** Shows that the dashboard waits for its database. */
+function StoreAway() {
+  const away = useStore(storeAway);
+  return (
+    away &&
+    html`
+    <div class="offline store-away" role="status">
+      <${Icon} name="warn" size=${16} /> Store unreachable, waiting. Everything continues by itself when it is back.
     </div>
   `
   );

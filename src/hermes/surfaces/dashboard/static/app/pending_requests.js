@@ -4,7 +4,7 @@ import { api, Latest } from "./api.js";
 import { BusFeed } from "./feed.js";
 import { Store } from "./ui.js";
 
-const PATTERN = "agent.approval.*,agent.question.*,agent.turn.*,session.*";
+const PATTERN = "agent.approval.*,agent.question.*,agent.turn.*,session.*,store.*";
 const SOON_MS = 60; // milliseconds in which several changes become one request
 
 /** Open questions: [{session_id, root_session_id, title, kind, call_id, ...}]. */
@@ -12,6 +12,9 @@ export const waiting = new Store(/** @type {WaitingRow[]} */ ([]));
 
 /** "connecting" | "live" | "waiting" | "closed": how the page is connected. */
 export const connection = new Store(/** @type {FeedState} */ ("connecting"));
+
+/** Whether the dashboard waits for its database. */
+export const storeAway = new Store(false);
 
 /** Counts sessions that started, ended a turn, were renamed or deleted, so that lists reload. */
 export const changes = new Store(
@@ -47,11 +50,14 @@ export function watch() {
     onState: (state) => {
       connection.set(state);
       if (state !== "live") return;
+      storeAway.set(false); // the events right behind the greeting say otherwise
       refreshWaiting();
       note(null); // Lists reload, because events during a lost connection are not replayed.
     },
     onEvents: (events) => {
       for (const event of events) {
+        if (event.type.startsWith("store.")) storeAway.set(event.type === "store.unreachable");
+        if (event.type === "store.reachable") note(null);
         if (event.type.startsWith("session.") || event.type.startsWith("agent.turn.")) note(event);
       }
       if (events.some((event) => !event.type.startsWith("session."))) refreshWaiting();

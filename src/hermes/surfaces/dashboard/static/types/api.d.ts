@@ -1543,6 +1543,16 @@ export interface Steered {
   inputs: (number)[];
 }
 
+/** The database of the store can be reached again. */
+export interface StoreReachable {
+}
+
+/** The database of the store can't be reached from this process. Everything waits until it is back. */
+export interface StoreUnreachable {
+  /** What the connection failed with. */
+  reason: string;
+}
+
 /** A message that is on disk; `remarks` lists files it names that were not attached. */
 export interface Taken {
   id: string;
@@ -2208,6 +2218,8 @@ export interface Payloads {
   "agent.tool.generating": ToolGenerating;
   "agent.tool.progress": ToolProgress;
   "bus.recursion_stopped": RecursionStopped;
+  "store.unreachable": StoreUnreachable;
+  "store.reachable": StoreReachable;
   "gap": Gap;
   "agent.learning.changed": LearningChanged;
   "agent.learning.proposed": LearningProposed;
