@@ -239,7 +239,7 @@ async def test_a_running_call_shows_its_output_and_how_it_ended(tmp_path: Path) 
             assert "Let me." in shown
             await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
             shown = await terminal.until(lambda shown: "It is done." in shown)
-            assert "✓ terminal echo one" in shown
+            assert "✓ Run echo one" in shown
             assert shown.count("│ two") == 1
 
 

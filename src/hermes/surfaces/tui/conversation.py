@@ -28,6 +28,7 @@ from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.tui.input_router import InputRouter
+from hermes.surfaces.tui.own_commands import OwnCommands
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.resume_summary import (
     cursor_at_end,
@@ -36,7 +37,12 @@ from hermes.surfaces.tui.resume_summary import (
 )
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash_lookup import reserved
-from hermes.surfaces.tui.status_line import StatusLine, current_status
+from hermes.surfaces.tui.status_line import (
+    StatusLine,
+    branch_of,
+    current_status,
+    status_facts,
+)
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 
 _REDRAW_INTERVAL_S = 0.1
@@ -95,8 +101,9 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
-        self._holding = BackgroundTasks("holding back queued messages")
+        self._holding = BackgroundTasks("work beside the conversation")
         self.ctrl_c = DoublePress()
+        self.own_commands = OwnCommands()
         self._router = InputRouter(self)
         self._left = False
         self._hung_up = False
@@ -190,6 +197,9 @@ class ChatConversation:
         """Handles Ctrl-C: stops the turn. A second press during the turn, or two in a row when
         idle, quits.
         """
+        if self.own_commands.is_running:
+            self.own_commands.stop()
+            return
         elsewhere = self._following is not None and is_elsewhere(self.app, self.session)
         if self._following is not None and not elsewhere and not self.view.is_idle:
             if not self.halt():
@@ -215,7 +225,9 @@ class ChatConversation:
 
     def stop(self) -> bool:
         """Handles Esc: stops the turn if this process runs one. Returns whether a turn runs."""
-        if self._following is not None and is_elsewhere(self.app, self.session):
+        if self.own_commands.is_running:
+            self.own_commands.stop()
+        elif self._following is not None and is_elsewhere(self.app, self.session):
             self.view.say(_LEAVE_ELSEWHERE)
         elif self._following is not None and not self.view.is_idle:
             self.halt()
@@ -294,6 +306,24 @@ class ChatConversation:
         """Updates the parts of the status line that no event reports."""
         self.view.status = current_status(self, self.view.status)
         self.view.tick()
+        self._start_script()
+
+    def _start_script(self) -> None:
+        if self.app.settings.display.status_script and self.screen.animates:
+            self._holding.start(self._update_script())
+
+    async def _update_script(self) -> None:
+        """Asks the person's own program for its part of the status line."""
+        from hermes.surfaces.tui.status_script import script_line
+
+        view = self.view
+        line = await script_line(
+            self.app.settings.display.status_script,
+            status_facts(view.status, self.session, self.folder),
+            Path.home(),
+        )
+        view.status.script = line
+        view.tick()
 
     async def is_busy(self) -> bool:
         """Returns whether a turn must be stopped first. Waits for a turn that has just ended."""
@@ -346,6 +376,8 @@ class ChatConversation:
             self._following.result()
         self._following = None
         self._interrupts.forget()
+        self.view.status.branch = branch_of(self.folder)
+        self._start_script()
 
     async def _tick(self) -> None:
         while True:
@@ -373,6 +405,8 @@ class ChatConversation:
 
     def _leave_at_once(self, *, elsewhere: bool) -> None:
         """Leaves without reading pending input. A turn of another process keeps running."""
+        if self.own_commands.is_running:
+            self.own_commands.stop()
         self._left, self._elsewhere = True, elsewhere
         if self._following is not None and not elsewhere:
             self._interrupts.press()

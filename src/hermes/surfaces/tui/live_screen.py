@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Self
 
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.key_binding import ConditionalKeyBindings
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout import (
     ConditionalContainer,
     Dimension,
@@ -29,8 +31,9 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.surfaces.terminal.style import Style, stdout_style
-from hermes.surfaces.terminal.text import cut
+from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.direct_drawing import replace_top_rows
@@ -38,6 +41,7 @@ from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.overlays.overlay import Overlay
 from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
+from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted
@@ -92,6 +96,8 @@ class LiveScreen:
         self._running: asyncio.Task[None] | None = None
         entry.send = self._typed.put_nowait
         entry.leave = self.leave
+        entry.search_history = lambda: self._tasks.start(self._search_history())
+        self._tasks = BackgroundTasks("the history of inputs")
 
     @property
     def on_interrupt(self) -> Callable[[], object]:
@@ -211,6 +217,31 @@ class LiveScreen:
         if lines:
             self._emit(lines)
         self._draw_text()
+
+    def use_keys(self, keys: str) -> None:
+        """Edits the input as `vim` or as `emacs` does."""
+        self._app.editing_mode = EditingMode.VI if keys == "vim" else EditingMode.EMACS
+        self._app.invalidate()
+
+    def switch_keys(self) -> str:
+        """Switches between the keys of vim and of emacs. Returns the name of those in use."""
+        is_vim = self._app.editing_mode == EditingMode.VI
+        self.use_keys("emacs" if is_vim else "vim")
+        return "emacs" if is_vim else "vim"
+
+    async def _search_history(self) -> None:
+        """Offers earlier inputs and puts the chosen one into the input."""
+        items = [
+            PickerItem(text, one_line(text), preview=lambda text=text: text)
+            for text in self._entry.earlier_inputs()
+        ]
+        text = PickerText(
+            title="Earlier messages", nothing="Nothing was sent yet.", enter="edit"
+        )
+        picker = Picker(text, items, self.marks)
+        await self.show(picker)
+        if picker.picked is not None:
+            self._entry.replace(picker.picked.item.key)
 
     async def read(self) -> TypedInput | None:
         return await self._typed.get()
@@ -418,6 +449,11 @@ class LiveScreen:
         return self._fragments([((cut(self._status, self.columns - 1), DIM),)])
 
     def _prompt(self) -> AnyFormattedText:
+        if (
+            self._app.editing_mode == EditingMode.VI
+            and self._app.vi_state.input_mode == InputMode.NAVIGATION
+        ):
+            return ANSI(self.style.bold(f"N{self.marks.prompt}"))
         if self._label:
             return ANSI(f"{self.style.bold(self._label)} {self.marks.prompt}")
         return ANSI(self.style.bold(self.marks.prompt))

@@ -42,6 +42,7 @@ async def _converse(
     screen.on_interrupt = chat.interrupt
     if live is not None:
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
+        live.use_keys(app.settings.display.keys)
         live.on_keys(stop=chat.stop, touched=chat.ctrl_c.forget, skills=chat.skills)
     async with screen:
         if is_live:  # Ctrl-C is a key there; this handles a signal from outside

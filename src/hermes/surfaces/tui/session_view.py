@@ -14,19 +14,24 @@ from hermes.surfaces.terminal.approval import (
     label_for,
     question_lines,
 )
-from hermes.surfaces.terminal.notices import COMPACTION, compaction_notice
+from hermes.surfaces.terminal.notices import (
+    COMPACTION,
+    compaction_notice,
+    reviewed_notice,
+)
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.styled_text import CYAN, DIM, Row, painted
+from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, RED, Row, painted
 from hermes.surfaces.tui.thinking import Thinking
 from hermes.surfaces.tui.tool_cards import ToolCards
 
 _MAX_ECHOED_LINES = 8  # of one message
 _MAX_SHOWN_QUEUED = 3
+_OWN_LINES = 20  # of the output of a person's own command
 _STALL_S = 1.0  # without an event
 _ANSWERS = {
     "once": "Allowed once.",
@@ -101,6 +106,7 @@ class ChatView:
         self.quiet = quiet
         """Whether calls that succeed and thinking are left out."""
         self._doing = ""
+        self._review_cost: float | None = None  # of the review that runs
         self._waiting: dict[int, _Waiting] = {}
         self._last_event_at = self._clock.now()
         self._early_text = (
@@ -145,6 +151,10 @@ class ChatView:
                 and event["type"] in QUESTION_EVENTS
             ):
                 self.questions.on_event(event)  # asked by a child agent
+            elif event.get(
+                "root_session_id"
+            ) == self.session and self.status.on_child_event(event):
+                self.tick()
             return
         self._last_event_at = self._clock.now()
         if (
@@ -208,6 +218,24 @@ class ChatView:
                 self._screen.line(line)
             self._screen.ask(label_for(request, self._screen.columns))
 
+    def show_own_command(self, command: str) -> None:
+        """Shows a command that the person runs."""
+        self._print_calls()
+        if not self._screen.echoes:
+            text = cut(f"$ {one_line(command)}", self._screen.columns - 1)
+            self._row(((text, BOLD),))
+
+    def show_own_result(
+        self, command: str, output: str, ending: str, code: int
+    ) -> None:
+        """Shows the end of what such a command printed, and how it ended if that matters."""
+        self.details.add(f"$ {one_line(command)}", output)
+        for row in self._cards.folded(output, self._screen.columns - 1, _OWN_LINES):
+            self._row(row)
+        if code:
+            self._row(((f"{self._screen.marks.failed} ", RED), (ending, DIM)))
+        self._screen.line()
+
     def _show(self, event: Mapping[str, Any]) -> None:
         match event["type"]:
             case "agent.message.user":
@@ -217,6 +245,9 @@ class ChatView:
                 self._echo(event.get("inputs", ()))
             case "agent.message.assistant":
                 self._reply(event)
+            case "agent.auxiliary.called" if event.get("task") == "review":
+                used = (event.get("usage") or {}).get("cost_usd")
+                self._review_cost = (self._review_cost or 0.0) + (used or 0.0)
             case "agent.reasoning.delta":
                 self._thinking.add(event["text"], event["ts"])
             case "agent.tool.generating":
@@ -296,9 +327,8 @@ class ChatView:
                 self._finish_reply()
                 self.say(event["detail"], alarming=True)
             case "agent.learning.reviewed":
-                if event.get("summary"):
-                    how = " Review: /learn or Alt-L" if event.get("proposals") else ""
-                    self.say(one_line(event["summary"]) + how)
+                self.say(reviewed_notice(event, self._review_cost))
+                self._review_cost = None
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
 

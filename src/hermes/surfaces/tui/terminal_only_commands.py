@@ -87,6 +87,18 @@ async def _show_text(
         screen.line(painted(row, screen.style))
 
 
+@command(slash="vim", group="Settings")
+async def switch_keys(context: CommandContext) -> TextResult:
+    """Edit the input with vim keys, or with the usual ones again."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+
+    screen = _chat(context).screen
+    if not isinstance(screen, LiveScreen):
+        return message("This terminal edits its own lines.")
+    name = screen.switch_keys()
+    return message(f"Keys: {name}. To keep them: /config set display.keys {name}")
+
+
 @command(slash="steer text", group="Chat")
 async def steer(context: CommandContext, text: Text = "") -> TextResult:
     """Tell the model something while it works."""

@@ -213,11 +213,12 @@ class ToolCards:
         self, card: ToolCard, text: str, columns: int, *, ok: bool
     ) -> Iterator[Row]:
         """Yields the end of a command's output, below the number of lines before it."""
-        whole = printed(text) or card.output
         most = _RESULT_LINES if ok else _FAILED_LINES
-        lines = last_lines(whole, len(whole))
-        if not lines and card.output:
-            lines = last_lines(card.output, most)
+        yield from self.folded(printed(text) or card.output, columns, most)
+
+    def folded(self, output: str, columns: int, most: int) -> Iterator[Row]:
+        """Yields the last lines of an output, below the number of lines before them."""
+        lines = last_lines(output, len(output))
         hidden = len(lines) - most
         if hidden > 1:
             note = f"{self._marks.runs} {count(hidden, 'more line')}{self._hint}"

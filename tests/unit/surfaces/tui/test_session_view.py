@@ -517,7 +517,9 @@ def test_calls_that_read_are_shown_as_one_line() -> None:
     search = call(9, "search_files", '{"pattern": "def main", "path": "src"}')
     screen = viewed(STARTED, *reads, *search)
     assert screen.text == ""
-    line = "✓ Read 5 files, searched 1 time  a.py from line 7, b.py from line 7, c… 500 ms"
+    line = (
+        "✓ Read 5 files, searched 1 time  a.py from line 7, b.py from line 7, c… 500 ms"
+    )
     assert screen.now[0] == line
     screen = viewed(STARTED, *reads, *search, event("message.delta", text="Done."))
     assert screen.text == f"{line}\n\nDone."
