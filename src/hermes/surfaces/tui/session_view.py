@@ -17,6 +17,7 @@ from hermes.surfaces.terminal.approval import (
 from hermes.surfaces.terminal.notices import (
     COMPACTION,
     compaction_notice,
+    evidence_lines,
     reviewed_notice,
 )
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
@@ -95,6 +96,7 @@ class ChatView:
         self._hint = " (Ctrl-O)" if screen.animates else ""
         self._cards = ToolCards(screen.marks, self._hint)
         self._began = 0.0
+        self._step_began = 0.0  # the last result or answer: waiting is no thinking
         self._streamed = False  # part of this reply was streamed
         self._writes = False  # ... and more is expected
         self._below_call = False
@@ -106,7 +108,6 @@ class ChatView:
         self.quiet = quiet
         """Whether calls that succeed and thinking are left out."""
         self._doing = ""
-        self._review_cost: float | None = None  # of the review that runs
         self._waiting: dict[int, _Waiting] = {}
         self._last_event_at = self._clock.now()
         self._early_text = (
@@ -241,13 +242,11 @@ class ChatView:
             case "agent.message.user":
                 self._queue(event)
             case "agent.turn.started":
-                self.busy, self.held, self._began = True, False, event["ts"]
+                self.busy, self.held = True, False
+                self._began = self._step_began = event["ts"]
                 self._echo(event.get("inputs", ()))
             case "agent.message.assistant":
                 self._reply(event)
-            case "agent.auxiliary.called" if event.get("task") == "review":
-                used = (event.get("usage") or {}).get("cost_usd")
-                self._review_cost = (self._review_cost or 0.0) + (used or 0.0)
             case "agent.reasoning.delta":
                 self._thinking.add(event["text"], event["ts"])
             case "agent.tool.generating":
@@ -264,6 +263,8 @@ class ChatView:
                 self._remark(event)
             case kind if kind in COMPACTION:
                 self._compacted(event)
+            case "agent.turn.checked":
+                self._checked(event)
             case "agent.turn.ended":
                 self._end(event)
             case _:
@@ -294,6 +295,12 @@ class ChatView:
                 compaction_notice(event),
                 alarming=event["type"] == "session.compaction_failed",
             )
+
+    def _checked(self, event: Mapping[str, Any]) -> None:
+        """Shows below an answer what the project's rules found."""
+        self._finish_reply()
+        for line in evidence_lines(event):
+            self.say(line, alarming=not event.get("ok", True))
 
     def _answered(self, event: Mapping[str, Any]) -> None:
         """Shows a person's answer to a question, given here or elsewhere."""
@@ -327,8 +334,8 @@ class ChatView:
                 self._finish_reply()
                 self.say(event["detail"], alarming=True)
             case "agent.learning.reviewed":
-                self.say(reviewed_notice(event, self._review_cost))
-                self._review_cost = None
+                self.say(reviewed_notice(event, self.status.review_cost))
+                self.status.review_cost = 0.0
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
 
@@ -355,7 +362,7 @@ class ChatView:
 
     def _finish_call(self, event: Mapping[str, Any]) -> None:
         """Shows a finished call: the plan in its place, others when they are complete."""
-        columns = self._screen.columns - 1
+        columns, self._step_began = self._screen.columns - 1, event["ts"]
         rows = list(self._cards.finish(event, columns))
         if event["name"] == "todo" and event.get("ok", True):
             self._plan.update(event.get("text", ""))
@@ -412,7 +419,9 @@ class ChatView:
             else self._activity(is_stalled=now - self._last_event_at >= _STALL_S)
         )
         if doing:
-            since = self._began if self.busy and self._began else self._last_event_at
+            since = (
+                self._step_began if self.busy and self._began else self._last_event_at
+            )
             passed = f" {duration(now - since)}" if now - since >= 1 else ""
             yield (
                 (f"{spinner} ", CYAN),

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hermes.app.engine import ModelInfo
 from hermes.surfaces.terminal.text import count, cut, money, one_line, width
 from hermes.surfaces.tui.git_branch import git_branch
+from hermes.text.plurals import short_number
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
@@ -28,6 +30,8 @@ class StatusLine(msgspec.Struct):
     cost: float = 0.0
     is_priced: bool = True
     """Whether the price of every call is known."""
+    review_cost: float = 0.0
+    """The cost of the review that runs in the background."""
     branch: str = ""
     agents: frozenset[str] = frozenset()
     """The child sessions that work now."""
@@ -47,11 +51,12 @@ class StatusLine(msgspec.Struct):
             self._add_cost(usage)
             name = event.get("model")
             if name:  # the provider may choose it, or a fallback may have answered
-                self.model = (
-                    f"codex {name}" if event.get("provider") == "codex" else name
-                )
+                self.model = ModelInfo(event.get("provider", ""), name).label
         elif event["type"] == "agent.auxiliary.called":
-            self._add_cost(event.get("usage") or {})
+            usage = event.get("usage") or {}
+            self._add_cost(usage)
+            if event.get("task") == "review":
+                self.review_cost += usage.get("cost_usd") or 0.0
 
     def on_child_event(self, event: Mapping[str, Any]) -> bool:
         """Updates the line from an event of a child session. Returns whether it changed."""
@@ -95,20 +100,11 @@ class StatusLine(msgspec.Struct):
         if not self.context:
             return ""
         if not self.window:
-            return f"{short(self.context)} tokens"
+            return (
+                f"{short_number(self.context)} token{'' if self.context == 1 else 's'}"
+            )
         share = 100 * self.context / self.window
-        return (
-            f"{'<1' if share < 1 else min(999, round(share))}% of {short(self.window)}"
-        )
-
-
-def short(number: int) -> str:
-    """Formats a number as `950`, `12k` or `1.0M`."""
-    if number < 1_000:
-        return str(number)
-    return (
-        f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
-    )
+        return f"{'<1' if share < 1 else min(999, round(share))}% of {short_number(self.window)}"
 
 
 def status_facts(line: StatusLine, session: str, folder: Path) -> dict[str, object]:
