@@ -192,6 +192,12 @@ class ChatView:
         for line in wrap(clean(text), self._screen.columns - 1):
             self._screen.line(style.red(line) if alarming else style.dim(line))
 
+    def take_over(self, past: "ChatView") -> None:
+        """Goes on from a view that showed what came before."""
+        self._plan = past._plan  # noqa: SLF001 - another of its kind
+        self._cards.details = past.details
+        self.status.context = past.status.context or self.status.context
+
     def hold(self) -> None:
         """Holds queued messages until the person sends them."""
         self.held = True
