@@ -37,6 +37,14 @@ TABLE = "| name | what it holds |\n|---|---|\n" + "".join(
     for number in range(6)
 )
 
+CODE = "```python\ndef f(x: int) -> str:\n    return f'{x}'\n\nprint(parse('1'))\n```"
+QUOTE = "> a quote that goes on for a while so that it wraps\n\n---\n\nafter-rule"
+EDIT = {
+    "path": "parser.py",
+    "old_text": "int(text)",
+    "new_text": "int(text.strip())",
+}
+
 
 class Scene(msgspec.Struct, frozen=True):
     """What a person types, what must be seen then, and what the model answers meanwhile."""
@@ -62,12 +70,12 @@ def called(name: str, then: str, **arguments: object) -> tuple[ScriptedResponse,
     return ScriptedResponse(calls=(call,)), *said(then)
 
 
-def plan(*states: str) -> ServedCall:
+def planned(then: str, *states: str) -> tuple[ScriptedResponse, ...]:
     items = [
         {"text": f"Step {number} of the work", "status": state}
         for number, state in enumerate(states, 1)
     ]
-    return ServedCall("todo", json.dumps({"items": items}))
+    return called("todo", then, items=items)
 
 
 READS = tuple(
@@ -80,20 +88,20 @@ SCENES = (
     Scene("long words", "long\r", "end-of-long", said("x" * 300 + " end-of-long")),
     Scene("markdown", "md\r", "second-item", said("# Head\n\nSome **bold** and `code`.\n\n- first\n- second-item")),
     Scene("table", "table\r", "row 5", said(TABLE)),
-    Scene("code", "code\r", "print(parse", said("```python\ndef f(x: int) -> str:\n    return f'{x}'\n\nprint(parse('1'))\n```")),
-    Scene("quote and rule", "quote\r", "after-rule", said("> a quote that goes on for a while so that it wraps\n\n---\n\nafter-rule")),
+    Scene("code", "code\r", "print(parse", said(CODE)),
+    Scene("quote and rule", "quote\r", "after-rule", said(QUOTE)),
     Scene("read one file", "read\r", "It reads-one.", called("read_file", "It reads-one.", path="parser.py")),
     Scene("read three files", "read all\r", "Read 3 files", (ScriptedResponse(calls=READS), *said("All read-three."))),
     Scene("search", "search\r", "Found-it.", called("search_files", "Found-it.", pattern="def ", path=".")),
     Scene("no such file", "missing\r", "It-is-missing.", called("read_file", "It-is-missing.", path="none.py")),
-    Scene("edit with a diff", "edit\r", "int(text.strip())", called("edit_file", "Edited-it.", path="parser.py", old_text="int(text)", new_text="int(text.strip())")),
+    Scene("edit with a diff", "edit\r", "int(text.strip())", called("edit_file", "Edited-it.", **EDIT)),
     Scene("write a file", "write\r", "Wrote-it.", called("write_file", "Wrote-it.", path="new.txt", content="one\ntwo\n")),
     Scene("short output", "run\r", "Ran-short.", called("terminal", "Ran-short.", command="echo short")),
     Scene("long output is folded", "run long\r", "97 more lines", called("terminal", "Ran-long.", command="seq 1 100")),
     Scene("a command that fails", "fail\r", "exit code 3", called("terminal", "It-failed.", command="echo bad; exit 3")),
     Scene("python", "python\r", "Ran-python.", called("run_python", "Ran-python.", code="print(6 * 7)")),
-    Scene("a plan", "plan\r", "Plan 1 of 3", (ScriptedResponse(calls=(plan("done", "in_progress", "pending"),)), *said("Planned-it."))),
-    Scene("a plan that is done", "done\r", "All-done.", (ScriptedResponse(calls=(plan("done", "done", "done"),)), *said("All-done."))),
+    Scene("a plan", "plan\r", "Plan 1 of 3", planned("Planned-it.", "done", "in_progress", "pending")),
+    Scene("a plan that is done", "done\r", "All-done.", planned("All-done.", "done", "done", "done")),
     Scene("help", "/help\r", "/quit"),
     Scene("status", "/status\r", "waiting for you"),
     Scene("usage", "/usage\r", "This session:"),
