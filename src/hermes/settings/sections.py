@@ -145,6 +145,30 @@ class DisplaySettings(Section, frozen=True):
             description="Colour in the terminal; `auto` follows the terminal and NO_COLOR."
         ),
     ] = "auto"
+    theme: Annotated[
+        Literal["auto", "dark", "light", "contrast", "colorblind"],
+        Meta(
+            description="Colours for a dark or light background, high contrast, or without red and green;"
+            " `auto` follows COLORFGBG."
+        ),
+    ] = "auto"
+    layout: Annotated[
+        Literal["full", "quiet", "linear"],
+        Meta(
+            description="How the chat looks: `quiet` leaves out tool calls that succeed and thinking; `linear` is for"
+            " screen readers, without redrawing, spinners or boxes."
+        ),
+    ] = "full"
+    keys: Annotated[
+        Literal["emacs", "vim"], Meta(description="How the input is edited.")
+    ] = "emacs"
+    status_script: Annotated[
+        str,
+        Meta(
+            description="A program whose first line of output ends the status line. It gets the session, model and"
+            " cost as JSON on its input."
+        ),
+    ] = ""
 
 
 class LoggingSettings(Section, frozen=True):

@@ -188,7 +188,7 @@ class TerminalChat:
                 ascii_only=screen.marks.bar == "|",
             )
             for row in rows:
-                screen.line(painted(row, enabled=screen.style.enabled))
+                screen.line(painted(row, screen.style))
         else:
             self._print(draw(result, self._text_screen, time.time()))
 

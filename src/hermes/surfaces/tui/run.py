@@ -42,6 +42,7 @@ async def _converse(
     screen.on_interrupt = chat.interrupt
     if live is not None:
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
+        live.use_keys(app.settings.display.keys)
         live.on_keys(
             cycle_mode=chat.cycle_mode,
             stop=chat.stop,
