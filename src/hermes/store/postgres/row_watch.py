@@ -37,11 +37,11 @@ class NotifyWatch:
         """Waits until there may be new rows, at most so long."""
         if self._event is None:
             self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
-        if not self._is_due:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while not self._is_due:  # the event may be set by an earlier notice
                     await self._event.wait()
-        self._event.clear()
+                    self._event.clear()
 
     def changed(self) -> bool:
         """Returns whether there may be new rows since the last call; False while the server can't be reached."""
