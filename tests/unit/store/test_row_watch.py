@@ -8,7 +8,8 @@ from hermes.store.postgres.row_watch import NotifyWatch
 
 
 async def test_a_notice_that_was_seen_already_wakes_nobody() -> None:
-    watch = NotifyWatch(cast("Any", SimpleNamespace(is_reachable=True, watches=set())))
+    notices = cast("Any", SimpleNamespace(is_reachable=True))
+    watch = NotifyWatch(notices, "s")
     await watch.wait(20)
     assert watch.changed()
     watch.notice()
