@@ -873,6 +873,7 @@ export interface ModelShowQuery {
 
 export interface Models {
   current: string;
+  label: string;
   choices: (ModelChoice)[];
 }
 
