@@ -1,11 +1,13 @@
 """A review of a diff: what code can see in it is said by code, because a small model finds everything fine."""
 
+import difflib
 import re
 from collections.abc import Iterator
 
 import msgspec
 
 _MAX_FINDINGS = 12
+_MIN_LIKENESS = 0.8  # of an old line and the one that took its place
 _IS_DIFF = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
 _ASKS_FOR_REVIEW = re.compile(
     r"\b(?:review|check|look (?:at|over)|comments?|feedback|critique|ok|okay|correct|right|wrong|bugs?|problems?|issues?"
@@ -73,6 +75,10 @@ _REMOVED: tuple[tuple[str, str], ...] = (
             r"|\bif .*(?:is None|is not None|== 0|!= 0|<= 0|> 0|=== null|!== null)|\bif len\("
         ),
         "a guard is gone, so empty, missing or zero values reach the code",
+    ),
+    (
+        r"\breturn (?:False|None|-1|false|null|err)\b|^\s*(?:raise|throw)\b",
+        "a failure is no longer reported",
     ),
     (r"^\s*assert\b|\bexpect\(", "a test or check is gone"),
     (r"\bawait\b", "`await` is gone, so nothing waits for the result"),
@@ -157,9 +163,9 @@ def _problems(block: ChangedBlock) -> Iterator[str]:
         lost = [text for text in before if pattern.search(text)]
         if lost and not any(pattern.search(text) for text in code):
             yield f"{words} (`{lost[0].strip()}`)"
-    if len(block.removed) == len(block.added):
-        for old, new in zip(block.removed, block.added, strict=True):
-            yield from _small_change(_TOKEN.findall(old), _TOKEN.findall(new))
+    for old in before:
+        if near := difflib.get_close_matches(old, code, n=1, cutoff=_MIN_LIKENESS):
+            yield from _small_change(_TOKEN.findall(old), _TOKEN.findall(near[0]))
 
 
 def _small_change(old: list[str], new: list[str]) -> Iterator[str]:

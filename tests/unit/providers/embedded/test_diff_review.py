@@ -21,6 +21,8 @@ def diff(*lines: str, path: str = "pay.py") -> str:
     ("lines", "words"),
     [
         (("-    if n <= 10:", "+    if n < 10:"), "`<=` became `<`"),
+        (("-    if n >= 10:", "-        go()", "+    if n > 10:"), "`>=` became `>`"),
+        (("-    return False", "+    return True"), "a failure is no longer reported"),
         (("-    total += n", "+    total = n"), "`+=` became `=`"),
         (("-    if a and b:", "+    if a or b:"), "`and` became `or`"),
         (("-    if not done:", "+    if done:"), "`not` is gone"),
