@@ -45,7 +45,7 @@ _ADDED: tuple[tuple[str, str], ...] = (
         "certificates are no longer checked",
     ),
     (
-        r"""(?i)(?:passw(?:or)?d|secret|token|api_?key)\w*["']?\s*[:=]\s*["'][^"'{}$<>\s]{6,}["']""",
+        r"""(?i)(?:passw(?:or)?d|secret|token|api_?key)\w*["']?\s*[:=]\s*["'](?=[^"']*\d)[^"'{}$<>\s]{6,}["']""",
         "this looks like a secret in the code",
     ),
     (
@@ -67,18 +67,18 @@ _REMOVED: tuple[tuple[str, str], ...] = (
     (r"\.close\(\)|\bwith open\(", "what closed the file or connection is gone"),
     (
         r"^\s*(?:try\b|finally\b|except\b)|\bcatch\s*\(",
-        "the handling of errors is gone, and with it what ran after an error",
+        "the handling of errors is gone; what happens after an error now?",
     ),
     (
         (
             r"\bmax\(.*,\s*1\)|\bor 1\b|\bif (?:not )?\w+(?:\.\w+)*\s*:|\bif \(!?\w+(?:\.\w+)*\)"
             r"|\bif .*(?:is None|is not None|== 0|!= 0|<= 0|> 0|=== null|!== null)|\bif len\("
         ),
-        "a guard is gone, so empty, missing or zero values reach the code",
+        "a guard is gone; can empty, missing or zero values get here now?",
     ),
     (
         r"\breturn (?:False|None|-1|false|null|err)\b|^\s*(?:raise|throw)\b",
-        "a failure is no longer reported",
+        "a failure was reported here; who reports it now?",
     ),
     (r"^\s*assert\b|\bexpect\(", "a test or check is gone"),
     (r"\bawait\b", "`await` is gone, so nothing waits for the result"),
@@ -120,9 +120,11 @@ def opening(diff: str) -> str:
 
 def findings(diff: str) -> Iterator[str]:
     """What common mistakes look like, with file and line, in the order of the diff."""
-    for block in changed_blocks(diff):
-        for words in _problems(block):
-            yield f"{block.path}, line {block.line}: {words}."
+    blocks = list(changed_blocks(diff))
+    added = {text.strip() for block in blocks for text in block.added}
+    for block in blocks:
+        for words in _problems(block, moved=added):
+            yield f"{block.path}, line {block.line}: {words}"
 
 
 def changed_blocks(diff: str) -> Iterator[ChangedBlock]:
@@ -151,9 +153,14 @@ def changed_blocks(diff: str) -> Iterator[ChangedBlock]:
             line += not text.startswith("-")
 
 
-def _problems(block: ChangedBlock) -> Iterator[str]:
+def _problems(block: ChangedBlock, moved: set[str]) -> Iterator[str]:
+    """What is wrong with a block. Lines that were only `moved` are not gone."""
     code = [text for text in block.added if not _COMMENT.match(text)]
-    before = [text for text in block.removed if not _COMMENT.match(text)]
+    before = [
+        text
+        for text in block.removed
+        if not _COMMENT.match(text) and text.strip() not in moved
+    ]
     for pattern, words in _ADDED_CHECKS:
         if any(pattern.search(text) for text in code):
             yield words
