@@ -35,6 +35,7 @@ from hermes.core.ports import Approver, Model, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
+from hermes.providers.provider_table import label_of
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, chosen_route
 from hermes.schema.events import (
@@ -94,6 +95,13 @@ class ModelInfo(msgspec.Struct, frozen=True):
         if self.engine == "codex":
             return f"{CODEX} {self.name}".strip()
         return self.name or self.provider
+
+    @property
+    def full_label(self) -> str:
+        """The name of the model, with that of its service for a person."""
+        if self.local or self.engine == "codex":
+            return self.label
+        return f"{label_of(self.provider)} {self.name}".strip()
 
 
 class CurrentPolicy:

@@ -920,6 +920,7 @@ export interface ModelShowQuery {
 
 export interface Models {
   current: string;
+  label: string;
   choices: (ModelChoice)[];
 }
 
