@@ -573,6 +573,13 @@ class LearningSettings(Section, frozen=True):
             description="The most that one review may use; empty for no limit.",
         ),
     ] = "300k tokens"
+    remote: Annotated[
+        str,
+        Meta(
+            description="Git address through which memory and skills are shared by several machines; empty for none. "
+            "The branch `hermes` is used."
+        ),
+    ] = ""
     memory_limit: Annotated[
         int,
         Meta(
