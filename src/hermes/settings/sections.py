@@ -771,5 +771,11 @@ class Settings(Section, frozen=True):
     traces: TraceSettings = TraceSettings()
     sessions: SessionSettings = SessionSettings()
     store: StoreSettings = StoreSettings()
+    aliases: Annotated[
+        dict[str, str],
+        Meta(
+            description="Slash commands of your own, by name: another command or a message, such as `/review main`."
+        ),
+    ] = {}
     display: DisplaySettings = DisplaySettings()
     logging: LoggingSettings = LoggingSettings()

@@ -20,6 +20,7 @@ from hermes.schema.events import (
     SessionRedone,
     SessionTitled,
     SessionUndone,
+    TurnChecked,
     TurnEnded,
 )
 from hermes.schema.messages import (
@@ -151,6 +152,8 @@ def _turn_remark(event: Event) -> str:
         case ModelRetried(reason=reason, detail=detail):
             text = f"model call retried, {one_line(reason)}{_because(detail)}"
         case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
+            text = one_line(detail)
+        case TurnChecked(detail=detail):
             text = one_line(detail)
         case ReplyRejected(reason=reason, detail=detail):
             text = f"reply not usable, {reason}{_because(detail)}"

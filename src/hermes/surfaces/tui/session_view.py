@@ -14,7 +14,11 @@ from hermes.surfaces.terminal.approval import (
     label_for,
     question_lines,
 )
-from hermes.surfaces.terminal.notices import COMPACTION, compaction_notice
+from hermes.surfaces.terminal.notices import (
+    COMPACTION,
+    compaction_notice,
+    evidence_lines,
+)
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.plain_screen import ChatScreen
@@ -223,6 +227,8 @@ class ChatView:
                 self._remark(event)
             case kind if kind in COMPACTION:
                 self._compacted(event)
+            case "agent.turn.checked":
+                self._checked(event)
             case "agent.turn.ended":
                 self._end(event)
             case _:
@@ -251,6 +257,12 @@ class ChatView:
                 compaction_notice(event),
                 alarming=event["type"] == "session.compaction_failed",
             )
+
+    def _checked(self, event: Mapping[str, Any]) -> None:
+        """Shows below an answer what the project's rules found."""
+        self._finish_reply()
+        for line in evidence_lines(event):
+            self.say(line, alarming=not event.get("ok", True))
 
     def _answered(self, event: Mapping[str, Any]) -> None:
         """Shows a person's answer to a question, given here or elsewhere."""

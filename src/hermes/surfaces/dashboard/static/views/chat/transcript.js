@@ -359,6 +359,15 @@ const HANDLERS = {
   },
   "agent.picture.reduced": (state, event) => note(state, event, "warn", "warn", event.detail),
   "agent.picture.withheld": (state, event) => note(state, event, "warn", "warn", event.detail),
+  "agent.turn.checked": (state, event) =>
+    note(
+      state,
+      event,
+      event.ok ? "info" : "warn",
+      event.ok ? "info" : "warn",
+      event.detail,
+      event.checks.map((/** @type {{output?: string}} */ one) => one.output ?? "").join("\n").trim(),
+    ),
   "agent.reply.rejected": (state, event) => {
     state.live = null;
     note(
