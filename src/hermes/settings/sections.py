@@ -711,6 +711,12 @@ class TraceSettings(Section, frozen=True):
             description="URL of the collector (OTLP over HTTP), such as `http://localhost:4318/v1/traces`; empty for no traces."
         ),
     ] = ""
+    metrics_endpoint: Annotated[
+        str,
+        Meta(
+            description="URL for metrics, such as `http://localhost:4318/v1/metrics`; empty for no metrics."
+        ),
+    ] = ""
     headers: Annotated[
         dict[str, str],
         Meta(

@@ -60,6 +60,13 @@ class PostgresStore(Store):
             self._has_jobs = (now, super().has_jobs)
         return self._has_jobs[1]
 
+    # pyrefly: ignore[missing-override-decorator]
+    def gauges(self) -> dict[str, float]:
+        lag = self._database.notice_lag()
+        return super().gauges() | (
+            {} if lag is None else {"hermes.store.notice_lag": lag}
+        )
+
     def watch(self) -> NotifyWatch:
         return self._database.notices.watch()
 
