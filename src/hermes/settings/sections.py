@@ -660,6 +660,13 @@ class LearningSettings(Section, frozen=True):
             description="The most that one review may use; empty for no limit.",
         ),
     ] = "300k tokens"
+    remote: Annotated[
+        str,
+        Meta(
+            description="Git address through which memory and skills are shared by several machines; empty for none. "
+            "The branch `hermes` is used."
+        ),
+    ] = ""
     memory_limit: Annotated[
         int,
         Meta(
@@ -789,6 +796,12 @@ class TraceSettings(Section, frozen=True):
         str,
         Meta(
             description="URL of the collector (OTLP over HTTP), such as `http://localhost:4318/v1/traces`; empty for no traces."
+        ),
+    ] = ""
+    metrics_endpoint: Annotated[
+        str,
+        Meta(
+            description="URL for metrics, such as `http://localhost:4318/v1/metrics`; empty for no metrics."
         ),
     ] = ""
     headers: Annotated[
