@@ -64,6 +64,7 @@ TOPICS = (
     _topic("store", "commands.store", "show the database of your sessions, copy it to another", "Settings", "status"),
     _topic("backup", "commands.backup", "write all your data to one file", "Settings"),
     _topic("restore", "commands.backup", "restore a backup", "Settings"),
+    _topic("completion", "commands.completion", "complete commands, options and names in your shell", "Settings"),
     _topic("doctor", "commands.doctor", "check this installation and suggest fixes", "Settings"),
 )  # fmt: skip
 
