@@ -84,7 +84,11 @@ class ModelInfo(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """The name of the model. For codex, its name comes first."""
+        """The name of the model for a person. For codex, its name comes first."""
+        if self.local:
+            from hermes.providers.local_model import display_name
+
+            return display_name(self.name)
         if self.engine == "codex":
             return f"{CODEX} {self.name}".strip()
         return self.name or self.provider

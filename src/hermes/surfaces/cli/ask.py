@@ -14,7 +14,7 @@ from typing import Any
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.attachments import images_of
-from hermes.errors import LeaseLost, StoreError
+from hermes.errors import LeaseLost, StoreError, UsageError
 from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
 from hermes.store.lock_holders import owner_in_words
@@ -38,12 +38,15 @@ from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_en
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
 
-HELLO = "Say hello and tell me in one sentence what you can do."
-
 
 def ask(question: RunOptions) -> int:
     """Asks, prints the answer and returns the exit code."""
-    text = joined(question.text, read_piped()) or HELLO
+    text = joined(question.text, read_piped())
+    if not text:
+        raise UsageError(
+            "There is no question: none was given, and stdin is empty.",
+            hint='Ask like this: hermes "what is in this folder?" For a chat, run hermes in a terminal.',
+        )
     images = images_of(question.images)
     with open_app(question) as app:
         target = find_target(app, question)

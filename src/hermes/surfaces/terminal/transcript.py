@@ -64,7 +64,7 @@ def heading(info: SessionInfo, screen: TextScreen) -> Iterator[str]:
         count(info.turns, "turn"),
     ]
     if info.tokens:
-        sums.append(f"{info.tokens:,} tokens")
+        sums.append(count(info.tokens, "token"))
     for parts in (facts, [*sums, money(info.cost_usd)]):
         line = " · ".join(one_line(part) for part in parts if part)
         yield from (screen.style.dim(piece) for piece in wrap(line, screen.columns))
@@ -236,7 +236,7 @@ def _result(result: ToolFinished, time: str, screen: TextScreen) -> Iterator[str
 def _spent(usage: Usage | None) -> str:
     if usage is None:
         return ""
-    tokens = f" · {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    tokens = f" · {count(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out"
     price = "price unknown" if usage.cost_usd is None else money(usage.cost_usd)
     return f"{tokens} · {price}" if price else tokens
 

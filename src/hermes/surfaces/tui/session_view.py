@@ -89,6 +89,7 @@ class ChatView:
         self._clock = clock or SystemClock()
         self._cards = ToolCards(screen.marks)
         self._began = 0.0
+        self._step_began = 0.0  # the last result or answer: waiting is no thinking
         self._streamed = False  # part of this reply was streamed
         self._writes = False  # ... and more is expected
         self._below_call = False
@@ -146,7 +147,7 @@ class ChatView:
         if event["type"] == "agent.tool.finished":
             for row in self._cards.finish(event, self._screen.columns - 1):
                 self._row(row)
-            self._below_call = True
+            self._below_call, self._step_began = True, event["ts"]
         if self._early_text and event["type"] == "agent.message.assistant":
             self._write_early_text()
         self._is_final_reply = False
@@ -205,7 +206,8 @@ class ChatView:
             case "agent.message.user":
                 self._queue(event)
             case "agent.turn.started":
-                self.busy, self.held, self._began = True, False, event["ts"]
+                self.busy, self.held = True, False
+                self._began = self._step_began = event["ts"]
                 self._echo(event.get("inputs", ()))
             case "agent.message.assistant":
                 self._reply(event)
@@ -344,7 +346,9 @@ class ChatView:
         if self.busy and self._cards.running:
             yield from self._cards.rows(now, spinner, columns)
         elif doing := self._activity(is_stalled=now - self._last_event_at >= _STALL_S):
-            since = self._began if self.busy and self._began else self._last_event_at
+            since = (
+                self._step_began if self.busy and self._began else self._last_event_at
+            )
             passed = f" {duration(now - since)}" if now - since >= 1 else ""
             yield (
                 (f"{spinner} ", CYAN),

@@ -357,6 +357,7 @@ export interface DownloadState {
   seconds_left: number | null;
   source: string;
   problem: string;
+  is_stopped: boolean;
 }
 
 /** `hash` is that of the files the user was shown. */

@@ -283,6 +283,7 @@ export interface Transcript {
   /** The running turn. */
   turn: string;
   since: number;
+  stepSince: number;
   stopping: boolean;
   title: string;
   cwd: string;
