@@ -29,6 +29,7 @@ from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.tui.input_router import InputRouter
+from hermes.surfaces.tui.notifications import Notifier
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.resume_summary import (
     cursor_at_end,
@@ -98,6 +99,8 @@ class ChatConversation:
         self._following: asyncio.Task[None] | None = None
         self._holding = BackgroundTasks("holding back queued messages")
         self.ctrl_c = DoublePress()
+        self.notifier: Notifier | None = None
+        """Notifies the person; None where nothing can."""
         self._router = InputRouter(self)
         self._left = False
         self._hung_up = False
@@ -126,6 +129,8 @@ class ChatConversation:
             self._interrupts.on_event(one)
             self.view.on_event(one)
             self._relay.on_event(one)
+            if self.notifier is not None:
+                self.notifier.on_event(one, self.session)
 
     async def run(self) -> None:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
@@ -145,6 +150,8 @@ class ChatConversation:
                 if typed is None or self._left:
                     break
                 self.ctrl_c.forget()
+                if self.notifier is not None:
+                    self.notifier.focus.touch()
                 await self._router.take(typed)
         if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
