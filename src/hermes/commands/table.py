@@ -62,6 +62,7 @@ TOPICS = (
     _topic("policy", "commands.policy", "show and check what runs without asking", "Settings", "show"),
     _topic("config", "commands.config surfaces.cli.editing", "show and change settings and secrets", "Settings"),
     _topic("store", "commands.store", "show the database of your sessions, copy it to another", "Settings", "status"),
+    _topic("hosts", "commands.hosts", "list the machines that use this store", "Settings", "list"),
     _topic("backup", "commands.backup", "write all your data to one file", "Settings"),
     _topic("restore", "commands.backup", "restore a backup", "Settings"),
     _topic("completion", "commands.completion", "complete commands, options and names in your shell", "Settings"),
@@ -81,7 +82,7 @@ EXAMPLES = (
 
 _CHAT_TOPICS = (
     "slash_commands", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
-    "policy", "codex", "config", "doctor", "side_work", "pins", "project",
+    "policy", "codex", "config", "doctor", "side_work", "pins", "project", "hosts",
 )  # fmt: skip
 CHAT_MODULES = tuple(f"hermes.commands.{name}" for name in _CHAT_TOPICS)
 """Modules with commands of chats, in the order of the help."""

@@ -37,11 +37,12 @@ class StoreSettings(Section, frozen=True):
         ),
     ] = ""
     tls: Annotated[
-        Literal["prefer", "require", "verify-full", "disable"],
+        Literal["auto", "prefer", "require", "verify-full", "disable"],
         Meta(
-            description="Encryption on the way to PostgreSQL; `verify-full` also checks the server's name and certificate."
+            description="Encryption on the way to PostgreSQL. `verify-full` also checks the server's name and certificate; "
+            "`auto` is `verify-full` for another machine and `prefer` for this one."
         ),
-    ] = "prefer"
+    ] = "auto"
     tls_ca: Annotated[
         str,
         Meta(

@@ -18,6 +18,7 @@ from hermes.store.sessions import SessionTable
 
 if TYPE_CHECKING:
     from hermes.store.chats import Chats
+    from hermes.store.hosts import HostTable
     from hermes.store.people import People
     from hermes.store.schedules import ScheduleStore
     from hermes.store.session_export import SessionTransfer
@@ -107,6 +108,13 @@ class Store(ABC):
         from hermes.store.schedules import ScheduleStore
 
         return ScheduleStore(self._db, self._clock)
+
+    @cached_property
+    def hosts(self) -> "HostTable":
+        """The processes that use this store; loaded on first use."""
+        from hermes.store.hosts import HostTable
+
+        return HostTable(self._db, self._clock)
 
     @cached_property
     def transfer(self) -> "SessionTransfer":

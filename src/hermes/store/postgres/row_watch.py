@@ -6,6 +6,7 @@ announcement that was lost costs time and nothing else.
 """
 
 import asyncio
+import os
 import time
 from contextlib import suppress
 from typing import Any
@@ -18,6 +19,7 @@ from hermes.store.postgres.server import UNREACHABLE, PostgresServer
 CHANNEL = "hermes_rows"
 _LOOK_S = 1.0  # between looks without an announcement
 _ANNOUNCE_INTERVAL_S = 0.005
+_MAX_NOTICE_WAIT_S = 2.0
 _PING_S = 10.0  # between checks that the listening connection lives
 
 
@@ -126,6 +128,27 @@ class RowNotices:
                     connection.terminate()
             except (*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
                 await asyncio.sleep(pause.next_s())
+
+    async def measure_lag(self) -> float | None:
+        """Sends a notice through the pool and returns how long it takes to arrive on another connection."""
+        channel, arrived = f"{CHANNEL}_{os.urandom(8).hex()}", asyncio.Event()
+        listening = await self._server.connect()
+        try:
+
+            def hear(*_: Any) -> None:
+                arrived.set()
+
+            await listening.add_listener(channel, hear)
+            began = time.perf_counter()
+            async with self._server.connection() as connection:
+                await connection.execute(f"NOTIFY {channel}")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_MAX_NOTICE_WAIT_S):
+                    await arrived.wait()
+                    return time.perf_counter() - began
+            return None
+        finally:
+            listening.terminate()
 
     def _heard(self, *_: Any) -> None:
         self._wake()

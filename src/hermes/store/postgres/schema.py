@@ -263,5 +263,15 @@ CREATE TABLE hermes_store (
 INSERT INTO hermes_store (version) VALUES (0);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FUNCTIONS + _TABLES + _APPEND,)
+_HOSTS = """
+CREATE TABLE hosts (
+  process text PRIMARY KEY,
+  role    text NOT NULL,
+  version text NOT NULL,
+  started float8 NOT NULL,     -- by the clock of the database
+  seen    float8 NOT NULL
+) WITH (fillfactor = 80);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FUNCTIONS + _TABLES + _APPEND, _HOSTS)
 """Step n migrates a database of version n to version n + 1."""

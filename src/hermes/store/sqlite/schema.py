@@ -184,6 +184,16 @@ ALTER TABLE events ADD COLUMN frame INTEGER;  -- what stands around `data`, if t
 CREATE INDEX events_by_frame ON events (frame) WHERE frame IS NOT NULL;
 """
 
+HOSTS = """
+CREATE TABLE hosts (
+  process TEXT PRIMARY KEY,     -- as in leases
+  role    TEXT NOT NULL,        -- gateway, dashboard, worker
+  version TEXT NOT NULL,
+  started REAL NOT NULL,
+  seen    REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
 KEPT: tuple[str, ...] = (
     "jobs",
     "instants",
@@ -194,5 +204,12 @@ KEPT: tuple[str, ...] = (
 )
 """Tables that are not projections: a rebuilt database takes over what can be read of them."""
 
-MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS, FRAMES)
+MIGRATIONS: tuple[str, ...] = (
+    EVENTS + PROJECTIONS,
+    CLAIMS,
+    SCHEDULES,
+    CHATS,
+    FRAMES,
+    HOSTS,
+)
 """Step n migrates a file of version n to version n + 1; a new file runs them all."""

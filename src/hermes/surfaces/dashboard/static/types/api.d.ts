@@ -541,6 +541,17 @@ export interface Hits {
 export interface HooksListQuery {
 }
 
+/** All processes that use the store. */
+export interface HostList {
+  hosts: (ListedHost)[];
+  store: string;
+  is_shared: boolean;
+  now: number;
+}
+
+export interface HostsListQuery {
+}
+
 export interface Identified {
   id: string;
 }
@@ -702,6 +713,18 @@ export interface Link {
 export interface ListQuery {
   limit: number;
   before: number | null;
+}
+
+/** A process on a machine. */
+export interface ListedHost {
+  host: string;
+  process: string;
+  role: string;
+  version: string;
+  started: number;
+  seen: number;
+  is_live: boolean;
+  sessions: number;
 }
 
 /** A tool as it is listed. */
@@ -1933,6 +1956,7 @@ export interface Who {
   scopes: (string)[];
   by: string;
   expires: number;
+  shared_store: boolean;
 }
 
 /** What the server answers, by method and path. */
@@ -2072,6 +2096,7 @@ export interface Answers {
   "POST /api/commands/config.show": unknown;
   "POST /api/commands/config.get": SettingValue;
   "POST /api/commands/config.check": SettingsCheck;
+  "GET /api/commands/hosts.list": HostList;
   "POST /api/commands/doctor": unknown;
   "GET /api/openapi.json": unknown;
 }
@@ -2179,6 +2204,7 @@ export type RouteOf<A extends string> =
   A extends `/api/commands/doctor` ? "/api/commands/doctor" :
   A extends `/api/commands/events.stats` ? "/api/commands/events.stats" :
   A extends `/api/commands/hooks.list` ? "/api/commands/hooks.list" :
+  A extends `/api/commands/hosts.list` ? "/api/commands/hosts.list" :
   A extends `/api/commands/mcp.list` ? "/api/commands/mcp.list" :
   A extends `/api/commands/memory.history` ? "/api/commands/memory.history" :
   A extends `/api/commands/memory.revert` ? "/api/commands/memory.revert" :
