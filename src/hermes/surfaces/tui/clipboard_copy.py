@@ -26,8 +26,8 @@ def osc_52(text: str, environ: Mapping[str, str]) -> str:
     if len(encoded) > MAX_OSC_BYTES:
         return ""
     sequence = f"\x1b]52;c;{encoded}\a"
-    if "TMUX" in environ:
-        return f"\x1bPtmux;\x1b{sequence}\x1b\\"
+    if "TMUX" in environ:  # for tmux itself, and marked for the terminal around it
+        return f"{sequence}\x1bPtmux;\x1b{sequence}\x1b\\"
     return sequence
 
 

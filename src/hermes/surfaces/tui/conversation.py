@@ -149,9 +149,7 @@ class ChatConversation:
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
                     break
-                self.ctrl_c.forget()
-                if self.notifier is not None:
-                    self.notifier.focus.touch()
+                self.touched()
                 await self._router.take(typed)
         if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
@@ -159,6 +157,12 @@ class ChatConversation:
             await self.agent.service.close()
         self._interrupts.close()
         self._attachments.close()
+
+    def touched(self) -> None:
+        """Takes note that the person typed something."""
+        self.ctrl_c.forget()
+        if self.notifier is not None:
+            self.notifier.focus.touch()
 
     async def submit(
         self, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue"

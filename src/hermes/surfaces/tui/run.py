@@ -43,7 +43,7 @@ async def _converse(
     screen.on_interrupt = chat.interrupt
     if live is not None:
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
-        live.on_keys(stop=chat.stop, touched=chat.ctrl_c.forget, skills=chat.skills)
+        live.on_keys(stop=chat.stop, touched=chat.touched, skills=chat.skills)
     async with screen:
         if is_live:  # Ctrl-C is a key there; this handles a signal from outside
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
