@@ -1261,6 +1261,8 @@ export interface SessionCreated {
   surface: string;
   /** Working directory it was started in. */
   cwd: string;
+  /** Machine that has this folder; empty if every machine may have it. */
+  place: string;
   /** Whose memory it uses: one of several people in chat apps; empty for the user's own. */
   person: string;
 }
