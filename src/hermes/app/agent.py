@@ -26,6 +26,7 @@ from hermes.app.prompt_files import PromptFile, PromptFiles, stricter
 from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService
 from hermes.app.session_tools import SessionTools
+from hermes.app.turn_placement import TurnPlacement
 from hermes.core.answers import approval_hash
 from hermes.core.context_usage import Context
 from hermes.core.ports import Tool
@@ -105,6 +106,7 @@ class Agent:
                 engine=self.engine,
                 keep_files=self._keep_files,
                 prepare=self._prepare,
+                placement=self._placement(),
             )
         )
 
@@ -125,6 +127,12 @@ class Agent:
     def forget_choice(self, session: str) -> None:
         """What `choice_of` returns for a session has changed."""
         self._prepared.pop(session, None)
+
+    def _placement(self) -> TurnPlacement | None:
+        """Gateways and dashboards may leave turns to workers; a worker and a terminal run their own."""
+        if self._surface not in {"gateway", "dashboard"}:
+            return None
+        return TurnPlacement(self._app, lambda session: session in self._chosen)
 
     async def _keep_files(self, turn: str, cwd: Path) -> None:
         await self._parts.keeper.finish(turn, cwd)

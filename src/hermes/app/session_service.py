@@ -12,7 +12,7 @@ from typing import Literal
 from hermes.app.app import App
 from hermes.app.approvals import AnswerFuture
 from hermes.app.session_journal import read_history
-from hermes.app.session_runner import Runner, RunnerDeps
+from hermes.app.session_runner import Runner, RunnerDeps, RunnerMode
 from hermes.core.calls import writable
 from hermes.errors import AnsweredAlready, HermesError, LeaseLost
 from hermes.primitives.tasks import cancel_and_wait, running
@@ -50,6 +50,7 @@ class SessionService:
         self._runners: dict[str, Runner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._wanted: set[str] = set()
+        self._next_modes: dict[str, RunnerMode] = {}
         self._failures: dict[str, HermesError] = {}
 
     async def submit(
@@ -66,11 +67,33 @@ class SessionService:
         message = UserMessage(
             text=writable(text), images=images, delivery=kind, via=via
         )
-        cursor = await self._record(session, message)
+        leave = await self._leaves(session)
+        cursor = await self._record(session, message, offer=leave)
         if delivery == "interrupt":
             await self.interrupt(session, by="user")
-        self._start(session)
+        if leave and self._deps.placement is not None:
+            self._deps.placement.offered(session)
+        self._start(session, "leave" if leave else "run")
         return cursor
+
+    async def _leaves(self, session: str) -> bool:
+        """Whether a message is left to a worker. A session that runs here goes on here."""
+        runner = self._runners.get(session)
+        if self._deps.placement is None or (runner and runner.journal):
+            return False
+        return await self._deps.placement.leaves(session)
+
+    async def work_on(self, session: str) -> bool:
+        """Answers what waits in a session, unless another process works on it. Returns whether this one did.
+
+        Raises what stopped it.
+        """
+        if session not in self._tasks:
+            self._runners[session] = Runner(self._deps, session, "claim")
+            self._start_task(session)
+        runner = self._runners[session]
+        await self.idle(session)
+        return runner.released.is_set()
 
     async def interrupt(self, session: str, *, by: str) -> None:
         """Stops the running turn, in whichever process it runs. Queued messages are still answered."""
@@ -315,6 +338,8 @@ class SessionService:
         self,
         session: str,
         event: UserMessage | InterruptRequested | ModeChanged | PermissionsRevoked,
+        *,
+        offer: bool = False,
     ) -> tuple[int, int]:
         """Writes an event, through the runner while it has the session. Returns the event's cursor."""
         runner = self._runners.get(session)
@@ -324,24 +349,29 @@ class SessionService:
             with contextlib.suppress(LeaseLost):
                 (seq,) = await journal.record(event)
                 return journal.epoch, seq
-        return await self._append(session, event)
+        return await self._append(session, event, offer=offer)
 
-    async def _append(self, session: str, event: Event) -> tuple[int, int]:
+    async def _append(
+        self, session: str, event: Event, *, offer: bool = False
+    ) -> tuple[int, int]:
         """Writes an event without a lease, as any process may. Returns the event's cursor."""
-        writing = asyncio.ensure_future(self._app.writer.write(session, event))
+        writing = asyncio.ensure_future(
+            self._app.writer.write(session, event, offer=offer)
+        )
         rows = await asyncio.shield(writing)
         return rows[0].epoch, rows[0].seq
 
-    def _start(self, session: str) -> None:
+    def _start(self, session: str, mode: RunnerMode = "run") -> None:
         """Makes sure that a runner looks at the session after this moment."""
         runner = self._runners.get(session)
         if session in self._tasks and runner and runner.journal and not runner.stopping:
             return
         if session not in self._tasks:
-            self._runners[session] = Runner(self._deps, session)
+            self._runners[session] = Runner(self._deps, session, mode)
             self._start_task(session)
         else:
             self._wanted.add(session)
+            self._next_modes[session] = mode
 
     def _start_task(self, session: str) -> None:
         self._wanted.discard(session)
@@ -353,7 +383,8 @@ class SessionService:
             await self._runners[session].run()
             while session in self._wanted:
                 self._wanted.discard(session)
-                self._runners[session] = Runner(self._deps, session)
+                mode = self._next_modes.pop(session, "run")
+                self._runners[session] = Runner(self._deps, session, mode)
                 await self._runners[session].run()
         except HermesError as error:
             log.error("session %s stopped: %s", session, error)  # noqa: TRY400 - the message is enough

@@ -49,6 +49,7 @@ TOPICS = (
     _topic("gateway", "surfaces.gateway.command surfaces.gateway.api_server.command",
            "Hermes in chat apps, as a service", "Sessions",
            pair="list who has access; approve and revoke people", key=_KEYS),
+    _topic("worker", "surfaces.cli.worker", "run turns for several machines", "Sessions"),
     _topic("cron", "commands.jobs surfaces.cli.jobs", "run jobs at certain times", "Sessions", "list"),
     _topic("events", "commands.events surfaces.cli.event_tail", "watch live events, replay past ones, count them", "Sessions"),
     _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions", key=_KEYS),
@@ -62,6 +63,7 @@ TOPICS = (
     _topic("policy", "commands.policy", "show and check what runs without asking", "Settings", "show"),
     _topic("config", "commands.config surfaces.cli.editing", "show and change settings and secrets", "Settings"),
     _topic("store", "commands.store", "show the database of your sessions, copy it to another", "Settings", "status"),
+    _topic("hosts", "commands.hosts", "list the machines that use this store", "Settings", "list"),
     _topic("backup", "commands.backup", "write all your data to one file", "Settings"),
     _topic("restore", "commands.backup", "restore a backup", "Settings"),
     _topic("doctor", "commands.doctor", "check this installation and suggest fixes", "Settings"),
@@ -80,7 +82,7 @@ EXAMPLES = (
 
 _CHAT_TOPICS = (
     "slash_commands", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
-    "policy", "codex", "config", "doctor", "side_work", "pins", "project",
+    "policy", "codex", "config", "doctor", "side_work", "pins", "project", "hosts",
 )  # fmt: skip
 CHAT_MODULES = tuple(f"hermes.commands.{name}" for name in _CHAT_TOPICS)
 """Modules with commands of chats, in the order of the help."""

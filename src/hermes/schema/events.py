@@ -42,6 +42,12 @@ class SessionCreated(Event, frozen=True, kw_only=True):
         Meta(description="Where it was started (cli, tui, dashboard, telegram...)."),
     ] = ""
     cwd: Annotated[str, Meta(description="Working directory it was started in.")] = ""
+    place: Annotated[
+        str,
+        Meta(
+            description="Machine that has this folder; empty if every machine may have it."
+        ),
+    ] = ""
     person: Annotated[
         str,
         Meta(

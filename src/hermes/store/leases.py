@@ -23,6 +23,7 @@ from hermes.core.ports import Clock
 from hermes.errors import LeaseLost, SessionBusy, StoreDamaged, StoreError
 from hermes.store.ports import SqlDatabase
 from hermes.store.sql import SqlConnection
+from hermes.store.work_queue import SETTLE
 
 LEASE_TTL_S = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
 RETRY_THREAD = "hermes-lease-release"
@@ -121,10 +122,10 @@ class Leases:
             raise
         self._given_back.discard((lease.session, lease.token))
 
-    def give_back(self, lease: Lease) -> "Future[None]":
-        """Does the same as `release`, without waiting."""
+    def give_back(self, lease: Lease, *, answered: int = 0) -> "Future[None]":
+        """Does the same as `release`, without waiting. Messages up to row `answered` wait for no worker any more."""
         self._given_back.add((lease.session, lease.token))
-        future = self._db.submit(_releasing(lease), order=lease.session)
+        future = self._db.submit(_releasing(lease, answered), order=lease.session)
         future.add_done_callback(partial(self._after_release, lease))
         return future
 
@@ -162,10 +163,8 @@ class Leases:
 
         def job(connection: SqlConnection) -> list[Lease]:
             now = self._db.lease_time(connection, self._clock)
-            query = f"SELECT {_FIELDS} FROM leases WHERE owner != ''"  # noqa: S608 - our own names
-            found = connection.execute(query)
-            leases = [Lease(*row) for row in found]
-            return [lease for lease in leases if self._is_live(lease, now)]
+            found = find_leases(connection)
+            return [lease for lease in found if self._is_live(lease, now)]
 
         return self._db.run_on_reader(job)
 
@@ -217,8 +216,11 @@ def shown(owner: str) -> str:
     return f"process {pid} on {host}" if pid else owner
 
 
-def _releasing(lease: Lease) -> Callable[[SqlConnection], None]:
+def _releasing(lease: Lease, answered: int = 0) -> Callable[[SqlConnection], None]:
     def job(connection: SqlConnection) -> None:
+        if answered:
+            values = (lease.session, answered, lease.owner, lease.token)
+            connection.execute(SETTLE, values)
         query = "UPDATE leases SET expires = 0, owner = '' WHERE session = ? AND owner = ? AND token = ?"
         connection.execute(query, (lease.session, lease.owner, lease.token))
 
@@ -232,6 +234,12 @@ def find_lease(connection: SqlConnection, session: str) -> Lease | None:
         (session,),
     ).fetchone()
     return Lease(*columns) if columns else None
+
+
+def find_leases(connection: SqlConnection) -> list[Lease]:
+    """Returns every lease that was not released, also those that have ended."""
+    query = f"SELECT {_FIELDS} FROM leases WHERE owner != ''"  # noqa: S608 - our own names
+    return [Lease(*row) for row in connection.execute(query)]
 
 
 def _lives(owner: str) -> bool | None:

@@ -85,7 +85,7 @@ class PostgresDatabase:
 
         async def transact() -> T:
             result = await self.server.transaction(run)
-            self.notices.announce()
+            self.notices.announce(order)
             return result
 
         return self.start(transact, order)
@@ -210,6 +210,10 @@ class PostgresDatabase:
     def read_limit(self, connection: SqlConnection) -> int:
         """Returns the id up to which the log is complete."""
         return int(connection.execute("SELECT row_limit()").get)
+
+    def notice_lag(self) -> float | None:
+        """Returns how long a notice takes to arrive here; None if it does not."""
+        return self.result(self.server.start(self.notices.measure_lag()))
 
     def close(self) -> None:
         """Finishes submitted jobs, then closes the connections. Idempotent."""

@@ -184,6 +184,36 @@ ALTER TABLE events ADD COLUMN frame INTEGER;  -- what stands around `data`, if t
 CREATE INDEX events_by_frame ON events (frame) WHERE frame IS NOT NULL;
 """
 
+HOSTS = """
+CREATE TABLE hosts (
+  process TEXT PRIMARY KEY,     -- as in leases
+  role    TEXT NOT NULL,        -- gateway, dashboard, worker
+  version TEXT NOT NULL,
+  started REAL NOT NULL,
+  seen    REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
+MACHINES = """
+ALTER TABLE sessions ADD COLUMN place TEXT NOT NULL DEFAULT '';  -- the machine that has its folder
+
+CREATE TABLE work (
+  session TEXT PRIMARY KEY,     -- whose messages wait for a worker, or are being answered by one
+  place   TEXT NOT NULL,
+  seq     INTEGER NOT NULL,     -- the last such message
+  offered REAL NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE roles (
+  name    TEXT PRIMARY KEY,
+  owner   TEXT NOT NULL,        -- a process, as in leases
+  token   INTEGER NOT NULL,
+  since   REAL NOT NULL,
+  expires REAL NOT NULL,
+  data    TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
 KEPT: tuple[str, ...] = (
     "jobs",
     "instants",
@@ -191,8 +221,17 @@ KEPT: tuple[str, ...] = (
     "gateway_inbox",
     "gateway_outbox",
     "gateway_people",
+    "work",
 )
 """Tables that are not projections: a rebuilt database takes over what can be read of them."""
 
-MIGRATIONS: tuple[str, ...] = (EVENTS + PROJECTIONS, CLAIMS, SCHEDULES, CHATS, FRAMES)
+MIGRATIONS: tuple[str, ...] = (
+    EVENTS + PROJECTIONS,
+    CLAIMS,
+    SCHEDULES,
+    CHATS,
+    FRAMES,
+    HOSTS,
+    MACHINES,
+)
 """Step n migrates a file of version n to version n + 1; a new file runs them all."""

@@ -114,8 +114,8 @@ class InboundMessages:
         finally:
             self._deliveries.remove_pending(key)
 
-    async def replay(self) -> None:
-        """Handles messages that the last gateway stored and did not handle."""
+    async def replay(self, platform: str = "") -> None:
+        """Handles messages that the last gateway stored and did not handle, of one platform or of all."""
         store = self._app.store
         for waiting in await store.call(store.chats.waiting):
             try:
@@ -127,6 +127,8 @@ class InboundMessages:
                     waiting.id,
                     error,
                 )
+                continue
+            if platform not in {"", waiting.platform}:
                 continue
             if waiting.platform in self._deliveries.senders:
                 key = key_of(inbound.chat, inbound.person, self._settings.sessions)

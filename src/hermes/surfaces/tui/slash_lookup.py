@@ -72,6 +72,7 @@ KEYS = (
     ("?", "this list, in an empty input"),
     ("Up, Down", "earlier messages"),
     ("Tab", "complete a command, or a file after @"),
+    ("Shift-Tab", "the next mode: ask, auto-edit, plan, full"),
     ("Alt-L", "review what Hermes wants to remember, as /learn does"),
     ("Ctrl-V", "paste a picture; you can also paste or drop its path"),
 )

@@ -547,6 +547,17 @@ export interface Hits {
 export interface HooksListQuery {
 }
 
+/** All processes that use the store. */
+export interface HostList {
+  hosts: (ListedHost)[];
+  store: string;
+  is_shared: boolean;
+  now: number;
+}
+
+export interface HostsListQuery {
+}
+
 export interface Identified {
   id: string;
 }
@@ -708,6 +719,18 @@ export interface Link {
 export interface ListQuery {
   limit: number;
   before: number | null;
+}
+
+/** A process on a machine. */
+export interface ListedHost {
+  host: string;
+  process: string;
+  role: string;
+  version: string;
+  started: number;
+  seen: number;
+  is_live: boolean;
+  sessions: number;
 }
 
 /** A tool as it is listed. */
@@ -1271,6 +1294,8 @@ export interface SessionCreated {
   surface: string;
   /** Working directory it was started in. */
   cwd: string;
+  /** Machine that has this folder; empty if every machine may have it. */
+  place: string;
   /** Whose memory it uses: one of several people in chat apps; empty for the user's own. */
   person: string;
 }
@@ -1966,6 +1991,7 @@ export interface Who {
   scopes: (string)[];
   by: string;
   expires: number;
+  shared_store: boolean;
 }
 
 /** What the server answers, by method and path. */
@@ -2106,6 +2132,7 @@ export interface Answers {
   "POST /api/commands/config.show": unknown;
   "POST /api/commands/config.get": SettingValue;
   "POST /api/commands/config.check": SettingsCheck;
+  "GET /api/commands/hosts.list": HostList;
   "POST /api/commands/doctor": unknown;
   "GET /api/openapi.json": unknown;
 }
@@ -2214,6 +2241,7 @@ export type RouteOf<A extends string> =
   A extends `/api/commands/doctor` ? "/api/commands/doctor" :
   A extends `/api/commands/events.stats` ? "/api/commands/events.stats" :
   A extends `/api/commands/hooks.list` ? "/api/commands/hooks.list" :
+  A extends `/api/commands/hosts.list` ? "/api/commands/hosts.list" :
   A extends `/api/commands/mcp.list` ? "/api/commands/mcp.list" :
   A extends `/api/commands/memory.history` ? "/api/commands/memory.history" :
   A extends `/api/commands/memory.revert` ? "/api/commands/memory.revert" :

@@ -76,6 +76,7 @@ export interface View {
   icon: string;
   scope?: string;
   key?: string;
+  shared?: boolean;
   load?: () => Promise<ViewModule>;
   draw?: () => VNode;
 }
