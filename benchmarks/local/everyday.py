@@ -1,8 +1,9 @@
 """Everyday requests, as a person would type them, to the local model with real tools in throwaway folders.
 
-Two sets: `tuned`, which prompts were tuned on, and `unseen`, which was written before and is only run to report. A person
-is assumed to approve every call. Prints the score by topic, answers of the kind "there is no file" to a question that is
-not about files, and the medians of the decision, the first token of talk and the whole answer, with the machine's load.
+Three sets: `tuned`, which prompts were tuned on; `unseen`, which was looked at after its first runs; and `held-out`, which
+is only run to report. A person is assumed to approve every call. Prints the score by topic, answers of the kind "there is
+no file" to a question that is not about files, and the medians of the decision, the first token of talk and the whole
+answer, with the machine's load.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.local.everyday_case import EverydayCase
+from benchmarks.local.everyday_held_out import HELD_OUT
 from benchmarks.local.everyday_tuned import TUNED
 from benchmarks.local.everyday_unseen import UNSEEN
 from hermes.core.arguments import arguments_by_name
@@ -44,7 +46,7 @@ from hermes.schema.model import ModelRequest, ReplyFinished, TextDelta
 from hermes.surfaces.cli.model_tasks import TaskTools
 from hermes.surfaces.cli.question import joined
 
-SETS = {"tuned": TUNED, "unseen": UNSEEN}
+SETS = {"tuned": TUNED, "unseen": UNSEEN, "held-out": HELD_OUT}
 USEFUL_SHARE = 0.85
 _ABSURD = re.compile(
     r"there is no (?:file|folder)|no such file|\bfile\b.{0,40}(?:does not|doesn't) exist",

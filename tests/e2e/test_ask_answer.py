@@ -75,12 +75,13 @@ async def test_without_a_question_stdin_is_the_question(tmp_path: Path) -> None:
         assert last_words(server) == "2 + 2?"
 
 
-async def test_with_nothing_at_all_it_says_hello(tmp_path: Path) -> None:
-    async with ModelServer("Hello, I can read files.") as server:
-        assert (
-            await InstalledHermes(tmp_path, server.url).run()
-        ).out == "Hello, I can read files.\n"
-        assert last_words(server).startswith("Say hello")
+async def test_with_nothing_at_all_it_says_how_to_ask(tmp_path: Path) -> None:
+    async with ModelServer() as server:
+        done = await InstalledHermes(tmp_path, server.url).run()
+        assert (done.code, done.out) == (2, "")
+        assert "There is no question" in done.err
+        assert 'hermes "what is in this folder?"' in done.err
+        assert not server.requests
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from hermes.testing.installed import InstalledHermes, TerminalProcess
 KEY = "sk-ant-test-0123456789abcdefghijklmnop"
 WRONG = "sk-ant-wrong-0123456789abcdefghijklmno"
 ENTER, ESC, DOWN, CTRL_C, CTRL_D = "\r", "\x1b", "\x1b[B", "\x03", "\x04"
+BACKSPACE = "\x7f"
 WELCOME = "Welcome to Hermes. What should answer?"
 MODELS = ("claude-sonnet-5-5", "claude-haiku-4-5")
 
@@ -88,9 +89,10 @@ async def test_a_wrong_key_is_refused_and_asked_for_again(tmp_path: Path) -> Non
             await terminal.until(lambda shown: "Paste your API key" in shown)
             terminal.type(pasted(WRONG) + ENTER)
             shown = await terminal.until(
-                lambda shown: "rejected the API key (401)" in shown
+                lambda shown: "Anthropic rejected the API key (401)" in shown
             )
             assert "Paste your API key" in shown
+            assert "hermes config" not in shown
             assert not (tmp_path / "home" / ".env").exists()
             terminal.type(pasted(KEY) + ENTER)
             await terminal.until(lambda shown: "Which model from" in shown)
@@ -184,6 +186,20 @@ async def test_a_typed_address_that_wants_a_key_asks_for_it(tmp_path: Path) -> N
     config = (tmp_path / "home" / "config.yaml").read_text()
     assert "key_env: MY_SERVER_API_KEY" in config
     assert KEY not in config
+
+
+async def test_a_wrong_address_stays_to_be_corrected(tmp_path: Path) -> None:
+    with model_service("lab-1") as service:
+        async with at_terminal(tmp_path, "setup") as terminal:
+            await terminal.until(lambda shown: "What should answer?" in shown)
+            await terminal.until(lambda shown: "Looking for Ollama" not in shown)
+            await _to_address(terminal)
+            terminal.type(f"{service.url}/wrong/x" + ENTER)
+            shown = await terminal.until(lambda shown: "(404)" in shown)
+            assert f"{service.url}/wrong/x" in shown
+            assert "most end in /v1" in shown
+            terminal.type(BACKSPACE * len("/wrong/x") + ENTER)
+            await terminal.until(lambda shown: "Which model from" in shown)
 
 
 async def _to_address(terminal: TerminalProcess) -> None:

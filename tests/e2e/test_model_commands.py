@@ -9,7 +9,7 @@ import pytest
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 KEY = "sk-test-secret-1234567890abcdef"
 
@@ -169,6 +169,31 @@ async def test_a_gguf_file_is_registered(tmp_path: Path) -> None:
     assert (await hermes.run("model", "add", "my.gguf")).code == 0
     shown = json.loads((await hermes.run("model", "show", "--json")).out)
     assert (shown["provider"], shown["model"]) == ("embedded", str(path))
+
+
+async def test_a_model_that_answers_and_calls_a_tool_passes_the_quick_check(
+    tmp_path: Path,
+) -> None:
+    read = ScriptedResponse(calls=(ServedCall("read_file", '{"path": "notes.md"}'),))
+    async with ModelServer("4", read, "It is about a bicycle.") as server:
+        done = await InstalledHermes(tmp_path, server.url).run(
+            "model", "test", "fake-1"
+        )
+        assert (done.code, done.err) == (0, "")
+        assert "It works." in done.out
+        assert "hermes model test --full" in done.out
+
+
+async def test_a_model_that_calls_no_tool_fails_the_quick_check(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer("4", "I can't read files.") as server:
+        done = await InstalledHermes(tmp_path, server.url).run(
+            "model", "test", "fake-1"
+        )
+        assert done.code == 1
+        assert "ok   answers a question" in done.out
+        assert "fail calls a tool" in done.out
 
 
 async def test_the_tasks_are_run_and_counted(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,29 @@ class LocalPostgres:
         self._user = _other_user() if os.geteuid() == 0 else None
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
+        self._more: dict[str, str] = {}
+
+    @property
+    def folder(self) -> Path:
+        """Where everything of this server is."""
+        return self._folder
+
+    def listen(self, rules: list[str], **settings: str) -> int:
+        """Makes the next start listen on a port of 127.0.0.1, with these lines in `pg_hba.conf`. Returns the port."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        address = {"listen_addresses": "127.0.0.1", "port": str(port)}
+        self._more = address | settings
+        hba = self._data / "pg_hba.conf"
+        hba.write_text("\n".join(["local all all trust", *rules, ""]))
+        return port
+
+    def own(self, *files: Path) -> None:
+        """Lets the server read private files."""
+        for file in files:
+            file.chmod(0o600)
+            if self._user is not None:
+                os.chown(file, self._user.pw_uid, self._user.pw_gid)
 
     def create(self) -> None:
         """Makes the folder of the data."""
@@ -75,7 +99,8 @@ class LocalPostgres:
 
     def start(self) -> None:
         """Starts the server and waits until it answers."""
-        settings = _SETTINGS | {"unix_socket_directories": str(self._folder)}
+        folder = {"unix_socket_directories": str(self._folder)}
+        settings = _SETTINGS | folder | self._more
         options = [
             word
             for name, value in settings.items()
@@ -119,6 +144,8 @@ class LocalPostgres:
             "psql",
             "-h",
             str(self._folder),
+            "-p",
+            self._more.get("port", "5432"),
             "-U",
             "hermes",
             "-Atqc",

@@ -29,10 +29,10 @@ class FakeEngine:
         self._prompt = prompt
         self._budget = budget
 
-    async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
+    async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
         return self._prompt()
 
-    def runtime(self, session: str, approvals: Approver) -> Runtime:
+    def runtime(self, session: str, approvals: Approver, agent: str = "") -> Runtime:
         return self._runtime(session, approvals)
 
     def budget(self, session: str) -> TurnBudget:

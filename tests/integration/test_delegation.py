@@ -72,8 +72,7 @@ async def family(
             try:
                 yield Family(app, agent, session), server
             finally:
-                await agent.service.close()
-                await agent.model.close()
+                await agent.close()
 
 
 def delegating(*tasks: str, **options: Any) -> ScriptedResponse:
@@ -332,3 +331,36 @@ async def test_a_child_that_was_cut_off_is_not_called_done(tmp_path: Path) -> No
         result = await tool.run({"action": "wait", "child": child}, context)
         assert "was cut off" in result.text
         assert not result.ok
+
+
+async def test_a_task_can_name_an_agent_file_that_sets_prompt_and_tools(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "home" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "reader.md").write_text(
+        "---\ndescription: reads\ntools: [Read, nonsense]\nmodel: small-1\n---\nOnly read."
+    )
+    parent = [
+        delegating("@reader what is in a.txt?"),
+        delegating("@nobody hello"),
+        ScriptedResponse(text="done"),
+    ]
+    respond = answering(parent, lambda _: ScriptedResponse(text="an apple"))
+    async with family(tmp_path, respond) as (work, server):
+        await work.say("ask the reader")
+        first, second = work.results()
+        assert first.text.startswith("an apple")
+        assert "There is no agent 'nobody'" in second.text
+        asked = [
+            msgspec.json.decode(one.body)
+            for one in server.requests
+            if one.method == "POST"
+        ]
+        assert "- @reader: reads" in str(asked[0]["messages"][0])
+        child = next(one for one in asked if one["model"] == "small-1")
+        assert [one["function"]["name"] for one in child["tools"]] == ["read_file"]
+        system = str(child["messages"][0])
+        assert "you work as the agent reader" in system
+        assert "Only read." in system
+        assert len(work.app.store.sessions.children(work.session)) == 1

@@ -122,7 +122,7 @@ class Desktop:
         )
         self.service = SessionService(self.deps)
 
-    async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
+    async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
         return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
 
     async def _keep_files(self, turn: str, cwd: Path) -> None:
@@ -133,7 +133,9 @@ class Desktop:
         if self.failure is not None:
             raise self.failure
 
-    def runtime(self, session: str, approvals: Approver) -> NativeRuntime:
+    def runtime(
+        self, session: str, approvals: Approver, agent: str = ""
+    ) -> NativeRuntime:
         return NativeRuntime(
             self._model,
             CallRunner({"wait": self.tool}, self._policy, approvals),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
+from typing import cast, get_args
 
 import msgspec
 
@@ -21,6 +22,7 @@ from hermes.app.engine import (
     ModelInfo,
 )
 from hermes.app.learning.learner import Learner
+from hermes.app.prompt_files import PromptFile, PromptFiles, stricter
 from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService
 from hermes.app.session_tools import SessionTools
@@ -30,6 +32,7 @@ from hermes.core.context_usage import Context
 from hermes.core.ports import Tool
 from hermes.errors import SessionBusy
 from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.schema.events import ApprovalRequested, SessionCompacted
@@ -73,6 +76,8 @@ class Agent:
         self._choice_of = choice_of
         self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
+        self._child_choices: dict[str, EngineChoice] = {}
+        """What children run on that work as an agent from a file."""
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
         self._making = threading.Lock()
         self._made: EngineParts | None = None
@@ -82,6 +87,8 @@ class Agent:
         timeout_s = app.settings.approvals.timeout
         self.questions = PendingQuestions(clock=app.clock, timeout_s=timeout_s)
         """The questions that wait for a person in this process."""
+        self.background = BackgroundTasks("reporting the end of background work")
+        """Reports of work beside the conversations."""
         if surface:
             self._attached.enter_context(self.questions.attached(surface))
 
@@ -130,7 +137,9 @@ class Agent:
         with self._making:
             if self._made is None:
                 app, secrets = self._app, self._secrets
-                parts = EngineParts(app, secrets, self.engine, lambda: self.service)
+                parts = EngineParts(
+                    app, secrets, self.engine, lambda: self.service, self._choose_agent
+                )
                 if self._surface:
                     parts.learner.start(self._is_attended, self._loop)
                 self._made = parts
@@ -153,12 +162,32 @@ class Agent:
         """What a session runs on. A child runs on what its root does."""
         if not session:
             return self._default
+        if session in self._child_choices:
+            return self._child_choices[session]
         session = self._app.root(session) or session
         if self._choice_of is not None:
             prepared = self._prepared.get(session)
             is_current = prepared and self.service.works_on(session)
             return prepared if is_current else self._choice_of(session)
         return self._chosen.get(session, self._default)
+
+    def _choose_agent(self, session: str, file: PromptFile) -> None:
+        """Gives a child the model of its agent, and its mode if that allows less. A model that is not there is an error."""
+        now, mode = self._choice(session), self.mode(session)
+        if file.model:
+            build_model(self._app.settings, self._secrets, model=file.model)
+        modes = get_args(ApprovalMode)
+        is_stricter = stricter(file.mode, mode) and file.mode in modes
+        self._child_choices[session] = msgspec.structs.replace(
+            now,
+            model=file.model or now.model,
+            approvals=cast("ApprovalMode", file.mode) if is_stricter else now.approvals,
+        )
+
+    @property
+    def prompt_files(self) -> PromptFiles:
+        """The commands and agents from files."""
+        return self._parts.prompt_files
 
     @property
     def model(self) -> Resilient:
@@ -304,6 +333,7 @@ class Agent:
 
     async def release(self) -> None:
         """Ends what tools left running, and closes the models."""
+        await self.background.close()
         await self._close_old_parts()
         if self._made is not None:
             await self._made.close()

@@ -82,3 +82,15 @@ def outlook_of(app: App, session: str) -> CompactionPreview:
     return preview_compaction(
         messages, first=settings.protect_first_n, last=settings.protect_last_n
     )
+
+
+def going_messages(app: App, messages: Sequence[Message]) -> list[Message]:
+    """The messages that a summary would replace now; none of a short conversation."""
+    settings = app.settings.compression
+    first, last = settings.protect_first_n, settings.protect_last_n
+    try:
+        cut = choose_cut(messages, first=first, last=last)
+    except NotCompacted:
+        return []
+    middle = range(cut.head, len(messages) - cut.tail)
+    return [messages[place] for place in middle if place + 1 != cut.kept]

@@ -7,7 +7,8 @@ unless somebody says so, and a key is sent only to the service that it was given
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, count
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -32,6 +33,7 @@ from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import environment, load, load_secrets
 from hermes.settings.secrets import is_secret_variable
 from hermes.settings.sections import CustomProvider
+from hermes.text.plurals import short_number
 
 if TYPE_CHECKING:
     from hermes.providers.server_facts import ServerFacts
@@ -83,7 +85,7 @@ class OfferedModel(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def facts(self) -> str:
         """What is known, in a few words."""
-        words = [f"{self.window // 1000:,}k context"] if self.window else []
+        words = [f"{short_number(self.window)} context"] if self.window else []
         if self.output_price:
             words.append(f"${self.input_price:g} in, ${self.output_price:g} out")
         return " · ".join(words)
@@ -234,6 +236,39 @@ async def locate(
             first = first or error
     assert first is not None  # noqa: S101 - there is always an address
     raise first
+
+
+@contextmanager
+def advice_for(connection: Connection) -> Iterator[None]:
+    """Changes the hint of a ModelError from inside to what helps a person who is connecting the service.
+
+    The usual hints name commands and settings of a connection that is saved already.
+    """
+    try:
+        yield
+    except ModelError as error:
+        error.hint = _advice(error.reason, connection) or error.hint
+        raise
+
+
+def _advice(reason: str, connection: Connection) -> str:
+    """What to do about a connection that could not be made; empty where the error's own hint will do."""
+    name, later = connection.label, "Try again in a minute."
+    address = "Check the address: most end in /v1." if connection.base_url else ""
+    key = f"Check that it is a whole key of {name}, and that it has not expired."
+    advice = {
+        "auth": key if connection.key else "It needs a key.",
+        "billing": f"Add credit at {name}, or use another service.",
+        "forbidden": "Choose another model, or use another key.",
+        "not_found": address or "Choose another model.",
+        "malformed": address,
+        "bad_request": "Choose another model.",
+        "rate_limited": later,
+        "overloaded": later,
+        "server": later,
+        "timeout": later,
+    }
+    return advice.get(reason, "")
 
 
 async def list_models(connection: Connection, home: Home) -> tuple[OfferedModel, ...]:

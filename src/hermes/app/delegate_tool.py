@@ -3,8 +3,10 @@ parent. A child is identified by its session's id. Children share their parent's
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -13,7 +15,7 @@ from hermes.app.app import App
 from hermes.app.session_service import SessionService
 from hermes.core.calls import FENCE
 from hermes.core.ports import ToolContext
-from hermes.errors import SessionNotFound, ToolFailed
+from hermes.errors import HermesError, SessionNotFound, ToolFailed
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.schema.tool_spec import ToolResult
@@ -23,6 +25,7 @@ from hermes.tools.tool import tool
 MAX_DELEGATION_DEPTH = 2  # children of children
 _MAX_RUNNING_CHILDREN = 8
 _MAX_ANSWER_CHARS = 30_000
+_AGENT = re.compile(r"\s*@([a-z0-9][a-z0-9_-]*)[:,]?\s+")
 _TASK = (
     "You work for another agent, which gave you this task. Do it to its end and answer with the complete result: the "
     "answer is all that the other agent sees.\n\n"
@@ -32,7 +35,13 @@ _TASK = (
 class Delegation:
     """The children of all sessions of one process."""
 
-    def __init__(self, app: App, service: Callable[[], SessionService]) -> None:
+    def __init__(
+        self,
+        app: App,
+        service: Callable[[], SessionService],
+        begin_agent: Callable[[str, str, Path], None] = lambda *_: None,
+    ) -> None:
+        self._begin_agent = begin_agent
         self._app = app
         self._service = service
         self._starting = asyncio.Lock()
@@ -89,10 +98,21 @@ class Delegation:
             surface="delegate",
             cwd=str(context.cwd),
         )
-        text = _TASK + _required(task)
+        named = _AGENT.match(_required(task))
+        text = _TASK + (task[named.end() :] if named else task)
         child = (await asyncio.to_thread(self._app.begin, created)).session
+        if named:
+            await self._name_agent(child, named[1], context.cwd)
         await self._service().submit(child, text)
         return child
+
+    async def _name_agent(self, child: str, name: str, cwd: Path) -> None:
+        """Lets the child work as an agent from a file. Without one of that name there is no child."""
+        try:
+            await asyncio.to_thread(self._begin_agent, child, name, cwd)
+        except HermesError as error:
+            await asyncio.to_thread(self._app.delete, child)
+            raise ToolFailed(error.message, hint=error.hint) from error
 
     async def _wait(
         self, context: ToolContext, child: str, seconds: int, *, started_here: bool

@@ -18,10 +18,12 @@ from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
 from hermes.app.page_digest import digest
 from hermes.app.project_notes import read_project_files
+from hermes.app.prompt_files import PromptFile, PromptFiles
 from hermes.app.session_service import SessionService
 from hermes.app.session_titles import Titles
-from hermes.app.session_tools import SessionTools
+from hermes.app.session_tools import SessionTools, surroundings_of
 from hermes.app.spending_caps import Spending
+from hermes.app.turn_checks import CheckDeps, CheckedRuntime, TurnChecks
 from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.core.budget import Metered, Price, TurnBudget
@@ -34,7 +36,11 @@ from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, chosen_route
-from hermes.schema.events import ApprovalRequested, SessionPrompted
+from hermes.schema.events import (
+    ApprovalRequested,
+    SessionAgentChosen,
+    SessionPrompted,
+)
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
@@ -77,7 +83,11 @@ class ModelInfo(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """The name of the model. For codex, its name comes first."""
+        """The name of the model for a person. For codex, its name comes first."""
+        if self.local:
+            from hermes.providers.local_model import display_name
+
+            return display_name(self.name)
         if self.engine == "codex":
             return f"{CODEX} {self.name}".strip()
         return self.name or self.provider
@@ -132,15 +142,19 @@ class EngineParts:
         secrets: Secrets,
         engine_of: "Callable[[str], Engine]",
         service: Callable[[], SessionService],
+        choose: Callable[[str, PromptFile], None] = lambda *_: None,
     ) -> None:
+        self.choose = choose
+        """Gives a session the model and the mode of an agent."""
         self.app = app
         self.secrets = secrets
         self.engine_of = engine_of
         self.shadows = shadows_of(app)
+        self.prompt_files = PromptFiles(app.home.root, Path.home())
         self.keeper = ShadowKeeper(self.shadows)
         self.spending = Spending(app, self._price)
         self.titles = Titles(lambda session: engine_of(session).auxiliary)
-        self._delegation = Delegation(app, service)
+        self._delegation = Delegation(app, service, self._begin_agent)
         digests = self._digest if app.settings.auxiliary.search != "off" else None
         self.tools = SessionTools(app, secrets, self._own_tools, digests)
         self.learner = Learner(
@@ -153,6 +167,8 @@ class EngineParts:
                 engine=self._review_engine,
             ),
         )
+        self.refused_checks: set[tuple[str, str]] = set()
+        """Sessions, and the versions of a project's rules that their user did not agree to."""
         self._models: dict[str, AnsweringModel] = {}
 
     def model(self, name: str) -> "AnsweringModel":
@@ -168,6 +184,12 @@ class EngineParts:
         await self.tools.close()
         for model in self._models.values():
             await model.close()
+
+    def _begin_agent(self, child: str, name: str, cwd: Path) -> None:
+        """Lets a child work as an agent from a file. Raises HermesError if there is no such agent."""
+        file = self.prompt_files.find(cwd, "agent", name)
+        self.app.record(child, SessionAgentChosen(agent=file.name))
+        self.choose(child, file)
 
     async def _digest(self, session: str, page: str) -> str:
         return await digest(self.engine_of(session).auxiliary, session, page)
@@ -364,27 +386,43 @@ class Engine:
             return False
         return policy.judge(tool, arguments, cwd).verdict == "allow"
 
-    def runtime(self, session: str, approvals: Approver) -> Runtime:
-        """What runs the next turn of a session."""
+    def runtime(self, session: str, approvals: Approver, agent: str = "") -> Runtime:
+        """What runs the next turn of a session, which may work as an agent from a file."""
         parts = self._parts
         policy = CurrentPolicy(lambda: parts.engine_of(session).policy_for(session))
-        tools, keeper = parts.tools.of(session), parts.keeper
+        tools, keeper = self._tools(session, agent), parts.keeper
         if self.name(session) == "codex":
             from hermes.codex.tool_lending import LendingContext
 
             lending = LendingContext(tools, policy, approvals, keeper)
-            return self._answering.codex.runtime(
+            own = self._answering.codex.runtime(
                 session, approvals, judge=policy, keeper=keeper, lending=lending
             )
+            # Codex gets no second look: its thread takes only what the user says.
+            return CheckedRuntime(own, self._checks(session, approvals), repairs=0)
         model = self.model
         blind = "" if model.facts.images else f"{model.provider}:{model.name}"
-        return NativeRuntime(
+        native = NativeRuntime(
             Metered(model, partial(parts.spending.guess, session)),
             CallRunner(tools, policy, approvals, keeper),
             max_steps=self._app.settings.budget.max_steps,
             context=self._answering.room,
             sight=ImageDescriber(self.auxiliary, blind),
         )
+        return CheckedRuntime(native, self._checks(session, approvals))
+
+    def _checks(self, session: str, approvals: Approver) -> TurnChecks:
+        """Checks the turns of a session by the rules of its project."""
+        parts = self._parts
+        deps = CheckDeps(
+            parts.engine_of(session).policy_for(session),
+            approvals,
+            parts.keeper,
+            parts.shadows,
+            surroundings_of(self._app),
+            parts.refused_checks,
+        )
+        return TurnChecks(deps)
 
     def review(
         self, session: str, tools: Mapping[str, Tool]
@@ -404,8 +442,17 @@ class Engine:
             CodexTurnServices(nobody, policy, lending)
         )
 
-    async def prompt(self, session: str, cwd: Path) -> SessionPrompted:
-        """The system prompt and the tools of a new session."""
+    def _tools(self, session: str, agent: str) -> Mapping[str, Tool]:
+        """The tools of a session; an agent gets those of them that its file names."""
+        tools = self._parts.tools.of(session)
+        return self._agent_file(session, agent).offered(tools) if agent else tools
+
+    def _agent_file(self, session: str, name: str) -> PromptFile:
+        cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
+        return self._parts.prompt_files.find(cwd, "agent", name)
+
+    async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
+        """The system prompt and the tools of a new session, or of one that works as another agent from now on."""
         parts, app = self._parts, self._app
         await parts.tools.prepare()
         system = system_prompt(
@@ -419,14 +466,42 @@ class Engine:
             learned = await asyncio.to_thread(parts.learner.prompt, person)
             if learned:
                 system = (*system[:-1], learned, system[-1])
-        tools = tuple(tool.spec for tool in parts.tools.of(session).values())
-        return SessionPrompted(system=system, tools=tools)
+        tools = await asyncio.to_thread(self._tools, session, agent)
+        more = await asyncio.to_thread(self._agent_parts, session, cwd, agent, tools)
+        return SessionPrompted(
+            system=(*system[:-1], *more, system[-1]),
+            tools=tuple(tool.spec for tool in tools.values()),
+            agent=agent,
+        )
+
+    def _agent_parts(
+        self, session: str, cwd: Path, agent: str, tools: Mapping[str, Tool]
+    ) -> list[str]:
+        """The parts of the prompt about agents from files: the one that the session is, and those it can give tasks to."""
+        parts: list[str] = []
+        if agent:
+            body = self._agent_file(session, agent).body
+            parts.append(f"In this session you work as the agent {agent}:\n\n{body}")
+        known = self._parts.prompt_files.all(cwd, "agent")
+        helpers = [
+            f"- @{one.name}: {one.description or 'no description'}"
+            for one in known
+            if one.is_trusted and one.path and one.name != agent
+        ]
+        if helpers and "delegate" in tools and not self._app.person(session):
+            head = "Agents for `delegate`; begin the task with the name, such as @name:"
+            parts.append("\n".join((head, *helpers)))
+        return parts
 
     def _chat(self, session: str) -> str:
         """The chat app that a session was begun in; empty if it was begun elsewhere."""
         info = self._app.store.sessions.origin(session)
         elsewhere = info.surface in {"", "recovered", *SURFACES}
         return "" if info.kind != "root" or elsewhere else info.surface
+
+    def check_budget(self, session: str, tokens: int) -> None:
+        """Raises BudgetSpent if a call beside the turns could pass a cap."""
+        self._parts.spending.check(session, tokens)
 
     def budget(self, session: str) -> TurnBudget:
         """The caps of a turn that begins in a session."""

@@ -59,9 +59,13 @@ class TurnEngine(Protocol):
         """Whether somebody can be asked."""
         ...
 
-    async def prompt(self, session: str, cwd: Path) -> SessionPrompted: ...
+    async def prompt(
+        self, session: str, cwd: Path, agent: str = ""
+    ) -> SessionPrompted: ...
 
-    def runtime(self, session: str, approvals: Approver) -> Runtime: ...
+    def runtime(
+        self, session: str, approvals: Approver, agent: str = ""
+    ) -> Runtime: ...
 
     def budget(self, session: str) -> TurnBudget: ...
 
@@ -314,11 +318,12 @@ class Runner:
         self._engine = engine = self._deps.engine(self.session)
         cwd = self._folder()
         opening: list[Event] = []
-        if not journal.history.prompt:
-            opening = [await engine.prompt(self.session, cwd)]
+        prompt, agent = journal.history.prompt, journal.history.agent
+        if not prompt or prompt.agent != agent:
+            opening = [await engine.prompt(self.session, cwd, agent)]
         questions = self._deps.questions
         approvals = SessionApprovals(questions, journal, attended=engine.attended)
-        runtime = engine.runtime(self.session, approvals)
+        runtime = engine.runtime(self.session, approvals, agent)
         journal.turn = self._app.ids.turn()
         inputs = () if carried else tuple(journal.history.waiting)
         await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))

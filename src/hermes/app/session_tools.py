@@ -145,7 +145,7 @@ def needs_of(
     """What `session_tools` needs. `extra` are further tools."""
     settings = app.settings
     choice = ToolChoice(surface, settings.tools.enabled, settings.tools.disabled)
-    around = _surroundings(app.home, settings.sandbox.hide_secrets)
+    around = surroundings_of(app)
     outputs = OutputFolder(around.readable[0])
     web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
     return Needs(
@@ -161,6 +161,11 @@ def needs_of(
         ),
         choice=choice,
     )
+
+
+def surroundings_of(app: App) -> Surroundings:
+    """The environment and the sandbox of commands."""
+    return _surroundings(app.home, app.settings.sandbox.hide_secrets)
 
 
 @lru_cache(maxsize=8)

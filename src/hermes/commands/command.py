@@ -255,11 +255,16 @@ class Command:
 
     def _take_switches(self, text: str, given: dict[str, Any]) -> str:
         """Sets the switches that are named at the beginning and end of a text; returns the rest."""
-        switches = {one.name for one in self.parameters if one.kind is bool}
+        switches = {
+            name: one.name
+            for one in self.parameters
+            if one.kind is bool
+            for name in (one.name, one.flag)
+        }
         while (word := text.rpartition(" ")[2]) in switches:
-            given[word], text = True, text[: -len(word)].rstrip()
+            given[switches[word]], text = True, text[: -len(word)].rstrip()
         while (word := text.partition(" ")[0]) in switches:
-            given[word], text = True, text[len(word) :].lstrip()
+            given[switches[word]], text = True, text[len(word) :].lstrip()
         return text
 
     def _read(self, parameter: Parameter, text: str) -> Any:

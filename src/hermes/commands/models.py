@@ -47,7 +47,7 @@ examples:
   hermes model add base                    download the local model
   hermes model add ~/models/qwen.gguf      use a GGUF file of your own
   hermes model add lab --base-url http://lab:8000/v1 --model qwen3
-  hermes model test                        what can the model do? 30 and more small tasks
+  hermes model test                        does the model answer and call a tool? (--full: many tasks)
 """
 }
 _EMBEDDED_WINDOW_TOKENS = 4096

@@ -6,15 +6,27 @@ from typing import Annotated
 
 import msgspec
 
-from hermes.app.compaction import outlook_of
+from hermes.app.compaction import going_messages, outlook_of
+from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count
 from hermes.commands.sessions import SessionListing, list_sessions
-from hermes.commands.views import Block, Record, TextResult, line, message
+from hermes.commands.views import (
+    Block,
+    Column,
+    Record,
+    TextResult,
+    line,
+    message,
+    table,
+)
 from hermes.core.context_usage import CompactionPreview
 from hermes.core.context_usage import Context as ContextUsage
 from hermes.errors import UsageError
+from hermes.schema.messages import AssistantMessage, Message, UserMessage
+
+_MAX_PREVIEW_CHARS = 120
 
 
 class ChatStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +72,27 @@ class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
         if not preview.pointers and not preview.summarised:
             yield "There is nothing to remove yet."
         yield "The log keeps everything. To compress now: /compress"
+
+
+def _preview(context: CommandContext, session: str) -> "CompressionPreview":
+    history = read_history(context.app.store, session)
+    pinned = {one.text for one in history.pinned.values()}
+    going = [
+        (_speaker(one), " ".join(one.text.split())[:_MAX_PREVIEW_CHARS] or "(calls)")
+        for one in going_messages(context.app, history.messages)
+        if one.text not in pinned
+    ]
+    return CompressionPreview(
+        preview=outlook_of(context.app, session),
+        going=tuple(going),
+        pinned=len(pinned),
+    )
+
+
+def _speaker(one: Message) -> str:
+    if isinstance(one, UserMessage):
+        return "you" if one.origin == "user" else "note"
+    return "Hermes" if isinstance(one, AssistantMessage) else one.name
 
 
 @command(slash="status", role="user", group="Chat")
@@ -119,9 +152,41 @@ async def show_context(context: CommandContext, session: SessionId) -> ContextUs
     return ContextUse(usage=usage, preview=preview)
 
 
+class CompressionPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages that compressing would replace by a summary, and the old results it would shorten."""
+
+    preview: CompactionPreview
+    going: tuple[tuple[str, str], ...]
+    """Who said it, and how it begins."""
+    pinned: int
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.going:
+            yield line("Nothing would go: the conversation is short.")
+            return
+        summarised = count(self.preview.summarised, "message")
+        yield line(
+            f"A summary would replace {summarised} (about {self.preview.replaced:,} tokens):",
+            "bold",
+        )
+        columns = ("who", Column("message", shrinks=True))
+        yield table(columns, self.going)
+        if self.pinned:
+            pinned = count(self.pinned, "pinned message")
+            yield line(f"Kept word for word: {pinned} (/pins).")
+        yield line("The log keeps everything. To compress now: /compress", "dim")
+
+
 @command(slash="compress", role="user", group="Model")
-async def compress(context: CommandContext, session: SessionId) -> TextResult:
-    """Compress a long conversation: summarize its older part."""
+async def compress(
+    context: CommandContext,
+    session: SessionId,
+    *,
+    preview: Annotated[bool, Arg("only show what would go")] = False,
+) -> CompressionPreview | TextResult:
+    """Compress a long conversation: summarize its older part; `--preview` shows what would go."""
+    if preview:
+        return await asyncio.to_thread(_preview, context, session)
     await context.chat.require_idle()
     context.surface.tell(line("Summarizing the older part of the conversation ..."))
     done = await context.chat.agent.compress(session)

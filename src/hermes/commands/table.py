@@ -39,7 +39,8 @@ TOPICS = (
     _topic("model", "commands.models surfaces.cli.models surfaces.cli.model_tasks",
            "list, pick, add and test models", "Models", "list"),
     _topic("usage", "commands.models", "show tokens and cost, by day and model", "Models"),
-    _topic("sessions", "commands.sessions commands.undo", "list, search, show and move your sessions", "Sessions"),
+    _topic("sessions", "commands.sessions commands.undo commands.pins",
+           "list, search, show and move your sessions", "Sessions"),
     _topic("resume", "surfaces.cli.resume", "continue a session from any surface", "Sessions"),
     _topic("import", "commands.imports", "import sessions, memory and skills from another agent", "Sessions"),
     _topic("memory", "commands.memory surfaces.cli.editing", "show, edit and revert what Hermes remembers", "Learning", "show"),
@@ -52,6 +53,8 @@ TOPICS = (
     _topic("cron", "commands.jobs surfaces.cli.jobs", "run jobs at certain times", "Sessions", "list"),
     _topic("events", "commands.events surfaces.cli.event_tail", "watch live events, replay past ones, count them", "Sessions"),
     _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions", key=_KEYS),
+    _topic("agents", "commands.side_work", "list the agents from files", "Settings", "list"),
+    _topic("project", "commands.project", "show a project's rules, commands and agents, and agree to them", "Settings", "show"),
     _topic("tools", "commands.tools", "list the tools and where they are offered", "Settings"),
     _topic("mcp", "commands.mcp surfaces.cli.tool_server", "list, add, test and remove MCP servers", "Settings", "list"),
     _topic("codex", "commands.codex", "run your turns with the codex program, or switch back", "Settings"),
@@ -60,6 +63,7 @@ TOPICS = (
     _topic("policy", "commands.policy", "show and check what runs without asking", "Settings", "show"),
     _topic("config", "commands.config surfaces.cli.editing", "show and change settings and secrets", "Settings"),
     _topic("store", "commands.store", "show the database of your sessions, copy it to another", "Settings", "status"),
+    _topic("hosts", "commands.hosts", "list the machines that use this store", "Settings", "list"),
     _topic("backup", "commands.backup", "write all your data to one file", "Settings"),
     _topic("restore", "commands.backup", "restore a backup", "Settings"),
     _topic("doctor", "commands.doctor", "check this installation and suggest fixes", "Settings"),
@@ -78,11 +82,17 @@ EXAMPLES = (
 
 _CHAT_TOPICS = (
     "slash_commands", "sessions", "undo", "jobs", "models", "memory", "skills", "tools", "mcp",
-    "policy", "codex", "config", "doctor",
+    "policy", "codex", "config", "doctor", "side_work", "pins", "project", "hosts",
 )  # fmt: skip
 CHAT_MODULES = tuple(f"hermes.commands.{name}" for name in _CHAT_TOPICS)
 """Modules with commands of chats, in the order of the help."""
-CHAT_APP_MODULES = (*CHAT_MODULES[:5], "hermes.commands.policy")
+CHAT_APP_MODULES = (
+    *CHAT_MODULES[:5],
+    "hermes.commands.policy",
+    "hermes.commands.side_work",
+    "hermes.commands.pins",
+    "hermes.commands.project",
+)
 """Those with commands that a role may use in chat apps."""
 
 

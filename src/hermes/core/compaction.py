@@ -12,7 +12,7 @@ from hermes.core.budget import add, estimate_tokens, message_tokens
 from hermes.core.complete import complete
 from hermes.core.ports import Model
 from hermes.errors import HermesError, ModelError
-from hermes.schema.events import SessionCompacted
+from hermes.schema.events import MessagePinned, SessionCompacted
 from hermes.schema.messages import (
     AssistantMessage,
     Message,
@@ -25,6 +25,10 @@ from hermes.settings.redaction import mask
 from hermes.text.language import language_of
 
 MARK = "[Summary of the earlier part of this conversation]\n"
+PINNED_MARK = {
+    "user": "[The user said this earlier and pinned it]\n",
+    "assistant": "[You said this earlier, and the user pinned it]\n",
+}
 _MIN_SUMMARY_CHARS = 40
 _MAX_SUMMARY_CHARS = 24_000
 _MAX_RESULT_CHARS = 2_000  # of a tool's result that the summary is made from
@@ -214,11 +218,26 @@ def _pieces(text: str, room: int) -> list[str]:
     return pieces
 
 
-def compacted(messages: Sequence[Message], row: SessionCompacted) -> list[Message]:
-    """The messages that the model sees after the row."""
+def compacted(
+    messages: Sequence[Message],
+    row: SessionCompacted,
+    pinned: Sequence[MessagePinned] = (),
+) -> list[Message]:
+    """The messages that the model sees after the row. Pinned messages that would go stay, behind the summary."""
     summary = UserMessage(text=f"{MARK}{row.summary}", origin="hermes")
     latest = [uncounted(message) for message in messages[len(messages) - row.tail :]]
-    return [*messages[: row.head], summary, *messages[row.kept - 1 : row.kept], *latest]
+    head, kept = messages[: row.head], messages[row.kept - 1 : row.kept]
+    there = {message.text for message in (*head, *kept, *latest)}
+    held = [
+        UserMessage(text=f"{PINNED_MARK[one.by]}{one.text}", origin="hermes")
+        for one in pinned
+    ]
+    kept_pins = [
+        message
+        for one, message in zip(pinned, held, strict=True)
+        if one.text not in there and message.text not in there
+    ]
+    return [*head, summary, *kept_pins, *kept, *latest]
 
 
 def uncounted(message: Message) -> Message:

@@ -18,11 +18,14 @@ from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     CodexThread,
+    MessagePinned,
+    MessageUnpinned,
     PictureDescribed,
     PictureReduced,
     PictureWithheld,
     QuestionAnswered,
     QuestionAsked,
+    SessionAgentChosen,
     SessionCompacted,
     SessionPrompted,
     SessionRedone,
@@ -107,8 +110,12 @@ class ConversationHistory:
         """Every call of the session so far."""
         self.open_turn = ""
         self.prompt: SessionPrompted | None = None
+        self.agent = ""
+        """The agent file that the session works as."""
         self.codex_thread: CodexThread | None = None
         """The thread that codex continues, if it still matches this history."""
+        self.pinned: dict[int, MessagePinned] = {}
+        """The messages that compaction keeps word for word, by the `seq` of their pin."""
         self.turns: list[Beginning] = []
         """The turns that the model sees, in order."""
         self._taken_back: list[_TakenBack] = []
@@ -163,8 +170,20 @@ class ConversationHistory:
                 self._undo(seq, since)
             case SessionRedone(undone=undone):
                 self._redo(undone)
+            case _:
+                self._choose(seq, event)
+
+    def _choose(self, seq: int, event: Event | None) -> None:
+        """Adds what was chosen for the session: a thread of codex, an agent, a pin."""
+        match event:
             case CodexThread():
                 self.codex_thread = event
+            case SessionAgentChosen(agent=agent):
+                self.agent = agent
+            case MessagePinned():
+                self.pinned[seq] = event
+            case MessageUnpinned(pinned=pinned):
+                self.pinned.pop(pinned, None)
             case _:
                 pass
 
@@ -222,8 +241,9 @@ class ConversationHistory:
     def _compact(self, row: SessionCompacted) -> None:
         """Compacts the messages. Turns that are in the summary can't be undone any more."""
         start = len(self.messages) - row.tail
-        self.messages = compacted(self.messages, row)
-        shift = start - row.head - 1 - bool(row.kept)
+        before = len(self.messages)
+        self.messages = compacted(self.messages, row, list(self.pinned.values()))
+        shift = before - len(self.messages)
         self.turns = [
             msgspec.structs.replace(turn, messages=turn.messages - shift)
             for turn in self.turns

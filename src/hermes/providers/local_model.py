@@ -106,15 +106,24 @@ def default_name() -> str:
     return best.id if best is not None else embedded.DEFAULT
 
 
-def full_name(name: str) -> str:
-    """Returns the name of a model for a person, with what is typed to choose it."""
+def display_name(name: str) -> str:
+    """Returns the name of a local model for a person, the same on every surface. `name` is an id, a reply's model or a file."""
     try:
         from hermes.providers.embedded import CATALOGUE
     except ImportError:
-        return f"{PROVIDER} {name}".strip()
+        return name or PROVIDER
     chosen = name or default_name()
-    entry = CATALOGUE.get(chosen)
-    return f"{entry.description} ({PROVIDER}:{chosen})" if entry else f"{PROVIDER} {chosen}"  # fmt: skip
+    for entry in CATALOGUE.values():
+        if chosen in {entry.id, entry.name}:
+            return entry.description
+    return Path(chosen.removesuffix(" (local)")).name
+
+
+def full_name(name: str) -> str:
+    """Returns the name of a model for a person, with what is typed to choose it; of a file its name alone."""
+    chosen = name or default_name()
+    shown = display_name(chosen)
+    return shown if "/" in chosen else f"{shown} ({PROVIDER}:{chosen})"
 
 
 def require_weights(

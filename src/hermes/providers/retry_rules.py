@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.errors import ModelError
 from hermes.providers.http_client import TransportFailure
-from hermes.providers.provider_table import Quirks, is_local
+from hermes.providers.provider_table import Quirks, is_local, label_of
 from hermes.schema.model import FailureReason
 from hermes.settings.redaction import mask
 
@@ -368,7 +368,7 @@ def _error(
     allowed, rotate_key, fall_back = _ACTIONS[reason]
     number = f" ({status})" if status else ""
     return ModelError(
-        f"{caller.provider} {_TITLES[reason]}{number}"
+        f"{label_of(caller.provider)} {_TITLES[reason]}{number}"
         + (f": {words}" if words else "."),
         hint=_hint(caller, reason),
         reason=reason,

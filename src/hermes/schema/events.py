@@ -2,6 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
+import msgspec
 from msgspec import Meta
 
 from hermes.schema.event_base import Event
@@ -109,6 +110,44 @@ class TurnEnded(Event, frozen=True, kw_only=True):
     ] = None
 
 
+class RuleCheck(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False
+):
+    """One command of the project's rules, and its result."""
+
+    command: str
+    outcome: Literal["passed", "failed", "not_run"]
+    detail: str = ""
+    """The exit code and the time, or why it did not run."""
+    output: str = ""
+    """The end of its output, if it failed."""
+
+
+class TurnChecked(Event, frozen=True, kw_only=True):
+    """A turn that changed files was checked by the project's rules, and its answer was compared with what changed."""
+
+    topic: ClassVar[str] = "agent.turn.checked"
+    sensitive: ClassVar[tuple[str, ...]] = ("checks", "detail")
+
+    ok: Annotated[
+        bool, Meta(description="Whether everything passed that was to be checked.")
+    ] = True
+    detail: Annotated[str, Meta(description="The result in words.")] = ""
+    checks: Annotated[
+        tuple[RuleCheck, ...],
+        Meta(description="The commands of the rules, with their results."),
+    ] = ()
+    changed: Annotated[int, Meta(description="How many files the turn changed.")] = 0
+    protected: Annotated[
+        tuple[str, ...],
+        Meta(description="Files that changed although the rules protect them."),
+    ] = ()
+    unchanged: Annotated[
+        tuple[str, ...],
+        Meta(description="Files that the answer says were changed, but were not."),
+    ] = ()
+
+
 class ToolStarted(Event, frozen=True, kw_only=True):
     """A tool call is about to run; written before its effect."""
 
@@ -149,6 +188,41 @@ class SessionPrompted(Event, frozen=True, kw_only=True):
     tools: Annotated[
         tuple[ToolSpec, ...], Meta(description="Tools as the model sees them.")
     ] = ()
+    agent: Annotated[
+        str, Meta(description="The agent file that they are for; empty for none.")
+    ] = ""
+
+
+class SessionAgentChosen(Event, frozen=True, kw_only=True):
+    """The session works as an agent from a file, from the next turn on."""
+
+    topic: ClassVar[str] = "session.agent_chosen"
+
+    agent: Annotated[
+        str, Meta(description="Name of the agent; empty for Hermes itself.")
+    ] = ""
+
+
+class MessagePinned(Event, frozen=True, kw_only=True):
+    """The user pinned a message: compaction keeps it word for word."""
+
+    topic: ClassVar[str] = "session.message_pinned"
+    sensitive: ClassVar[tuple[str, ...]] = ("text",)
+
+    text: Annotated[str, Meta(description="The message.")]
+    by: Annotated[
+        Literal["user", "assistant"], Meta(description="Whose message it is.")
+    ] = "user"
+
+
+class MessageUnpinned(Event, frozen=True, kw_only=True):
+    """A message is no longer pinned."""
+
+    topic: ClassVar[str] = "session.message_unpinned"
+
+    pinned: Annotated[
+        int, Meta(description="`seq` of the `session.message_pinned` row.")
+    ]
 
 
 class SessionUndone(Event, frozen=True, kw_only=True):
@@ -399,9 +473,9 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.auxiliary.called"
 
     task: Annotated[
-        Literal["title", "summary", "review", "vision", "search", "codex"],
+        Literal["title", "summary", "review", "vision", "search", "codex", "btw"],
         Meta(
-            description="What the call was for; `codex` is a call inside codex without a message of its own."
+            description="What the call was for; `codex` is a call inside codex without a message, `btw` a side question."
         ),
     ]
     provider: Annotated[str, Meta(description="Provider that was called.")] = ""

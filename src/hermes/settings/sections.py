@@ -37,11 +37,12 @@ class StoreSettings(Section, frozen=True):
         ),
     ] = ""
     tls: Annotated[
-        Literal["prefer", "require", "verify-full", "disable"],
+        Literal["auto", "prefer", "require", "verify-full", "disable"],
         Meta(
-            description="Encryption on the way to PostgreSQL; `verify-full` also checks the server's name and certificate."
+            description="Encryption on the way to PostgreSQL. `verify-full` also checks the server's name and certificate; "
+            "`auto` is `verify-full` for another machine and `prefer` for this one."
         ),
-    ] = "prefer"
+    ] = "auto"
     tls_ca: Annotated[
         str,
         Meta(
@@ -828,5 +829,11 @@ class Settings(Section, frozen=True):
     store: StoreSettings = StoreSettings()
     events: EventSettings = EventSettings()
     worker: WorkerSettings = WorkerSettings()
+    aliases: Annotated[
+        dict[str, str],
+        Meta(
+            description="Slash commands of your own, by name: another command or a message, such as `/review main`."
+        ),
+    ] = {}
     display: DisplaySettings = DisplaySettings()
     logging: LoggingSettings = LoggingSettings()

@@ -163,10 +163,8 @@ class Leases:
 
         def job(connection: SqlConnection) -> list[Lease]:
             now = self._db.lease_time(connection, self._clock)
-            query = f"SELECT {_FIELDS} FROM leases WHERE owner != ''"  # noqa: S608 - our own names
-            found = connection.execute(query)
-            leases = [Lease(*row) for row in found]
-            return [lease for lease in leases if self._is_live(lease, now)]
+            found = find_leases(connection)
+            return [lease for lease in found if self._is_live(lease, now)]
 
         return self._db.run_on_reader(job)
 
@@ -236,6 +234,12 @@ def find_lease(connection: SqlConnection, session: str) -> Lease | None:
         (session,),
     ).fetchone()
     return Lease(*columns) if columns else None
+
+
+def find_leases(connection: SqlConnection) -> list[Lease]:
+    """Returns every lease that was not released, also those that have ended."""
+    query = f"SELECT {_FIELDS} FROM leases WHERE owner != ''"  # noqa: S608 - our own names
+    return [Lease(*row) for row in connection.execute(query)]
 
 
 def _lives(owner: str) -> bool | None:

@@ -18,6 +18,7 @@ from hermes.store.sessions import SessionTable
 
 if TYPE_CHECKING:
     from hermes.store.chats import Chats
+    from hermes.store.hosts import HostTable
     from hermes.store.people import People
     from hermes.store.role_leases import RoleLeases
     from hermes.store.schedules import ScheduleStore
@@ -109,6 +110,13 @@ class Store(ABC):
         from hermes.store.schedules import ScheduleStore
 
         return ScheduleStore(self._db, self._clock)
+
+    @cached_property
+    def hosts(self) -> "HostTable":
+        """The processes that use this store; loaded on first use."""
+        from hermes.store.hosts import HostTable
+
+        return HostTable(self._db, self._clock)
 
     @cached_property
     def transfer(self) -> "SessionTransfer":

@@ -68,7 +68,7 @@ CARRYING_FILES = (
 """Files of a workspace that run later, say what runs or from where it comes, or tell agents what to do."""
 CARRYING_FOLDERS = (
     ".hermes", ".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".continue", ".zed", ".agents", ".clinerules",
-    ".vscode", ".idea", ".devcontainer", ".husky", ".hooks", ".githooks", ".lefthook", ".mise", ".ssh", ".gnupg",
+    ".opencode", ".vscode", ".idea", ".devcontainer", ".husky", ".hooks", ".githooks", ".lefthook", ".mise", ".ssh", ".gnupg",
     ".config/autostart", ".config/systemd", ".config/fish", ".config/git", ".github/instructions", ".github/prompts",
 )  # fmt: skip
 """Folders of which the same holds for everything in them."""

@@ -138,6 +138,7 @@ async def test_an_address_that_does_not_answer_is_refused_and_one_that_wants_a_k
             await expect(page.get_by_role("alert")).to_contain_text(
                 "could not be reached"
             )
+            await expect(address).to_have_value("http://127.0.0.1:9")
             await address.fill("http://169.254.169.254/latest")
             await address.press("Enter")
             await expect(page.get_by_role("alert")).to_contain_text(

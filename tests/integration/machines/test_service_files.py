@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml12
 from tests.fakes.machines import Cluster
 from tests.fakes.nats_server import LocalNats
@@ -40,7 +41,7 @@ def test_the_unit_starts_a_command_and_leaves_time_to_drain(tmp_path: Path) -> N
 
 
 def compose() -> dict[str, Any]:
-    return yaml12.parse_yaml(block("yaml"))
+    return msgspec.convert(yaml12.parse_yaml(block("yaml")), dict[str, Any])
 
 
 def test_the_settings_of_the_compose_file_are_settings(tmp_path: Path) -> None:

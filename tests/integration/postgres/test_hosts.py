@@ -2,14 +2,16 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from tests.fakes.postgres_server import LocalPostgres, running_postgres
+from tests.integration.dashboard import harness as dashboard
 
+from hermes import __version__
 from hermes.app.app import build
 from hermes.app.log_follower import LogFollower
 from hermes.events import Bus
@@ -17,6 +19,7 @@ from hermes.schema.events import TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage
 from hermes.settings import Home, Settings
 from hermes.settings.sections import StoreSettings
+from hermes.store import Store
 from hermes.store.leases import LEASE_TTL_S
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.postgres_store import open_postgres
@@ -102,6 +105,7 @@ async def test_the_doctor_knows_the_server(tmp_path: Path, url: str) -> None:
     open_postgres(PostgresOptions(url)).close()
     ready = await host.run("doctor", HERMES_STORE_URL=url)
     assert "PostgreSQL: postgres on" in ready.out
+    assert "notices " in ready.out
     assert "latency" in ready.out
     nowhere = f"postgresql://me@/none?host={tmp_path}"
     unreachable = await host.run("doctor", HERMES_STORE_URL=nowhere)
@@ -188,4 +192,37 @@ async def test_a_restart_of_the_server_in_the_middle_of_a_turn_is_waited_for(
 async def _until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(TIMEOUT_S):
         while not is_so():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.02)
+
+
+async def test_a_dashboard_is_listed_on_every_host_while_it_runs(
+    tmp_path: Path, url: str
+) -> None:
+    settings = Settings(store=StoreSettings(url=url))
+    async with dashboard.opened(tmp_path / "a", settings) as harness:
+        who = await harness.call("GET", "/api/auth")
+        assert who["shared_store"]
+        store = harness.app.store
+        await _until_async(lambda: asyncio.to_thread(_roles, store), ["dashboard"])
+        shown = await harness.call("GET", "/api/commands/hosts.list")
+        (listed,) = shown["hosts"]
+        assert (listed["role"], listed["version"], listed["is_live"]) == (
+            "dashboard",
+            __version__,
+            True,
+        )
+        other = InstalledHermes(tmp_path / "b")
+        told = await other.run("hosts", "list", HERMES_STORE_URL=url)
+        assert "dashboard" in told.out, told.err
+    with open_postgres(PostgresOptions(url)) as after:
+        assert _roles(after) == []
+
+
+def _roles(store: Store) -> list[str]:
+    return [one.role for one in store.hosts.state().processes]
+
+
+async def _until_async(find: Callable[[], Awaitable[object]], wanted: object) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        while await find() != wanted:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.02)

@@ -12,7 +12,6 @@
 Importing this package loads nothing heavy; the engine's library lives in the child alone.
 """
 
-from hermes.providers.embedded.banner import banner
 from hermes.providers.embedded.build import (
     ModelFile,
     adapter_of,
@@ -61,7 +60,6 @@ __all__ = [
     "Progress",
     "WeightsChoice",
     "adapter_of",
-    "banner",
     "build_custom_model",
     "build_model",
     "choose_for_this_machine",

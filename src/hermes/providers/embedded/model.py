@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from hermes.errors import ModelError
-from hermes.providers.embedded import decision, small_prompt
+from hermes.providers.embedded import decision, diff_review, small_prompt
 from hermes.providers.embedded.completion import (
     Completion,
     CompletionEngine,
@@ -23,7 +23,11 @@ from hermes.providers.embedded.folder_view import (
     look_at_folder,
 )
 from hermes.providers.embedded.reply_parts import ReplyParts
-from hermes.providers.embedded.talk_reply import MAX_TALK_TOKENS, TalkReply
+from hermes.providers.embedded.talk_reply import (
+    MAX_REVIEW_TOKENS,
+    MAX_TALK_TOKENS,
+    TalkReply,
+)
 from hermes.providers.embedded.tool_verbs import OfferedTools
 from hermes.providers.embedded.work_reply import MAX_WORK_TOKENS, WorkReply
 from hermes.schema.model import ModelEvent, ModelRequest
@@ -102,7 +106,18 @@ class EmbeddedModel:
                 self._engine, self._parts, toolbox, prompts.exchanges, prompts.view
             )
             return work.events(prompts.work)
-        talk = TalkReply(self._engine, self._parts, checked=bool(prompts.request.tools))
+        checked = bool(prompts.request.tools)
+        typed, diff = decision.typed_part(prompts.exchanges[-1].request)
+        if checked and diff_review.asks_for_review(typed, diff):
+            review = TalkReply(
+                self._engine,
+                self._parts,
+                opening=diff_review.opening(diff),
+                closing=diff_review.CLOSING,
+                resumed=prompts.window != _WINDOW_CHARACTERS[0],
+            )
+            return review.events(prompts.review(diff))
+        talk = TalkReply(self._engine, self._parts, checked=checked)
         return talk.events(prompts.talk())
 
     async def _decided(
@@ -146,6 +161,17 @@ class _Prompts(msgspec.Struct, frozen=True):
             prefix=small_prompt.work_prefix(),
             max_tokens=self._limit(MAX_WORK_TOKENS),
             stop=("\nresult:",),
+        )
+
+    def review(self, diff: str) -> Completion:
+        """The prompt for a few sentences about a diff."""
+        asked = RequestExchange(request=f"{diff_review.REQUEST}\n\n{diff}")
+        turns = small_prompt.talk([asked], self.now, window=self.window)
+        return Completion(
+            slot="talk",
+            turns=turns,
+            prefix=small_prompt.talk_prefix(),
+            max_tokens=self._limit(MAX_REVIEW_TOKENS),
         )
 
     def talk(self) -> Completion:

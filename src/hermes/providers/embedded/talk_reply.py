@@ -15,25 +15,41 @@ from hermes.schema.messages import FinishReason, Usage
 from hermes.schema.model import ModelEvent, TextDelta
 
 MAX_TALK_TOKENS = 700
+MAX_REVIEW_TOKENS = 160
 _UNDONE = "\n\n(Correction: no file was changed.)"
 _STOPPED = " [stopped here: the reply did not end by itself]"
 
 
 class TalkReply:
-    """One answer. With `checked`, an answer that claims to have changed a file is corrected at its end."""
+    """One answer. With `checked`, an answer that claims to have changed a file is corrected at its end.
+
+    `opening` and `closing` are said by code before and after what the model writes; `resumed` if the opening is out.
+    """
 
     def __init__(
-        self, engine: CompletionEngine, parts: ReplyParts, *, checked: bool = True
+        self,
+        engine: CompletionEngine,
+        parts: ReplyParts,
+        *,
+        checked: bool = True,
+        opening: str = "",
+        closing: str = "",
+        resumed: bool = False,
     ) -> None:
         self._engine = engine
         self._parts = parts
         self._checked = checked
+        self._opening = opening
+        self._closing = closing
+        self._resumed = resumed
 
     async def events(self, prompt: Completion) -> AsyncGenerator[ModelEvent, None]:
         """Streams the answer."""
         text, tokens = "", 0
         usage, ending = Usage(cost_usd=0.0), ""
         finish: FinishReason = "stop"
+        if self._opening and not self._resumed:
+            yield TextDelta(self._opening)
         async with aclosing(self._engine.complete(prompt)) as reports:
             async for report in reports:
                 if not isinstance(report, CompletionText):
@@ -50,6 +66,8 @@ class TalkReply:
                     break
         if self._checked and claims.talk_claims_a_change(text):
             ending += _UNDONE
+        ending += self._closing
         if ending:
             yield TextDelta(ending)
-        yield self._parts.finished(usage, text=text + ending, finish=finish)
+        whole = self._opening + text + ending
+        yield self._parts.finished(usage, text=whole, finish=finish)

@@ -211,6 +211,10 @@ class PostgresDatabase:
         """Returns the id up to which the log is complete."""
         return int(connection.execute("SELECT row_limit()").get)
 
+    def notice_lag(self) -> float | None:
+        """Returns how long a notice takes to arrive here; None if it does not."""
+        return self.result(self.server.start(self.notices.measure_lag()))
+
     def close(self) -> None:
         """Finishes submitted jobs, then closes the connections. Idempotent."""
         if self._closed:

@@ -11,7 +11,9 @@ _MIN_VERSION = 14
 _MAX_LATENCY_S = 0.05
 _MAX_CLOCK_SKEW_S = 5.0
 _MAX_LAG_S = 60.0
+_MAX_NOTICE_S = 0.5
 _SAMPLES = 5
+_NO_NOTICES = "Connect to the server itself: a pooler in transaction mode does not pass NOTIFY on."
 _FACTS = """
 SELECT current_setting('server_version'), current_setting('server_version_num')::int / 10000,
   (SELECT version FROM hermes_store),
@@ -20,7 +22,9 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
   pg_is_in_recovery(), current_setting('fsync') = 'on' AND current_setting('synchronous_commit') != 'off',
   pg_database_size(current_database()),
   coalesce((SELECT extract(epoch FROM max(clock_timestamp() - xact_start)) FROM pg_stat_activity
-    WHERE backend_xid IS NOT NULL AND pid != pg_backend_pid()), 0)::float8
+    WHERE backend_xid IS NOT NULL AND pid != pg_backend_pid()), 0)::float8,
+  (SELECT count(*) FROM pg_stat_replication),
+  coalesce((SELECT extract(epoch FROM max(replay_lag)) FROM pg_stat_replication), 0)::float8
 """
 
 
@@ -34,8 +38,11 @@ class ServerHealth(msgspec.Struct, frozen=True):
 def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
     """Asks the server about itself. Takes some round trips."""
     (facts,) = database.select(_FACTS)
-    version, major, schema, tls, is_local, may_create, may_write, is_standby, is_durable, size, oldest = facts  # fmt: skip
+    version, major, schema, tls, is_local, may_create, may_write, is_standby, *more = facts  # fmt: skip
+    is_durable, size, oldest, standbys, standby_lag = more
     latency, skew = _measured(database, clock)
+    notify_lag = database.notice_lag()
+    replication = f"{standbys} standbys, {standby_lag:.1f} s behind" if standbys else ""
     encryption = "local socket" if is_local else "TLS" if tls else "none"
     details = (
         ("version", str(version)),
@@ -44,7 +51,13 @@ def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
         ("latency", f"{latency * 1000:.1f} ms"),
         ("encryption", encryption),
         ("clock", f"{skew:+.1f} s from this machine's"),
+        (
+            "notices",
+            f"{notify_lag * 1000:.1f} ms" if notify_lag is not None else "none",
+        ),
+        ("replication", replication),
     )
+    details = tuple((name, value) for name, value in details if value)
     checks = (
         (major < _MIN_VERSION, f"PostgreSQL {version} is too old", f"Use version {_MIN_VERSION} or newer."),
         (encryption == "none", "the connection is not encrypted", "Set store.tls to verify-full."),
@@ -54,6 +67,8 @@ def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
         (not is_durable, "the server acknowledges what is not on disk", "Set fsync and synchronous_commit to on."),
         (latency > _MAX_LATENCY_S, f"a round trip takes {latency * 1000:.0f} ms", "Move the server closer: a turn needs many."),
         (abs(skew) > _MAX_CLOCK_SKEW_S, f"the clocks differ by {abs(skew):.0f} s", "Synchronise both with NTP."),
+        (notify_lag is None or notify_lag > _MAX_NOTICE_S, "notices of new rows arrive late or not at all", _NO_NOTICES),
+        (standby_lag > _MAX_LAG_S, f"a standby is {standby_lag:.0f} s behind", "Check the standby and its network."),
         (oldest > _MAX_LAG_S, f"a transaction has been open for {oldest:.0f} s and delays what other machines see", "End it."),
     )  # fmt: skip
     problems = tuple((text, to_do) for is_wrong, text, to_do in checks if is_wrong)

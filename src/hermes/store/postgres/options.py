@@ -10,7 +10,8 @@ import msgspec
 from hermes.errors import StoreError
 
 SCHEMES = ("postgresql", "postgres")
-TlsMode = Literal["prefer", "require", "verify-full", "disable"]
+TlsMode = Literal["auto", "prefer", "require", "verify-full", "disable"]
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class PostgresOptions(msgspec.Struct, frozen=True):
@@ -18,7 +19,7 @@ class PostgresOptions(msgspec.Struct, frozen=True):
 
     url: str
     password: str = ""
-    tls: TlsMode = "prefer"
+    tls: TlsMode = "auto"
     tls_ca: str = ""
     tls_certificate: str = ""
     tls_private_key_file: str = ""
@@ -65,15 +66,30 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         }
         return arguments | ({"password": self.password} if self.password else {})
 
-    def _tls(self) -> ssl.SSLContext | str:
-        own = self.tls_ca or self.tls_certificate
-        if self.tls == "disable" or not (own or self.tls == "verify-full"):
+    @property
+    def tls_mode(self) -> TlsMode:
+        """What `auto` means for this address. Several hosts, or a host that is not named, count as another machine."""
+        if self.tls != "auto":
             return self.tls
+        parts = urlsplit(self.url)
+        hosts = parse_qs(parts.query).get("host", [])
+        netloc = parts.netloc.rpartition("@")[2]
+        if netloc and "," not in netloc and parts.hostname:
+            hosts.append(parts.hostname)
+        elif netloc:
+            hosts.append(netloc)
+        is_here = all(host.startswith("/") or host in _LOOPBACK for host in hosts)
+        return "prefer" if hosts and is_here else "verify-full"
+
+    def _tls(self) -> ssl.SSLContext | str:
+        own, mode = self.tls_ca or self.tls_certificate, self.tls_mode
+        if mode == "disable" or not (own or mode == "verify-full"):
+            return mode
         try:
             context = ssl.create_default_context(
                 cafile=str(Path(self.tls_ca).expanduser()) if self.tls_ca else None
             )
-            if self.tls != "verify-full":
+            if mode != "verify-full":
                 context.check_hostname = False
                 context.verify_mode = (
                     ssl.CERT_REQUIRED if self.tls_ca else ssl.CERT_NONE

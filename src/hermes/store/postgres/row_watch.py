@@ -6,6 +6,7 @@ so an announcement that was lost costs time and nothing else.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,6 +24,7 @@ CHANNEL = "hermes_rows"
 _LOOK_S = 1.0  # between looks without an announcement
 _SESSION_LOOK_S = 5.0  # the same for one session: a process may run thousands
 _ANNOUNCE_INTERVAL_S = 0.005
+_MAX_NOTICE_WAIT_S = 2.0
 _PING_S = 10.0  # between checks that the listening connection lives
 _MAX_PAYLOAD_BYTES = 7_000  # of a NOTIFY
 
@@ -167,6 +169,27 @@ class RowNotices:
                     connection.terminate()
             except (*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
                 await asyncio.sleep(pause.next_s())
+
+    async def measure_lag(self) -> float | None:
+        """Sends a notice through the pool and returns how long it takes to arrive on another connection."""
+        channel, arrived = f"{CHANNEL}_{os.urandom(8).hex()}", asyncio.Event()
+        listening = await self._server.connect()
+        try:
+
+            def hear(*_: Any) -> None:
+                arrived.set()
+
+            await listening.add_listener(channel, hear)
+            began = time.perf_counter()
+            async with self._server.connection() as connection:
+                await connection.execute(f"NOTIFY {channel}")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_MAX_NOTICE_WAIT_S):
+                    await arrived.wait()
+                    return time.perf_counter() - began
+            return None
+        finally:
+            listening.terminate()
 
     def _heard(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
         self._wake_named(frozenset(payload.split(" ")))

@@ -263,6 +263,16 @@ CREATE TABLE hermes_store (
 INSERT INTO hermes_store (version) VALUES (0);
 """
 
+_HOSTS = """
+CREATE TABLE hosts (
+  process text PRIMARY KEY,
+  role    text NOT NULL,
+  version text NOT NULL,
+  started float8 NOT NULL,     -- by the clock of the database
+  seen    float8 NOT NULL
+) WITH (fillfactor = 80);
+"""
+
 _MACHINES = """
 ALTER TABLE sessions ADD COLUMN place text NOT NULL DEFAULT '';
 
@@ -302,5 +312,5 @@ BEGIN
 END $$;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FUNCTIONS + _TABLES + _APPEND, _MACHINES)
+MIGRATIONS: tuple[str, ...] = (_FUNCTIONS + _TABLES + _APPEND, _HOSTS, _MACHINES)
 """Step n migrates a database of version n to version n + 1."""

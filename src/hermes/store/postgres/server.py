@@ -6,6 +6,7 @@ connection breaks while it is being committed, the server is asked afterwards wh
 
 import asyncio
 import logging
+import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -29,6 +30,7 @@ waiting = logging.getLogger("hermes.waiting")
 POOL_SIZE = 8
 _STATUS_INTERVAL_S = 0.05  # between questions about a commit whose reply was lost
 _CLOSING_GRACE_S = 5.0
+_NO_TLS = "rejected SSL upgrade"  # in the text of the error for a server without TLS
 _MAX_CONFLICTS = (
     20  # deadlocks and the like, after each of which a transaction runs again
 )
@@ -225,12 +227,22 @@ class PostgresServer:
             hint = "Create it on the server: createdb hermes"
             return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, (*UNREACHABLE, asyncpg.InterfaceError)):
-            hint = "Check that the server runs and that `store.url` is right."
-            return StoreError(
-                f"the store can't be reached: {where} ({reason})", hint=hint
-            )
+            return _connection_problem(error, where, reason)
         hint = "Nothing of this was written. `hermes doctor` checks the store."
         return StoreError(f"not saved: {where}: {reason}", hint=hint)
+
+
+def _connection_problem(error: BaseException, where: str, reason: str) -> StoreError:
+    if isinstance(error, ssl.SSLError):
+        hint = "Check `store.tls_ca`, and that the host in `store.url` is the name in the server's certificate."
+        text = f"the certificate of {where} is not accepted: {reason}"
+    elif _NO_TLS in reason:
+        hint = "Turn it on there (`ssl = on`). Only on a network you trust: hermes config set store.tls disable"
+        text = f"{where} does not encrypt connections"
+    else:
+        hint = "Check that the server runs and that `store.url` is right."
+        text = f"the store can't be reached: {where} ({reason})"
+    return StoreError(text, hint=hint)
 
 
 async def _transact(

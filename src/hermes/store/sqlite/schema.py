@@ -184,6 +184,16 @@ ALTER TABLE events ADD COLUMN frame INTEGER;  -- what stands around `data`, if t
 CREATE INDEX events_by_frame ON events (frame) WHERE frame IS NOT NULL;
 """
 
+HOSTS = """
+CREATE TABLE hosts (
+  process TEXT PRIMARY KEY,     -- as in leases
+  role    TEXT NOT NULL,        -- gateway, dashboard, worker
+  version TEXT NOT NULL,
+  started REAL NOT NULL,
+  seen    REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
 MACHINES = """
 ALTER TABLE sessions ADD COLUMN place TEXT NOT NULL DEFAULT '';  -- the machine that has its folder
 
@@ -221,6 +231,7 @@ MIGRATIONS: tuple[str, ...] = (
     SCHEDULES,
     CHATS,
     FRAMES,
+    HOSTS,
     MACHINES,
 )
 """Step n migrates a file of version n to version n + 1; a new file runs them all."""

@@ -46,7 +46,9 @@ class Answer:
         """A note about a local model that answered; empty for any other."""
         if self.provider != "embedded" or not self.text:
             return ""
-        who = self.model if "local" in self.model else f"{self.model} (local)"
+        from hermes.providers.local_model import display_name
+
+        who = display_name(self.model)
         return f"Answered by {who}, a small model on this machine: double-check it. For a larger model: hermes setup"
 
     @property

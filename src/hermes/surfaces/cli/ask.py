@@ -14,7 +14,7 @@ from typing import Any
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.attachments import images_of
-from hermes.errors import LeaseLost, StoreError
+from hermes.errors import LeaseLost, StoreError, UsageError
 from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
 from hermes.store.lock_holders import owner_in_words
@@ -26,7 +26,9 @@ from hermes.surfaces.terminal.event_watcher import events_in_loop, subscribed
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
     SessionTarget,
+    as_agent,
     begin,
+    begin_as,
     choose_model,
     find_target,
     open_app,
@@ -36,15 +38,19 @@ from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_en
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
 
-HELLO = "Say hello and tell me in one sentence what you can do."
-
 
 def ask(question: RunOptions) -> int:
     """Asks, prints the answer and returns the exit code."""
-    text = joined(question.text, read_piped()) or HELLO
+    text = joined(question.text, read_piped())
+    if not text:
+        raise UsageError(
+            "There is no question: none was given, and stdin is empty.",
+            hint='Ask like this: hermes "what is in this folder?" For a chat, run hermes in a terminal.',
+        )
     images = images_of(question.images)
     with open_app(question) as app:
         target = find_target(app, question)
+        question = as_agent(app, target, question)
         with interruptible():
             choose_model(app, question)
         agent = Agent(
@@ -55,6 +61,7 @@ def ask(question: RunOptions) -> int:
         )
         agent.describe()  # what is wrong with the settings is said now
         run = _Run(app, agent, target, text, images)
+        run.as_agent = question.agent
         try:
             return asyncio.run(run.to_end(as_json=question.json))
         except asyncio.CancelledError:  # a signal
@@ -77,6 +84,8 @@ class _Run:
         self._target = target
         self._text = text
         self._images = images
+        self.as_agent = ""
+        """The agent file that the session works as from now on."""
         self._session = ""
         self._interrupts: Interrupts | None = None
         self._lines: JsonLines | None = None
@@ -95,6 +104,7 @@ class _Run:
             self._session = await asyncio.to_thread(
                 begin, self._app, self._target, "cli"
             )
+            begin_as(self._app, self._session, self.as_agent)
             answer = Answer(self._session)
             self._interrupts = Interrupts(self._agent.service, self._session)
             stack.callback(self._interrupts.close)

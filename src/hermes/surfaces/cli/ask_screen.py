@@ -22,7 +22,11 @@ from hermes.surfaces.terminal.approval import (
     wants_all,
 )
 from hermes.surfaces.terminal.line_input import LineReader
-from hermes.surfaces.terminal.notices import COMPACTION, compaction_notice
+from hermes.surfaces.terminal.notices import (
+    COMPACTION,
+    compaction_notice,
+    evidence_lines,
+)
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
 from hermes.surfaces.terminal.tool_line import RunningCalls, marks_for, preparing
@@ -67,6 +71,10 @@ class AskScreen:
             "agent.picture.withheld",
         }:  # also into a file
             self._line(self._style.yellow(clean(event["detail"])))
+        if event["type"] == "agent.turn.checked":
+            paint = self._style.dim if event.get("ok", True) else self._style.yellow
+            for line in evidence_lines(event):
+                self._line(paint(clean(line)))
         if event["type"] in COMPACTION:
             self._line(self._style.yellow(clean(compaction_notice(event))))
         if self.tells:

@@ -1,4 +1,4 @@
-"""`hermes model test`: measures a model with small tasks in throwaway folders."""
+"""`hermes model test`: tries a model, or measures it with many small tasks, in throwaway folders."""
 
 import asyncio
 import shlex
@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from hermes.app.engine import ModelInfo
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, line
@@ -19,6 +20,7 @@ from hermes.errors import ToolFailed
 from hermes.providers.build import build_model
 from hermes.providers.embedded.tasks import (
     MODEL_FAILED,
+    QUICK,
     TASKS,
     Score,
     Task,
@@ -26,6 +28,7 @@ from hermes.providers.embedded.tasks import (
     run_tasks,
     score,
 )
+from hermes.providers.provider_table import label_of
 from hermes.providers.routing import first_route, route_for
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tool_spec import ToolResult, ToolSpec
@@ -35,6 +38,7 @@ from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.style import stdout_style, terminal_width
 from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.weights_download import have_weights
+from hermes.text.plurals import count
 from hermes.tools import ApprovalPolicy, default_tools
 from hermes.tools.policy import Circumstances
 
@@ -130,15 +134,22 @@ def is_harmless(command: str) -> bool:
 
 
 class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks a model did."""
+    """How many tasks a model did. `is_quick` for the quick check, in which every task counts."""
 
     results: tuple[TaskResult, ...]
+    is_quick: bool = False
 
     @property
     def exit_code(self) -> int:
-        """1 when the model failed to answer, or did not do one task: that is no model to work with."""
+        """1 when the model failed to answer, did not do one task, or failed the quick check."""
+        if self.is_quick:
+            return int(len(self._passed) < len(QUICK))
         failed = any(one.problem.startswith(MODEL_FAILED) for one in self.results)
-        return int(failed or not any(one.passed for one in self.results))
+        return int(failed or not self._passed)
+
+    @property
+    def _passed(self) -> list[TaskResult]:
+        return [one for one in self.results if one.passed]
 
     def document(self) -> Any:
         total = score(list(self.results))
@@ -162,6 +173,10 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         total: Score = score(list(self.results))
         yield line("")
+        if self.is_quick:
+            verdict = "It does not work." if self.exit_code else "It works."
+            yield line(f"{verdict} For {len(TASKS)} tasks: hermes model test --full")
+            return
         for kind, (passed, of) in total.by_kind.items():
             yield line(f"  {_KINDS.get(kind, kind):<15} {passed:>3} of {of}")
         share = f"{total.passed:>3} of {total.total}  ({total.percent:.0f} %)"
@@ -173,22 +188,30 @@ def run_model_tasks(
     context: CommandContext,
     model: Annotated[str, "the model to test; the current one by default"] = "",
     *,
+    full: Annotated[bool, "run the whole set of tasks and print the score"] = False,
     kind: Annotated[
-        Literal["choose", "finish", "answer"] | None, "only tasks of this kind"
+        Literal["choose", "finish", "answer"] | None,
+        "only this kind of tasks of the whole set",
     ] = None,
 ) -> TaskScores:
-    """Run small tasks in a throwaway folder and print the score; exit code 1 if the model fails."""
+    """Try whether the model answers and calls a tool; exit code 1 if it does not."""
     settings, secrets = context.settings, context.secrets
     route = first_route(settings, secrets)
     if model:
         route = route_for(settings, secrets, model, route)
     if route.embedded:
         have_weights(route.model)
-    tasks = [task for task in TASKS if kind is None or task.kind == kind]
+    is_quick = not full and kind is None
+    tasks = [
+        task
+        for task in (QUICK if is_quick else TASKS)
+        if kind is None or task.kind == kind
+    ]
     quiet = isinstance(context.surface, ShellSurface) and context.surface.quiet
     run = _Run(build_model(settings, secrets, model=model), tasks, quiet=quiet)
     tools = TaskTools(context.home.root, environment())
-    return TaskScores(results=tuple(asyncio.run(run.results(tools))))
+    results = tuple(asyncio.run(run.results(tools)))
+    return TaskScores(results=results, is_quick=is_quick)
 
 
 class _Run:
@@ -200,20 +223,23 @@ class _Run:
         self._quiet = quiet
         self._style = stdout_style()
         self._live = sys.stdout.isatty()
+        self._max_silent = min(_MAX_SILENT_TASKS, len(tasks) - 1)
 
     async def results(self, tools: TaskTools) -> list[TaskResult]:
         """Every result, in order."""
         results: list[TaskResult] = []
         if not self._quiet:
+            model = ModelInfo(self._model.provider, self._model.name)
+            who = model.label if model.local else f"{label_of(model.provider)} {model.label}"  # fmt: skip
             print(
-                f"{len(self._tasks)} tasks for {self._model.provider} {self._model.name}, each in its own folder"
+                f"{count(len(self._tasks), 'task')} for {who}, each in its own folder"
             )
         self._announce(0)
         async for result in run_tasks(self._model, tools, self._tasks):
             results.append(result)
             self._show(result)
             failed = [one.problem.startswith(MODEL_FAILED) for one in results]
-            if len(results) == _MAX_SILENT_TASKS and all(failed):
+            if len(results) == self._max_silent and all(failed):
                 say(
                     "Stopped: the model did not answer.",
                     "Try the connection with: hermes setup",

@@ -24,6 +24,7 @@ OPTIONS = (
     ("", "--provider", "NAME", "the provider for this run"),
     ("", "--cwd", "FOLDER", "the folder to work in (default: the current one)"),
     ("", "--approvals", "MODE", "what runs without asking: ask, auto-edit or full"),
+    ("", "--agent", "NAME", "work as an agent from a file (see: hermes agents)"),
     ("", "--fetch", "", "download the local model without asking"),
     ("", "--verbose", "", "show where the local model comes from, and its hash"),
 )
@@ -70,6 +71,7 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
         provider=args.provider,
         cwd=args.cwd,
         approvals=args.approvals,
+        agent=args.agent,
         fetch=args.fetch,
         verbose=args.verbose,
     )

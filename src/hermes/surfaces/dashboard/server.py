@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from starlette.types import ASGIApp
 
 from hermes.app import App
+from hermes.app.presence import Presence
 from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
 from hermes.plugins import PluginRegistry
@@ -162,6 +163,7 @@ async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
     jobs.start(board.follower.run())
     if board.app.settings.store.url:  # plugins see the rows of all machines
         jobs.start(board.feed.keep_watched())
+    jobs.start(Presence(board.app, "dashboard").run())
     jobs.start(board.dead_turns.run())
     jobs.start(board.access.connections.keep_checking())
     try:

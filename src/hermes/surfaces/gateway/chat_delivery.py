@@ -27,6 +27,7 @@ from hermes.schema.events import (
     ReplyRejected,
     SessionCompacted,
     ToolStarted,
+    TurnChecked,
     TurnEnded,
     TurnStarted,
 )
@@ -58,7 +59,8 @@ _STREAM_ENDS = frozenset(
 _SHOWN_TOPICS = frozenset(
     kind.topic
     for kind in (
-        *(UserMessage, AssistantMessage, TurnStarted, TurnEnded, ToolStarted),
+        *(UserMessage, AssistantMessage, TurnStarted, TurnChecked),
+        *(TurnEnded, ToolStarted),
         *(
             ApprovalRequested,
             ApprovalAnswered,
@@ -221,6 +223,8 @@ class ChatDelivery:
                 await self._show_answer(row, event)
             case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
                 await self._remark(row, f"⚠️ {detail}")
+            case TurnChecked(ok=ok, detail=detail):
+                await self._show_checks(row, f"{'✅' if ok else '⚠️'} {detail}")
             case SessionCompacted() | CompactionFailed() if (
                 self._working
             ):  # what a person asked for tells itself
@@ -261,6 +265,13 @@ class ChatDelivery:
         """Shows a remark; where a turn is one message, it becomes part of it."""
         if self._limits.whole:
             self._remarks.append(text)
+        else:
+            await self._deliver(row, text)
+
+    async def _show_checks(self, row: Row, text: str) -> None:
+        """Shows what the project's rules found, below the answer."""
+        if self._limits.whole:
+            self._reply = "\n\n".join(filter(None, (self._reply, text)))
         else:
             await self._deliver(row, text)
 

@@ -5,11 +5,13 @@ import functools
 import re
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.engine import ApprovalMode
+from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.session_service import SessionService
 from hermes.commands.command import Arg, Command, command
 from hermes.commands.context import CommandContext
@@ -78,7 +80,8 @@ class ChatCommands:
 
     async def run(self, request: CommandRequest) -> str | None:
         """The answer to a command, empty when it answers itself; None when it is none."""
-        found = _COMMAND.fullmatch(request.inbound.text)
+        typed = aliased(request.inbound.text, self.app.settings.aliases)
+        found = _COMMAND.fullmatch(typed)
         if not found:
             return None
         name = found["name"].lower()
@@ -115,11 +118,18 @@ class ChatCommands:
         for one in dict.fromkeys((name, name.replace("_", "-"))):
             line = f"/{one} {words}".rstrip()
             text = await asyncio.to_thread(called, line, _reserved())
+            session = request.binding.session
+            if text is None and request.role == "owner":
+                text = await asyncio.to_thread(self._prompt, session, line)
             if text is not None:
-                session = request.binding.session
                 await self.agent.service.submit(session, text, via=request.via)
                 return ""
         return f"There is no command /{name}. /help lists them."
+
+    def _prompt(self, session: str, line: str) -> str | None:
+        """The message of a command from a file."""
+        folder = Path(self.app.store.sessions.origin(session).cwd or ".")
+        return called_prompt(self.agent.prompt_files, folder, line)
 
 
 class AppChat:

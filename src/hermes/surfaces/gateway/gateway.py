@@ -17,6 +17,7 @@ from hermes.app.agent import Agent
 from hermes.app.dead_turns import DeadTurns
 from hermes.app.engine import EngineChoice
 from hermes.app.log_follower import LogFollower
+from hermes.app.presence import Presence
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.errors import HermesError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks, cancel_until_ended
@@ -109,6 +110,7 @@ class Gateway:
             ).run()
         )
         self._background.start(self._write_status())
+        self._background.start(Presence(self._app, "gateway").run())
         if self._app.settings.schedules.enabled:
             self._background.start(jobs.run(self._stopping))
         if not self._is_shared:

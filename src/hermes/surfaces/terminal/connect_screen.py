@@ -13,6 +13,7 @@ import msgspec
 from hermes.app.connections import (
     Connection,
     OfferedModel,
+    advice_for,
     key_variable_of,
     known_service,
     list_models,
@@ -185,7 +186,7 @@ class ConnectScreen:
                 continue
             connection = known_service(provider, key=found.key)
             models, problem = self._attempt(
-                f"Trying {connection.label}", list_models(connection, self._home)
+                f"Trying {connection.label}", self._models(connection)
             )
             if models is None:
                 continue
@@ -248,16 +249,17 @@ class ConnectScreen:
 
     def _typed_address(self) -> ConnectedModel | None:
         """Asks for an address, and for a key if the server there wants one."""
-        problem = ""
+        problem, typed = "", ""
         while True:
             text = MenuText(
                 title="The address of your server",
                 intro="Such as http://localhost:8000/v1; any server that speaks OpenAI's protocol.",
                 problem=problem,
             )
-            typed = self._menus.read_line(text)
-            if typed is None:
+            read = self._menus.read_line(text, typed=typed)
+            if read is None:
                 return None
+            typed = read
             try:
                 name = name_for_address(typed, self._home)
             except HermesError as error:
@@ -275,9 +277,10 @@ class ConnectScreen:
     ) -> tuple[tuple[Connection, tuple[OfferedModel, ...]] | None, str]:
         """Finds the service behind an address, with a key if it wants one."""
         try:
-            found = self._menus.wait(
-                f"Trying {connection.base_url}", locate(connection, self._home)
-            )
+            with advice_for(connection):
+                found = self._menus.wait(
+                    f"Trying {connection.base_url}", locate(connection, self._home)
+                )
         except ModelError as error:
             if error.reason != "auth":
                 return None, in_sentences(error)
@@ -366,7 +369,7 @@ class ConnectScreen:
 
     def _connect(self, connection: Connection) -> ConnectedModel | None:
         models, problem = self._attempt(
-            f"Trying {connection.label}", list_models(connection, self._home)
+            f"Trying {connection.label}", self._models(connection)
         )
         if models is None:
             return self._paste_key(problem) if problem else None
@@ -393,13 +396,23 @@ class ConnectScreen:
                 return None
             chosen = connection.at_model(name)
             warnings, problem = self._attempt(f"Trying {name}", self._try(chosen))
-            if warnings is not None or (problem and self._keeps(name, problem)):
+            if warnings is not None:
                 sentence = f"{connection.label} {name} answers."
-                return self._saved(chosen, sentence, *(warnings or ()))
+                return self._saved(chosen, sentence, *warnings)
+            if problem and self._keeps(name, problem):
+                sentence = (
+                    f"Saved {connection.label} {name}, which has not answered yet."
+                )
+                return self._saved(chosen, sentence)
+
+    async def _models(self, connection: Connection) -> tuple[OfferedModel, ...]:
+        with advice_for(connection):
+            return await list_models(connection, self._home)
 
     async def _try(self, connection: Connection) -> tuple[str, ...]:
         """Tries the model. Returns what the person should know about its server. Raises HermesError if it can't answer."""
-        await try_model(connection, self._home)
+        with advice_for(connection):
+            await try_model(connection, self._home)
         facts = await small_context(connection, self._home)
         return () if facts is None else (facts.warning(), facts.advice())
 

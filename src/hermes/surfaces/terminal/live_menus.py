@@ -138,9 +138,9 @@ class LiveMenus:
         *,
         secret: bool = False,
         remark: Callable[[str], str] = lambda _: "",
+        typed: str = "",
     ) -> str | None:
         """Returns a typed or pasted line; None to go back."""
-        typed = ""
 
         def rows(size: Size) -> list[_Row]:
             shown = self._head(text, size.columns)

@@ -62,8 +62,12 @@ class Menus(Protocol):
         *,
         secret: bool = False,
         remark: Callable[[str], str] = lambda _: "",
+        typed: str = "",
     ) -> str | None:
-        """Returns a typed or pasted line. A secret is not shown; `remark` comments on what is there so far."""
+        """Returns a typed or pasted line. A secret is not shown; `remark` comments on what is there so far.
+
+        `typed` is there from the start, to be corrected.
+        """
         ...
 
     def wait(self, text: str, work: Coroutine[Any, Any, _Found]) -> _Found | None:
@@ -122,11 +126,14 @@ class PlainMenus:
         *,
         secret: bool = False,
         remark: Callable[[str], str] = lambda _: "",  # noqa: ARG002 - the line is not seen before its end
+        typed: str = "",
     ) -> str | None:
         self._head(text)
         if secret:
             prompt = "Paste it (it is not shown), or Enter to go back: "
             return getpass.getpass(prompt, stream=sys.stderr).strip() or None
+        if typed:
+            self._print(f"It was: {typed}")
         return self._ask("Type it, or Enter to go back: ") or None
 
     def wait(self, text: str, work: Coroutine[Any, Any, _Found]) -> _Found | None:

@@ -1,6 +1,6 @@
-"""Notices about compaction, in the same words on every surface."""
+"""Notices about compaction and checks, in the same words on every surface."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hermes.surfaces.terminal.text import count, one_line
@@ -24,3 +24,15 @@ def compaction_notice(event: Mapping[str, Any]) -> str:
         case _:
             why = one_line(str(event.get("detail", ""))).rstrip(".")
             return f"The conversation could not be shortened: {why}. Nothing was removed; Hermes will try again later."
+
+
+_MAX_EVIDENCE_LINES = 12  # of the output of one check
+
+
+def evidence_lines(event: Mapping[str, Any]) -> Iterator[str]:
+    """The lines that show what the project's rules found: each check, and the end of what a failed one printed."""
+    yield from str(event.get("detail", "")).splitlines()
+    for check in event.get("checks") or ():
+        output = str(check.get("output") or "").splitlines()
+        if check.get("outcome") == "failed" and output:
+            yield from (f"  {line}" for line in output[-_MAX_EVIDENCE_LINES:])

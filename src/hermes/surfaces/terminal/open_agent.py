@@ -9,11 +9,11 @@ from hermes.app import App, build
 from hermes.codex.engine_choice import is_on
 from hermes.errors import HermesError, UsageError
 from hermes.providers.routing import ModelRoute, first_route, route_for
-from hermes.schema.events import SessionCreated
+from hermes.schema.events import SessionAgentChosen, SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.terminal.run_options import RunOptions
+from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.stderr_message import say
 
 
@@ -136,3 +136,28 @@ def begin(app: App, target: SessionTarget, surface: str) -> str:
     if target.before is not None:
         return target.before.id
     return app.begin(SessionCreated(surface=surface, cwd=str(target.cwd))).session
+
+
+def as_agent(app: App, target: SessionTarget, question: RunOptions) -> RunOptions:
+    """The options of a run that works as an agent from a file: with its model, and its mode if that allows less.
+
+    Raises NotFound, or Refused if the user has not agreed to the file. Changes nothing.
+    """
+    if not question.agent:
+        return question
+    from hermes.app.prompt_files import PromptFiles, stricter
+
+    files = PromptFiles(app.home.root, Path.home())
+    file = files.find(target.cwd, "agent", question.agent)
+    mode = question.approvals
+    if stricter(file.mode, mode):
+        mode = msgspec.convert(file.mode, Approvals)
+    return msgspec.structs.replace(
+        question, agent=file.name, model=question.model or file.model, approvals=mode
+    )
+
+
+def begin_as(app: App, session: str, agent: str) -> None:
+    """Lets a session work as an agent from now on, if one is named."""
+    if agent:
+        app.record(session, SessionAgentChosen(agent=agent))

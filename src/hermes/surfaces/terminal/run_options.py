@@ -19,6 +19,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     provider: str = ""
     cwd: str = ""
     approvals: Approvals = "ask"
+    agent: str = ""
     fetch: bool = False
     verbose: bool = False
 

@@ -20,6 +20,7 @@ from hermes.schema.events import (
     SessionRedone,
     SessionTitled,
     SessionUndone,
+    TurnChecked,
     TurnEnded,
 )
 from hermes.schema.messages import (
@@ -63,7 +64,7 @@ def heading(info: SessionInfo, screen: TextScreen) -> Iterator[str]:
         count(info.turns, "turn"),
     ]
     if info.tokens:
-        sums.append(f"{info.tokens:,} tokens")
+        sums.append(count(info.tokens, "token"))
     for parts in (facts, [*sums, money(info.cost_usd)]):
         line = " · ".join(one_line(part) for part in parts if part)
         yield from (screen.style.dim(piece) for piece in wrap(line, screen.columns))
@@ -152,6 +153,8 @@ def _turn_remark(event: Event) -> str:
             text = f"model call retried, {one_line(reason)}{_because(detail)}"
         case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
             text = one_line(detail)
+        case TurnChecked(detail=detail):
+            text = one_line(detail)
         case ReplyRejected(reason=reason, detail=detail):
             text = f"reply not usable, {reason}{_because(detail)}"
         case ApprovalRequested(summary=summary, reason=reason):
@@ -233,7 +236,7 @@ def _result(result: ToolFinished, time: str, screen: TextScreen) -> Iterator[str
 def _spent(usage: Usage | None) -> str:
     if usage is None:
         return ""
-    tokens = f" · {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    tokens = f" · {count(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out"
     price = "price unknown" if usage.cost_usd is None else money(usage.cost_usd)
     return f"{tokens} · {price}" if price else tokens
 

@@ -11,7 +11,9 @@ from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.providers.routing import ModelRoute
 from hermes.settings.load import environment
 from hermes.surfaces.terminal.open_agent import (
+    as_agent,
     begin,
+    begin_as,
     choose_model,
     find_target,
     open_app,
@@ -27,9 +29,11 @@ def chat(question: RunOptions) -> int:
     """Runs the chat until the person leaves. Returns the exit code."""
     with open_app(question) as app:
         target = find_target(app, question)
+        question = as_agent(app, target, question)
         with interruptible():
             model = choose_model(app, question)
         session = begin(app, target, "cli")
+        begin_as(app, session, question.agent)
         style, columns = stdout_style(), max(20, terminal_width())
         facts = f"{tilde(target.cwd)} · approvals: {question.approvals}"
         if is_on(app.settings.model):

@@ -16,6 +16,7 @@ from typing import Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.app.prompt_files import called_prompt
 from hermes.app.session_service import Delivery
 from hermes.errors import StoreError, in_sentences
 from hermes.learning.learning_service import SkillCommand
@@ -236,8 +237,21 @@ class ChatConversation:
             )
 
     def skills(self) -> list[SkillCommand]:
-        """Lists the skills that can be called as commands. Reads files."""
-        return self.agent.learner.learning.commands(reserved())
+        """Lists the skills and the commands from files that can be called. Reads files."""
+        skills = self.agent.learner.learning.commands(reserved())
+        names = {*reserved(), *(one.name for one in skills)}
+        prompts = self.agent.prompt_files.all(self.folder, "command")
+        found = (
+            SkillCommand(one.name, one.description or one.hint)
+            for one in prompts
+            if one.name not in names
+        )
+        return [*skills, *found]
+
+    def called(self, line: str) -> str | None:
+        """Returns the message for `/name text` if it calls a skill or a command from a file. Reads files."""
+        text = self.agent.learner.learning.called(line, reserved())
+        return text or called_prompt(self.agent.prompt_files, self.folder, line)
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Reviews proposals with the person, one at a time."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hermes.app.attachments import AttachmentFolder, attach
+from hermes.app.prompt_files import aliased
 from hermes.app.session_service import Delivery
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
@@ -81,7 +82,9 @@ class InputRouter:
             chat.view.ask_again()
 
     async def _take_message(self, typed: TypedInput) -> None:
-        chat, text = self._chat, typed.text
+        chat = self._chat
+        text = aliased(typed.text, chat.app.settings.aliases)
+        typed = msgspec.structs.replace(typed, text=text)
         if text.startswith("/") and not typed.images:
             await self._command(typed)
         elif text.strip():
@@ -127,9 +130,7 @@ class InputRouter:
         delivery: Delivery = "steer" if typed.steers and chat.is_running else "queue"
         skill_text = None
         if attached.text.startswith("/"):
-            skill_text = await asyncio.to_thread(
-                chat.agent.learner.learning.called, attached.text, reserved()
-            )
+            skill_text = await asyncio.to_thread(chat.called, attached.text)
         await chat.submit(
             skill_text or attached.text,
             images=(*typed.images, *attached.images),

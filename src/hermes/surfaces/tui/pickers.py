@@ -124,10 +124,12 @@ async def _pick_model(port: "TerminalChat") -> str | None:
 
 def _model_facts(name: str, *, is_current: bool) -> str:
     from hermes.providers.catalogue import UNKNOWN, facts_of
-    from hermes.surfaces.tui.status_line import short
+    from hermes.text.plurals import short_number
 
     facts = facts_of(name)
-    window = "" if facts is UNKNOWN else f"{short(facts.window)} tokens of context"
+    window = (
+        "" if facts is UNKNOWN else f"{short_number(facts.window)} tokens of context"
+    )
     return ", ".join(filter(None, ("current" if is_current else "", window)))
 
 

@@ -14,7 +14,11 @@ from hermes.surfaces.terminal.approval import (
     label_for,
     question_lines,
 )
-from hermes.surfaces.terminal.notices import COMPACTION, compaction_notice
+from hermes.surfaces.terminal.notices import (
+    COMPACTION,
+    compaction_notice,
+    evidence_lines,
+)
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.plain_screen import ChatScreen
@@ -85,6 +89,7 @@ class ChatView:
         self._clock = clock or SystemClock()
         self._cards = ToolCards(screen.marks)
         self._began = 0.0
+        self._step_began = 0.0  # the last result or answer: waiting is no thinking
         self._streamed = False  # part of this reply was streamed
         self._writes = False  # ... and more is expected
         self._below_call = False
@@ -142,7 +147,7 @@ class ChatView:
         if event["type"] == "agent.tool.finished":
             for row in self._cards.finish(event, self._screen.columns - 1):
                 self._row(row)
-            self._below_call = True
+            self._below_call, self._step_began = True, event["ts"]
         if self._early_text and event["type"] == "agent.message.assistant":
             self._write_early_text()
         self._is_final_reply = False
@@ -201,7 +206,8 @@ class ChatView:
             case "agent.message.user":
                 self._queue(event)
             case "agent.turn.started":
-                self.busy, self.held, self._began = True, False, event["ts"]
+                self.busy, self.held = True, False
+                self._began = self._step_began = event["ts"]
                 self._echo(event.get("inputs", ()))
             case "agent.message.assistant":
                 self._reply(event)
@@ -221,6 +227,8 @@ class ChatView:
                 self._remark(event)
             case kind if kind in COMPACTION:
                 self._compacted(event)
+            case "agent.turn.checked":
+                self._checked(event)
             case "agent.turn.ended":
                 self._end(event)
             case _:
@@ -249,6 +257,12 @@ class ChatView:
                 compaction_notice(event),
                 alarming=event["type"] == "session.compaction_failed",
             )
+
+    def _checked(self, event: Mapping[str, Any]) -> None:
+        """Shows below an answer what the project's rules found."""
+        self._finish_reply()
+        for line in evidence_lines(event):
+            self.say(line, alarming=not event.get("ok", True))
 
     def _answered(self, event: Mapping[str, Any]) -> None:
         """Shows a person's answer to a question, given here or elsewhere."""
@@ -332,7 +346,9 @@ class ChatView:
         if self.busy and self._cards.running:
             yield from self._cards.rows(now, spinner, columns)
         elif doing := self._activity(is_stalled=now - self._last_event_at >= _STALL_S):
-            since = self._began if self.busy and self._began else self._last_event_at
+            since = (
+                self._step_began if self.busy and self._began else self._last_event_at
+            )
             passed = f" {duration(now - since)}" if now - since >= 1 else ""
             yield (
                 (f"{spinner} ", CYAN),

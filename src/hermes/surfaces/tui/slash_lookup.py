@@ -35,6 +35,8 @@ _ALIASES = {
 }
 
 
+_TOPIC_COMMANDS = frozenset({"config", "project"})
+"""Commands that take the actions of a shell command: `/config WORDS` is `hermes config WORDS`."""
 _FORMER_NAMES = frozenset({"cost"})
 """Aliases that were commands of their own: hooks still get them by these names."""
 
@@ -86,7 +88,7 @@ def find_slash(name: str) -> Command | None:
 def narrowed(command: Command, words: str) -> tuple[Command, str]:
     """`/config WORDS` is `hermes config WORDS`: returns the command that the words name, and what follows them."""
     topic, action = find_topic(command.slash), words.split(None, 1)
-    if command.slash != "config" or topic is None or not action:
+    if command.slash not in _TOPIC_COMMANDS or topic is None or not action:
         return command, words
     found = find_command(topic, action)
     return (found, "".join(action[1:])) if found is not None else (command, words)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hermes.app.engine import ModelInfo
 from hermes.surfaces.terminal.text import cut, money, width
+from hermes.text.plurals import short_number
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
@@ -34,9 +36,7 @@ class StatusLine(msgspec.Struct):
             self.cost += usage.get("cost_usd") or 0.0
             name = event.get("model")
             if name:  # the provider may choose it, or a fallback may have answered
-                self.model = (
-                    f"codex {name}" if event.get("provider") == "codex" else name
-                )
+                self.model = ModelInfo(event.get("provider", ""), name).label
         elif event["type"] == "agent.auxiliary.called":
             self.cost += (event.get("usage") or {}).get("cost_usd") or 0.0
 
@@ -57,20 +57,11 @@ class StatusLine(msgspec.Struct):
         if not self.context:
             return ""
         if not self.window:
-            return f"{short(self.context)} tokens"
+            return (
+                f"{short_number(self.context)} token{'' if self.context == 1 else 's'}"
+            )
         share = 100 * self.context / self.window
-        return (
-            f"{'<1' if share < 1 else min(999, round(share))}% of {short(self.window)}"
-        )
-
-
-def short(number: int) -> str:
-    """Formats a number as `950`, `12k` or `1.0M`."""
-    if number < 1_000:
-        return str(number)
-    return (
-        f"{number / 1_000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
-    )
+        return f"{'<1' if share < 1 else min(999, round(share))}% of {short_number(self.window)}"
 
 
 def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:

@@ -15,6 +15,7 @@ from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
 from hermes.tools.policy.command_approval import CommandApproval
 from hermes.tools.policy.policy_state import BY_USER, Circumstances, Mode, PolicyState
+from hermes.tools.policy.project_limits import ProjectLimits
 from hermes.tools.policy.rule_file import RuleFile
 from hermes.tools.policy.tool_approval import FORBIDDEN_HOST, ToolApproval
 from hermes.tools.sensitive import is_within
@@ -38,6 +39,7 @@ class ApprovalPolicy:
         self._state = PolicyState(mode, circumstances, rules)
         self._commands = CommandApproval(self._state)
         self._tools = ToolApproval(self._state)
+        self._project = ProjectLimits(self._state)
 
     @property
     def warning(self) -> str:
@@ -47,7 +49,13 @@ class ApprovalPolicy:
     def judge(
         self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
     ) -> PolicyDecision:
-        """What may be done with this call."""
+        """What may be done with this call, by the user's rules and by the project's, which can only forbid more."""
+        decision = self._judge(tool, arguments, cwd)
+        return self._project.limited(decision, tool, arguments, cwd)
+
+    def _judge(
+        self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
+    ) -> PolicyDecision:
         owner = getattr(tool, "owner", None)
         if tool.spec.name != "terminal" or not isinstance(owner, _HasFolder):
             return self._tools.decide(tool, arguments, cwd)
@@ -65,7 +73,9 @@ class ApprovalPolicy:
     ) -> PolicyDecision:
         """Judges a command outside any tool: for `hermes policy check` and for codex's commands."""
         arguments = {"command": command, "reach": reach}
-        return self._commands.decide("terminal", arguments, workspace or folder, folder)
+        root = workspace or folder
+        decision = self._commands.decide("terminal", arguments, root, folder)
+        return self._project.limited_command(decision, command, root, folder)
 
     def check_files(
         self, paths: tuple[Path, ...], workspace: Path, *, below: tuple[Path, ...] = ()
@@ -83,6 +93,8 @@ class ApprovalPolicy:
         )
         if is_forbidden or holds_forbidden:
             return PolicyDecision("forbid", reason=BY_USER)
+        if why := self._project.protection(files, workspace):
+            return PolicyDecision("forbid", reason=why)
         reason = state.guard.carrying(files, workspace)
         is_memorable = bool(files) and not state.guard.delicate(files, workspace)
         return PolicyDecision(

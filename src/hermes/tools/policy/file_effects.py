@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from hermes.tools.policy.effects import WORK, Effect, Level, asks, worst
+from hermes.tools.policy.effects import (
+    WORK,
+    Effect,
+    Level,
+    asks,
+    forbidden,
+    worst,
+)
 from hermes.tools.policy.paths import (
     TEMPORARY,
     PathContext,
@@ -86,6 +93,8 @@ def _protection(word: Word, context: PathContext) -> Effect | None:
     if is_stream(word.text):
         return None
     paths = context.paths(word)
+    if rule := _project_rule(paths, context):
+        return rule
     for path in paths:
         inside = context.is_inside(path)
         if context.is_temporary(path) and not inside:
@@ -100,8 +109,19 @@ def _protection(word: Word, context: PathContext) -> Effect | None:
     return None
 
 
+def _project_rule(paths: Iterable[Path], context: PathContext) -> Effect | None:
+    """Forbids changes to what the project protects."""
+    if context.protects is None:
+        return None
+    found = next(filter(None, map(context.protects, paths)), "")
+    return forbidden(f"the project's rules protect {found}") if found else None
+
+
 def remove_files(words: Sequence[Word], context: PathContext) -> Effect:
     """Removing files."""
+    paths = [path for word in words for path in context.paths(word)]
+    if rule := _project_rule(paths, context):
+        return rule
     if all(is_expendable(context, word) for word in words):
         return WORK
     if any(is_elsewhere(context, word) for word in words):

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -31,6 +31,8 @@ class PathContext(msgspec.Struct, frozen=True):
     guard: Guard
     search_path: str = ""
     """The PATH of the command."""
+    protects: Callable[[Path], str] | None = None
+    """Names the rule of the project that protects a path; empty if none does."""
     resolved: dict[Word, tuple[Path, ...]] = msgspec.field(default_factory=dict)
     """The paths of words that were looked up before."""
 

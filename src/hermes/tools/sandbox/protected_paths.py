@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from hermes.tools.project_rules import project_rules
 from hermes.tools.sandbox.confinement import Fence
 from hermes.tools.sandbox.git_settings import modules
 from hermes.tools.sandbox.listening_sockets import bound_inodes
@@ -100,7 +101,9 @@ def is_workspace(folder: Path) -> bool:
 
 def protected(workspace: Path) -> list[str]:
     """Returns what must not change in a workspace, existing or not, and in repositories directly below it."""
-    return _protected(workspace, _nearby(workspace))
+    by_project = project_rules(workspace).protected_paths(workspace)
+    existing = (path for path in by_project if os.path.exists(path))  # noqa: PTH110 - as text, like the others
+    return list(dict.fromkeys((*_protected(workspace, _nearby(workspace)), *existing)))
 
 
 def _protected(workspace: Path, near: "_Nearby") -> list[str]:

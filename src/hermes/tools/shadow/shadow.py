@@ -251,6 +251,17 @@ class Shadow:
         ]
         return text + "".join(notes)
 
+    def changed(self, turn: str, *, helps: Helps = _nobody) -> tuple[Path, ...]:
+        """Returns the files that a turn changed so far, as far as they were saved."""
+        if not self.has(turn):
+            return ()
+        with self._repository.locked() as git:
+            record = read(self._file(turn))
+            if record is None:
+                return ()
+            found = self._changes(git, record, helps).changes
+        return tuple(Path(os.fsdecode(change.path)) for change in found)
+
     def _changes(self, git: ShadowGit, record: TurnRecord, helps: Helps) -> Changes:
         """Returns what a turn changed so far."""
         return changes_of(

@@ -1,4 +1,4 @@
-"""The catalogue of local models, the banner and where the cache is."""
+"""The catalogue of local models and where the cache is."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ from hermes.providers.embedded import (
     CATALOGUE,
     DEFAULT,
     KnownModel,
-    banner,
     build_model,
     models_folder,
     offer,
 )
+from hermes.providers.local_model import display_name
 
 
 @pytest.mark.parametrize("entry", CATALOGUE.values(), ids=CATALOGUE.keys())
@@ -64,14 +64,12 @@ def test_a_model_that_is_not_there_says_how_to_get_it() -> None:
         build_model("huge", Path("/nowhere"))
 
 
-def test_the_banner_is_honest() -> None:
-    text = banner("qwen (local)")
-    for words in (
-        "qwen (local)",
-        "small model",
-        "often wrong",
-        "did not do",
-        "Nothing leaves the machine",
-        "hermes setup",
-    ):
-        assert words in text
+@pytest.mark.parametrize(
+    "name", ["base", "qwen2.5-coder-1.5b (local)"], ids=["id", "name of its replies"]
+)
+def test_a_known_model_has_one_name_for_people(name: str) -> None:
+    assert display_name(name) == "Qwen2.5 Coder 1.5B Instruct"
+
+
+def test_a_file_is_named_without_its_folder() -> None:
+    assert display_name("/models/own.gguf") == "own.gguf"

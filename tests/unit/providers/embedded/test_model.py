@@ -286,6 +286,18 @@ async def test_piped_text_is_talk_without_asking() -> None:
     assert engine.prompts[0].slot == "talk"
 
 
+async def test_a_review_begins_with_what_code_found_and_says_so_once() -> None:
+    engine = ScriptedEngine("It changes the average.", too_long=1)
+    diff = "--- a/pay.py\n+++ b/pay.py\n@@ -3 +3 @@\n-x = t / max(n, 1)\n+x = t / n\n"
+    events, message = await reply(engine, UserMessage(text=f"review this\n\n{diff}"))
+    assert message.text.startswith("Look at this first:\n- pay.py, line 3: a guard")
+    assert "It changes the average." in message.text
+    assert message.text.endswith("read the diff, run the tests.")
+    said = "".join(event.text for event in events if isinstance(event, TextDelta))
+    assert said == message.text
+    assert "could go wrong" in engine.prompts[-1].turns[-1].content
+
+
 async def test_a_named_file_that_exists_is_read_before_the_model_chooses() -> None:
     engine = ScriptedEngine()
     _, message = await reply(engine, UserMessage(text="what is in A.txt?"), view=DESK)

@@ -129,14 +129,14 @@ def test_a_small_local_model_is_named() -> None:
     local = {"provider": "embedded", "model": "qwen2.5-coder-1.5b (local)"}
     answer = seen(event("message.assistant", text="Perhaps.", **local), DONE)
     assert answer.note.startswith(
-        "Answered by qwen2.5-coder-1.5b (local), a small model on this machine"
+        "Answered by Qwen2.5 Coder 1.5B Instruct, a small model on this machine"
     )
     assert "hermes setup" in answer.note
     own = seen(
         event("message.assistant", text="Yes.", provider="embedded", model="my.gguf"),
         DONE,
     )
-    assert "my.gguf (local)" in own.note
+    assert "by my.gguf, a small" in own.note
 
 
 def test_a_model_of_a_service_needs_no_note() -> None:

@@ -19,9 +19,7 @@ def text(provider: str, model: str) -> str:
 def test_a_local_model_has_the_name_that_it_was_offered_with() -> None:
     first = text("embedded", "base").splitlines()[0]
     assert first.endswith("· Qwen2.5 Coder 1.5B Instruct (embedded:base)")
-    assert (
-        text("embedded", "/x/own.gguf").splitlines()[0].endswith("embedded /x/own.gguf")
-    )
+    assert text("embedded", "/x/own.gguf").splitlines()[0].endswith("· own.gguf")
 
 
 def test_a_local_model_says_that_nothing_leaves_the_machine_and_codex_does_not() -> (

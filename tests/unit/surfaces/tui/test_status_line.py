@@ -1,8 +1,6 @@
 """The status line."""
 
-import pytest
-
-from hermes.surfaces.tui.status_line import StatusLine, short
+from hermes.surfaces.tui.status_line import StatusLine
 
 FULL = StatusLine(
     model="gpt-5",
@@ -37,10 +35,3 @@ def test_a_reply_of_codex_names_the_engine() -> None:
 
 def test_an_unknown_window_tells_the_tokens() -> None:
     assert StatusLine(model="m", context=1234).text(80, "-") == "m - 1k tokens"
-
-
-@pytest.mark.parametrize(
-    ("number", "text"), [(0, "0"), (999, "999"), (12_345, "12k"), (1_000_000, "1.0M")]
-)
-def test_short_numbers(number: int, text: str) -> None:
-    assert short(number) == text

@@ -3,6 +3,7 @@
 from hermes.providers.embedded.tasks.answering import ANSWERING
 from hermes.providers.embedded.tasks.choosing import CHOOSING
 from hermes.providers.embedded.tasks.finishing import FINISHING
+from hermes.providers.embedded.tasks.quick import QUICK
 from hermes.providers.embedded.tasks.run import (
     MODEL_FAILED,
     Score,
@@ -17,6 +18,7 @@ TASKS: tuple[Task, ...] = (*CHOOSING, *FINISHING, *ANSWERING)
 
 __all__ = [
     "MODEL_FAILED",
+    "QUICK",
     "TASKS",
     "Kind",
     "Score",

@@ -11,9 +11,11 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
+from hermes.app.agent import Agent
 from hermes.app.attachments import Attached, AttachmentFolder, attach
 from hermes.app.compaction import outlook_of
 from hermes.app.engine import ApprovalMode
+from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.context_usage import CompactionPreview, ContextPart
 from hermes.errors import SessionNotFound, UsageError
@@ -290,8 +292,9 @@ class ChatRoutes:
         agent, text = self._board.agent, attached.text
         if text.startswith(
             "/"
-        ):  # perhaps a skill; the commands of a surface never get here
-            text = await asyncio.to_thread(agent.learner.learning.called, text) or text
+        ):  # perhaps a skill or a command from a file; those of a surface never get here
+            line = aliased(text, self._board.app.settings.aliases)
+            text = await asyncio.to_thread(_called, agent, line, info.cwd) or line
         images += attached.images
         epoch, seq = await agent.service.submit(
             info.id, text, images=images, delivery=said.delivery
@@ -475,3 +478,9 @@ class ChatRoutes:
                 replace_file(path, data, durable=False, alone=False)
             kept.append(Image(source=str(path), media_type=picture.media_type))
         return tuple(kept)
+
+
+def _called(agent: Agent, line: str, cwd: str) -> str | None:
+    """The message for a line that calls a skill or a command from a file."""
+    text = agent.learner.learning.called(line)
+    return text or called_prompt(agent.prompt_files, Path(cwd or "."), line)

@@ -22,6 +22,7 @@ from hermes.app.connections import (
     OWN,
     Connection,
     OfferedModel,
+    advice_for,
     check_service,
     has_codex_login,
     key_variable_of,
@@ -52,6 +53,7 @@ from hermes.providers.embedded import (
     models_folder,
 )
 from hermes.providers.key_recognition import RecognisedKey, recognise
+from hermes.providers.local_model import display_name
 from hermes.providers.routing import EMBEDDED
 from hermes.providers.server_discovery import LocalServer, find_local_servers
 from hermes.settings import Home
@@ -155,6 +157,7 @@ class DownloadState(msgspec.Struct, frozen=True, kw_only=True):
     seconds_left: float | None = None
     source: str = ""
     problem: str = ""
+    is_stopped: bool = False
 
 
 class WeightsDownload:
@@ -188,24 +191,27 @@ class WeightsDownload:
 
     def _run(self, entry: KnownModel) -> None:
         """Downloads; whatever goes wrong, the state says so and no longer says that it runs."""
+        problem, is_stopped = "", False
         try:
-            problem = self._fetch(entry)
+            is_stopped = not self._fetch(entry)
         except HermesError as error:
             problem = in_sentences(error)
             problem = problem[:1].upper() + problem[1:]
         except Exception as error:
             log.exception("the download of %s failed", entry.id)
             problem = f"The download failed: {error}"
-        self.state = msgspec.structs.replace(self.state, running=False, problem=problem)
+        self.state = msgspec.structs.replace(
+            self.state, running=False, problem=problem, is_stopped=is_stopped
+        )
 
-    def _fetch(self, entry: KnownModel) -> str:
-        """Downloads until the end, or until somebody stops it. Returns what to say then."""
+    def _fetch(self, entry: KnownModel) -> bool:
+        """Downloads until the end, or until somebody stops it. Returns whether all of it is there."""
         environ = environment()
         folder = models_folder(environ, Path.home())
         with closing(fetch(entry, folder, hub=model_hub(environ))) as steps:
             for step in steps:
                 if self._stop.is_set():
-                    return "Stopped. What came so far is kept."
+                    return False
                 self.state = msgspec.structs.replace(
                     self.state,
                     done=step.done,
@@ -214,7 +220,7 @@ class WeightsDownload:
                     seconds_left=step.seconds_left or None,
                     source=step.notice or step.source,
                 )
-        return ""
+        return True
 
 
 class ConnectionRoutes:
@@ -278,10 +284,11 @@ class ConnectionRoutes:
                     )
                 provider = found.providers[0]
         connection = await self._connection(provider, body.base_url, key)
-        if connection.is_custom:
-            connection, models = await locate(connection, self._home)
-        else:
-            models = await list_models(connection, self._home)
+        with advice_for(connection):
+            if connection.is_custom:
+                connection, models = await locate(connection, self._home)
+            else:
+                models = await list_models(connection, self._home)
         return TriedService(
             provider=connection.provider,
             label=connection.label,
@@ -303,14 +310,20 @@ class ConnectionRoutes:
             connection = await self._connection(body.provider, body.base_url, key)
             connection = connection.at_model(body.model)
             if not body.force:
-                await try_model(connection, self._home)
+                with advice_for(connection):
+                    await try_model(connection, self._home)
                 facts = await small_context(connection, self._home)
                 warnings = (facts.warning(), facts.advice()) if facts else ()
         notes = await asyncio.to_thread(save, connection, self._home)
-        name = Path(body.model).name if body.provider == EMBEDDED else body.model
-        label = "The local model" if body.provider == EMBEDDED else connection.label
-        sentence = f"{label} {name} answers from the next message on."
-        return await self._connected(" ".join(sentence.split()), (*notes, *warnings))
+        who = f"{connection.label} {body.model}".strip()
+        if body.provider == EMBEDDED:
+            who = display_name(body.model)
+        sentence = (
+            f"{who} is used from the next message on. It has not answered yet."
+            if body.force
+            else f"{who} answers from the next message on."
+        )
+        return await self._connected(sentence, (*notes, *warnings))
 
     def download(self) -> DownloadState:
         """How the download of a local model is going."""

@@ -66,6 +66,8 @@ class Who(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...]
     by: str
     expires: float
+    shared_store: bool
+    """Whether several machines may use the store."""
 
 
 class EntryRoutes:
@@ -133,7 +135,8 @@ class EntryRoutes:
     async def who(self, call: EndpointCall) -> Who:
         """The caller's scopes, and when they expire."""
         identity: Identity = call.caller
-        return Who(identity.scopes, identity.by, identity.held.expires)
+        is_shared = bool(self._board.app.settings.store.url)
+        return Who(identity.scopes, identity.by, identity.held.expires, is_shared)
 
     async def ticket(self, call: EndpointCall) -> Ticket:
         """A ticket for one WebSocket, with the caller's scopes."""

@@ -14,7 +14,13 @@ from hermes.app.feed import SessionFeed
 from hermes.app.feed_inbox import FeedItem
 from hermes.app.session_service import SessionService
 from hermes.errors import HermesError
-from hermes.schema.events import PictureReduced, PictureWithheld, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    PictureReduced,
+    PictureWithheld,
+    TurnChecked,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import AssistantMessage, Image, Usage
 
 _STREAM_KEEP_ALIVE_S = 10.0
@@ -126,6 +132,9 @@ class TurnStream:
             case "agent.model.retried" if self._message:
                 self._message = ""
                 found = [TextPiece(_RESTARTED)]
+            case "agent.turn.checked":
+                gap = "\n\n" if self._said else ""
+                found = [TextPiece(f"{gap}[{event['detail']}]")]
             case "agent.picture.reduced" | "agent.picture.withheld":
                 found = [TextPiece(_remark(str(event["detail"])))]
             case "agent.tool.started" if self._show_tools:
@@ -193,7 +202,7 @@ def turn_of(app: App, session: str, seq: int) -> tuple[str, End | None]:
         if isinstance(event, AssistantMessage):
             texts += [event.text] if event.text else []
             cut = event.finish == "length"
-        elif isinstance(event, PictureReduced | PictureWithheld):
+        elif isinstance(event, PictureReduced | PictureWithheld | TurnChecked):
             texts.append(f"[{event.detail}]")
         elif isinstance(event, TurnEnded):
             return "\n\n".join(texts), End(

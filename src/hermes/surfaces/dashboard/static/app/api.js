@@ -51,6 +51,9 @@ export function asFailure(error) {
 /** True once the server no longer knows this browser. */
 export const signedOut = new Store(false);
 
+/** Whether several machines may use the store. */
+export const sharedStore = new Store(false);
+
 /** Scopes of this browser; null until they are known. */
 export const scopes = new Store(/** @type {string[] | null} */ (null));
 

@@ -2,7 +2,7 @@
 /** @import { Binding, Route, View as ViewEntry, ViewModule } from "../types/page.d.ts" */
 
 import { usePluginTabs } from "../views/plugins/tabs.js";
-import { may, scopes, signedOut } from "./api.js";
+import { may, scopes, sharedStore, signedOut } from "./api.js";
 import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./keys.js";
 import { overlay, showKeys, showMore, showPalette } from "./overlay.js";
 import { Palette } from "./palette.js";
@@ -26,7 +26,9 @@ function SignedInFrame() {
   const route = useRoute();
   const shownOver = useStore(overlay);
   useStore(scopes);
-  const views = [...VIEWS.filter((view) => may(view.scope)), ...usePluginTabs()];
+  const isShared = useStore(sharedStore);
+  const own = VIEWS.filter((view) => may(view.scope) && (isShared || !view.shared));
+  const views = [...own, ...usePluginTabs()];
   const place = `${route.view}/${route.parts[0]}`;
   const current = views.some((view) => view.name === place) ? place : route.view;
   useFrameKeys(views);

@@ -1,5 +1,5 @@
 // Starts the page: asks for this browser's scopes, and draws the frame.
-import { api, scopes } from "./api.js";
+import { api, scopes, sharedStore } from "./api.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keys.js";
 import { connection, watch } from "./pending_requests.js";
@@ -11,7 +11,10 @@ listen();
 function whoAmI() {
   if (scopes.value !== null) return;
   api.get("/api/auth").then(
-    (who) => scopes.set(who.scopes),
+    (who) => {
+      sharedStore.set(who.shared_store);
+      scopes.set(who.scopes);
+    },
     () => {}, // A 401 shows the sign-in screen; any other error is retried once the feed is live.
   );
 }

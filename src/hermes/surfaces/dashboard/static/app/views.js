@@ -1,4 +1,5 @@
-// The table of views. `key` follows `g` on the keyboard; `scope` is what a browser needs to see it.
+// The table of views. `key` follows `g` on the keyboard; `scope` is what a browser needs to see it;
+// `shared` views are for a store that several machines use.
 /** @import { View } from "../types/page.d.ts" */
 /** @type {View[]} */
 export const VIEWS = [
@@ -57,6 +58,15 @@ export const VIEWS = [
     scope: "observe",
     key: "p",
     load: () => import("../views/plugins.js"),
+  },
+  {
+    name: "hosts",
+    label: "Hosts",
+    icon: "hosts",
+    scope: "observe",
+    shared: true,
+    key: "o",
+    load: () => import("../views/hosts.js"),
   },
   {
     name: "settings",

@@ -75,8 +75,8 @@ export interface AssistantMessage {
 
 /** An auxiliary model was called, for example for a title; not part of the conversation. */
 export interface AuxiliaryCalled {
-  /** What the call was for; `codex` is a call inside codex without a message of its own. */
-  task: "codex" | "review" | "search" | "summary" | "title" | "vision";
+  /** What the call was for; `codex` is a call inside codex without a message, `btw` a side question. */
+  task: "btw" | "codex" | "review" | "search" | "summary" | "title" | "vision";
   /** Provider that was called. */
   provider: string;
   /** Model that was called. */
@@ -357,6 +357,7 @@ export interface DownloadState {
   seconds_left: number | null;
   source: string;
   problem: string;
+  is_stopped: boolean;
 }
 
 /** `hash` is that of the files the user was shown. */
@@ -540,6 +541,17 @@ export interface Hits {
 export interface HooksListQuery {
 }
 
+/** All processes that use the store. */
+export interface HostList {
+  hosts: (ListedHost)[];
+  store: string;
+  is_shared: boolean;
+  now: number;
+}
+
+export interface HostsListQuery {
+}
+
 export interface Identified {
   id: string;
 }
@@ -703,6 +715,18 @@ export interface ListQuery {
   before: number | null;
 }
 
+/** A process on a machine. */
+export interface ListedHost {
+  host: string;
+  process: string;
+  role: string;
+  version: string;
+  started: number;
+  seen: number;
+  is_live: boolean;
+  sessions: number;
+}
+
 /** A tool as it is listed. */
 export interface ListedTool {
   name: string;
@@ -820,6 +844,20 @@ export interface MessageHit {
   role: string;
   title: string;
   snippet: string;
+}
+
+/** The user pinned a message: compaction keeps it word for word. */
+export interface MessagePinned {
+  /** The message. */
+  text: string;
+  /** Whose message it is. */
+  by: "assistant" | "user";
+}
+
+/** A message is no longer pinned. */
+export interface MessageUnpinned {
+  /** `seq` of the `session.message_pinned` row. */
+  pinned: number;
 }
 
 export interface Messages {
@@ -944,6 +982,11 @@ export interface PictureWithheld {
   why: "refused" | "text_only";
   /** What happened and how to change it, for the user. */
   detail: string;
+}
+
+/** The pinned messages of a session, numbered from 1. */
+export interface PinList {
+  pins: (MessagePinned)[];
 }
 
 /** Everything that would run. The hash covers exactly these files. */
@@ -1106,6 +1149,14 @@ export interface Rows {
   rows: number;
 }
 
+/** One command of the project's rules, and its result. */
+export interface RuleCheck {
+  command: string;
+  outcome: "failed" | "not_run" | "passed";
+  detail: string;
+  output: string;
+}
+
 export interface RunningServers {
   servers: (LocalServer)[];
 }
@@ -1166,6 +1217,12 @@ export interface SearchQuery {
 export interface ServedModel {
   name: string;
   size: number;
+}
+
+/** The session works as an agent from a file, from the next turn on. */
+export interface SessionAgentChosen {
+  /** Name of the agent; empty for Hermes itself. */
+  agent: string;
 }
 
 /** The conversation was compacted: the model sees a summary in place of its middle. The log keeps all of it. */
@@ -1250,6 +1307,8 @@ export interface SessionPrompted {
   system: (string)[];
   /** Tools as the model sees them. */
   tools: (ToolSpec)[];
+  /** The agent file that they are for; empty for none. */
+  agent: string;
 }
 
 /** A damaged database was rebuilt; this session's readable rows were kept. */
@@ -1327,6 +1386,18 @@ export interface SessionsListQuery {
   all: boolean;
 }
 
+export interface SessionsPinBody {
+  /** which session */
+  session: string;
+  /** `answer` for the last answer, or words of the message */
+  which?: string;
+}
+
+export interface SessionsPinsQuery {
+  /** which session */
+  session: string;
+}
+
 export interface SessionsPruneBody {
   /** such as 90d, 12w, 1y or 36h */
   older_than: string;
@@ -1368,6 +1439,13 @@ export interface SessionsUndoBody {
   force?: boolean;
   /** leave all files as they are */
   keep_files?: boolean;
+}
+
+export interface SessionsUnpinBody {
+  /** which session */
+  session: string;
+  /** which of them, as /pins lists */
+  number?: number;
 }
 
 /** One setting: its current value, where that comes from, and the values it may have. */
@@ -1773,6 +1851,22 @@ export interface TuiToolStart {
   call_id: string;
 }
 
+/** A turn that changed files was checked by the project's rules, and its answer was compared with what changed. */
+export interface TurnChecked {
+  /** Whether everything passed that was to be checked. */
+  ok: boolean;
+  /** The result in words. */
+  detail: string;
+  /** The commands of the rules, with their results. */
+  checks: (RuleCheck)[];
+  /** How many files the turn changed. */
+  changed: number;
+  /** Files that changed although the rules protect them. */
+  protected: (string)[];
+  /** Files that the answer says were changed, but were not. */
+  unchanged: (string)[];
+}
+
 /** What a turn changed in files. */
 export interface TurnDiff {
   diff: string;
@@ -1864,6 +1958,7 @@ export interface Who {
   scopes: (string)[];
   by: string;
   expires: number;
+  shared_store: boolean;
 }
 
 /** What the server answers, by method and path. */
@@ -1962,6 +2057,9 @@ export interface Answers {
   "POST /api/commands/sessions.redo": unknown;
   "GET /api/commands/sessions.diff": TurnDiff;
   "POST /api/commands/sessions.branch": TextResult;
+  "GET /api/commands/sessions.pins": PinList;
+  "POST /api/commands/sessions.pin": TextResult;
+  "POST /api/commands/sessions.unpin": TextResult;
   "GET /api/commands/memory.show": unknown;
   "GET /api/commands/memory.history": unknown;
   "POST /api/commands/memory.revert": TextResult;
@@ -2000,6 +2098,7 @@ export interface Answers {
   "POST /api/commands/config.show": unknown;
   "POST /api/commands/config.get": SettingValue;
   "POST /api/commands/config.check": SettingsCheck;
+  "GET /api/commands/hosts.list": HostList;
   "POST /api/commands/doctor": unknown;
   "GET /api/openapi.json": unknown;
 }
@@ -2037,6 +2136,8 @@ export interface Bodies {
   "POST /api/commands/sessions.undo": SessionsUndoBody;
   "POST /api/commands/sessions.redo": SessionsRedoBody;
   "POST /api/commands/sessions.branch": SessionsBranchBody;
+  "POST /api/commands/sessions.pin": SessionsPinBody;
+  "POST /api/commands/sessions.unpin": SessionsUnpinBody;
   "POST /api/commands/memory.revert": MemoryRevertBody;
   "POST /api/commands/skills.check": SkillsCheckBody;
   "POST /api/commands/skills.enable": SkillsEnableBody;
@@ -2105,6 +2206,7 @@ export type RouteOf<A extends string> =
   A extends `/api/commands/doctor` ? "/api/commands/doctor" :
   A extends `/api/commands/events.stats` ? "/api/commands/events.stats" :
   A extends `/api/commands/hooks.list` ? "/api/commands/hooks.list" :
+  A extends `/api/commands/hosts.list` ? "/api/commands/hosts.list" :
   A extends `/api/commands/mcp.list` ? "/api/commands/mcp.list" :
   A extends `/api/commands/memory.history` ? "/api/commands/memory.history" :
   A extends `/api/commands/memory.revert` ? "/api/commands/memory.revert" :
@@ -2118,11 +2220,14 @@ export type RouteOf<A extends string> =
   A extends `/api/commands/sessions.delete` ? "/api/commands/sessions.delete" :
   A extends `/api/commands/sessions.diff` ? "/api/commands/sessions.diff" :
   A extends `/api/commands/sessions.list` ? "/api/commands/sessions.list" :
+  A extends `/api/commands/sessions.pin` ? "/api/commands/sessions.pin" :
+  A extends `/api/commands/sessions.pins` ? "/api/commands/sessions.pins" :
   A extends `/api/commands/sessions.prune` ? "/api/commands/sessions.prune" :
   A extends `/api/commands/sessions.redo` ? "/api/commands/sessions.redo" :
   A extends `/api/commands/sessions.rename` ? "/api/commands/sessions.rename" :
   A extends `/api/commands/sessions.search` ? "/api/commands/sessions.search" :
   A extends `/api/commands/sessions.undo` ? "/api/commands/sessions.undo" :
+  A extends `/api/commands/sessions.unpin` ? "/api/commands/sessions.unpin" :
   A extends `/api/commands/skills.approve` ? "/api/commands/skills.approve" :
   A extends `/api/commands/skills.check` ? "/api/commands/skills.check" :
   A extends `/api/commands/skills.disable` ? "/api/commands/skills.disable" :
@@ -2193,6 +2298,9 @@ export interface Payloads {
   "session.imported": SessionImported;
   "session.recovered": SessionRecovered;
   "session.prompted": SessionPrompted;
+  "session.agent_chosen": SessionAgentChosen;
+  "session.message_pinned": MessagePinned;
+  "session.message_unpinned": MessageUnpinned;
   "session.compacted": SessionCompacted;
   "session.trimmed": SessionTrimmed;
   "session.compaction_failed": CompactionFailed;
@@ -2203,6 +2311,7 @@ export interface Payloads {
   "agent.turn.steered": Steered;
   "agent.interrupt.requested": InterruptRequested;
   "agent.turn.ended": TurnEnded;
+  "agent.turn.checked": TurnChecked;
   "agent.tool.started": ToolStarted;
   "agent.approval.requested": ApprovalRequested;
   "agent.approval.answered": ApprovalAnswered;

@@ -76,6 +76,7 @@ export interface View {
   icon: string;
   scope?: string;
   key?: string;
+  shared?: boolean;
   load?: () => Promise<ViewModule>;
   draw?: () => VNode;
 }
@@ -283,6 +284,7 @@ export interface Transcript {
   /** The running turn. */
   turn: string;
   since: number;
+  stepSince: number;
   stopping: boolean;
   title: string;
   cwd: string;

@@ -84,7 +84,15 @@ export function duration(seconds) {
 export function count(number) {
   if (number < 1000) return String(number);
   if (number < 1_000_000) return `${(number / 1000).toFixed(number < 10_000 ? 1 : 0)}k`;
-  return `${(number / 1_000_000).toFixed(1)}M`;
+  return `${(number / 1_000_000).toFixed(1).replace(/\.0$/, "")}M`;
+}
+
+/**
+ * A count of tokens in short: 1 token, 1.2k tokens.
+ * @param {number} number
+ */
+export function tokens(number) {
+  return `${count(number)} ${number === 1 ? "token" : "tokens"}`;
 }
 
 /**

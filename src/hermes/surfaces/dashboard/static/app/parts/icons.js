@@ -10,6 +10,7 @@ export const ICONS = {
   plugins: "M9 4v5M15 4v5M6 9h12v3a6 6 0 0 1-12 0zM12 18v3",
   settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.8v4.4M9 14.8v4.4",
   orb: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM8 12a4 4 0 0 1 4-4",
+  hosts: "M4 5h16v6H4zM4 13h16v6H4zM8 8h.01M8 16h.01",
   plus: "M12 5v14M5 12h14",
   minus: "M5 12h14",
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l4.5 4.5",

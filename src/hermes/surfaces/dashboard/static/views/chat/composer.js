@@ -23,6 +23,9 @@ import { Completer, knownSkills, wordAt } from "./completion.js";
 import { MOST, picturesIn, readPicture } from "./pictures.js";
 import { answerQuestion } from "./requests.js";
 
+const PLACEHOLDER = matchMedia("(max-width: 30rem)").matches
+  ? "Ask Hermes anything"
+  : "Ask Hermes anything. / for commands, @ for files";
 /** @type {Way} */
 const ANSWER = { name: "answer", label: "Answer", title: "Hermes is waiting for your answer" };
 /** @type {Way[]} */
@@ -211,11 +214,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     }
     <textarea ref=${area} rows="1" dir="auto" aria-label="Message"
       placeholder=${
-        answers
-          ? "Your answer"
-          : running
-            ? "Message Hermes while it works"
-            : "Ask Hermes anything. / for commands, @ for files"
+        answers ? "Your answer" : running ? "Message Hermes while it works" : PLACEHOLDER
       }
         value=${text}
       role="combobox" aria-expanded=${completion.rows.length ? "true" : "false"} aria-controls="completions"

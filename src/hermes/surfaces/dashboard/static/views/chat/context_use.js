@@ -1,7 +1,7 @@
 // What fills the model's context window, by kind, with the free space and the effect of a compression.
 /** @import { Answer, Failure, Transcript } from "../../types/page.d.ts" */
 import { api, asFailure, may, sessionPath } from "../../app/api.js";
-import { Button, count, Dialog, Icon, Loading, Problem, plural } from "../../app/parts.js";
+import { Button, count, Dialog, Icon, Loading, Problem, plural, tokens } from "../../app/parts.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { compress } from "./commands.js";
 
@@ -14,7 +14,7 @@ import { compress } from "./commands.js";
 export function Fill({ state, window, onOpen }) {
   if (!state.context) return null;
   const share = window ? Math.min(100, Math.round((100 * state.context) / window)) : 0;
-  const words = window ? `${share}% of ${count(window)} tokens` : `${count(state.context)} tokens`;
+  const words = window ? `${share}% of ${count(window)} tokens` : tokens(state.context);
   return html`<button type="button" class="button quiet fill" onClick=${onOpen}
     title=${`Context use: ${words}`}>
     ${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-hidden="true" />`}<span>

@@ -13,7 +13,6 @@ import {
   Ansi,
   Button,
   Copy,
-  count,
   Diff,
   duration,
   Icon,
@@ -22,6 +21,7 @@ import {
   Tag,
   Time,
   ToolCard,
+  tokens,
   Words,
 } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
@@ -251,7 +251,7 @@ function TurnEnd({ item, context }) {
   const usage = item.usage;
   const facts = [
     item.seconds > 0 && duration(item.seconds),
-    usage && `${count((usage.input_tokens ?? 0) + (usage.output_tokens ?? 0))} tokens`,
+    usage && tokens((usage.input_tokens ?? 0) + (usage.output_tokens ?? 0)),
     usage?.cost_usd ? money(usage.cost_usd) : "",
   ].filter(Boolean);
   return html`<div class="end">

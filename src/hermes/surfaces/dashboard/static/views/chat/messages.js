@@ -98,7 +98,7 @@ function LiveAndQueued({ state, context, question, isAsked, unsent, outbox, onEd
   const elsewhere = useStore(waiting).filter(
     (one) => one.session_id !== state.session && one.root_session_id === state.session,
   );
-  return html`${state.turn && !isAsked && html`<${Live} live=${state.live} since=${state.since} />`}
+  return html`${state.turn && !isAsked && html`<${Live} live=${state.live} since=${state.stepSince} />`}
     ${state.items.filter(waits).map(
       (item) => html`<div class="item" key=${item.key}><${Item} item=${item}
       context=${context} /></div>`,

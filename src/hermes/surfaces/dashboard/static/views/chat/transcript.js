@@ -27,6 +27,7 @@ export function fresh(session) {
     live: null, // what is being written: {text, reasoning: LongText, tool, turn}
     turn: "", // the turn that runs
     since: 0, // when it began
+    stepSince: 0, // when it began its current step: the last result or answer
     stopping: false,
     title: "",
     cwd: "",
@@ -202,6 +203,7 @@ const HANDLERS = {
     Object.assign(state, {
       turn: event.turn_id ?? `seq ${event.seq}`,
       since: event.ts,
+      stepSince: event.ts,
       live: null,
       stopping: false,
     });
@@ -311,6 +313,7 @@ const HANDLERS = {
       ended: ts,
       output: "",
     });
+    state.stepSince = ts;
   },
   "agent.approval.requested": (state, event) =>
     ask(state, event, { approval: { ...event, answer: "" } }),
@@ -356,6 +359,15 @@ const HANDLERS = {
   },
   "agent.picture.reduced": (state, event) => note(state, event, "warn", "warn", event.detail),
   "agent.picture.withheld": (state, event) => note(state, event, "warn", "warn", event.detail),
+  "agent.turn.checked": (state, event) =>
+    note(
+      state,
+      event,
+      event.ok ? "info" : "warn",
+      event.ok ? "info" : "warn",
+      event.detail,
+      event.checks.map((/** @type {{output?: string}} */ one) => one.output ?? "").join("\n").trim(),
+    ),
   "agent.reply.rejected": (state, event) => {
     state.live = null;
     note(

@@ -3,7 +3,7 @@
 /** @import { Child, SessionRow } from "../../types/page.d.ts" */
 import { may, sessionPath } from "../../app/api.js";
 import { Button, IconLink, Tag, Time } from "../../app/parts/basics.js";
-import { count, inFull, money, plural } from "../../app/parts/format.js";
+import { inFull, money, plural, tokens } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { html } from "../../app/ui.js";
 import { remove, rename, titleOf } from "./actions.js";
@@ -81,9 +81,9 @@ function RowActions({ session, store }) {
  * What it cost; where no price is known, how much was read and written.
  * @param {SessionRow} session
  */
-function spent({ cost_usd: cost, tokens }) {
+function spent({ cost_usd: cost, tokens: total }) {
   if (cost) return money(cost);
-  return tokens ? `${count(tokens)} tokens` : "";
+  return total ? tokens(total) : "";
 }
 
 /**

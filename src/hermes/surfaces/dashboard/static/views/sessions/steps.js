@@ -110,6 +110,11 @@ const TOLD = {
   "agent.interrupt.requested": (e) => ["user", "Stop requested", e.by && `by ${e.by}`],
   "agent.model.retried": (e) => ["fault", "Retrying the model", e.detail || e.reason],
   "agent.reply.rejected": (e) => ["fault", "A reply could not be used", e.detail || e.reason],
+  "agent.turn.checked": (e) => [
+    e.ok ? "note" : "fault",
+    e.ok ? "Checked by the project's rules" : "A check found something",
+    e.detail,
+  ],
   "agent.picture.described": (e) => ["note", "A picture was described", e.text],
   "agent.picture.reduced": (e) => ["fault", "A picture was made smaller", e.detail],
   "agent.picture.withheld": (e) => ["fault", "A picture was left out", e.detail],

@@ -20,7 +20,7 @@ export function LocalWay({ onConnected }) {
     const state = await tryTo(() => api.get("/api/connections/download"));
     if (!state) return;
     setDownload(state);
-    if (isRunning && !state.running && !state.problem)
+    if (isRunning && !state.running && !state.problem && !state.is_stopped)
       connect({ provider: "embedded", model: state.name });
   };
   useEffect(() => {
@@ -77,6 +77,10 @@ function Offer({ one, busy, use, download }) {
         </button>
       </div>
       ${download?.running && html`<${Progress} state=${download} />`}
+      ${
+        download?.is_stopped &&
+        html`<p class="muted small" role="status">Stopped. What came so far is kept.</p>`
+      }
       ${download?.problem && html`<p class="field-error" role="alert">${download.problem}</p>`}
     </li>
   `;

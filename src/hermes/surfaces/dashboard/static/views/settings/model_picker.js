@@ -3,7 +3,7 @@
 /** @import { OfferedModel } from "../../types/api.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { Tag } from "../../app/parts/basics.js";
-import { size } from "../../app/parts/format.js";
+import { count, size } from "../../app/parts/format.js";
 import { toast } from "../../app/parts/toast.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError, SearchBox } from "../inputs.js";
@@ -111,7 +111,7 @@ function Model({ one, busy, pick }) {
 function facts(one) {
   const known = [];
   if (one.size) known.push(size(one.size));
-  if (one.window) known.push(`${Math.floor(one.window / 1000)}k context`);
+  if (one.window) known.push(`${count(one.window)} context`);
   if (one.output_price)
     known.push(`$${one.input_price} in, $${one.output_price} out per million tokens`);
   return known.join(" · ");

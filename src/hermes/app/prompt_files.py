@@ -1,0 +1,320 @@
+"""Commands and agents as Markdown files with front matter, in the project and in the home.
+
+    ---
+    description: look for mistakes in the working copy
+    argument-hint: BRANCH
+    model: openai:gpt-5-mini
+    tools: [read_file, search_files]
+    mode: plan
+    ---
+    Review $ARGUMENTS.
+
+The folders of Claude Code and opencode are read too. A file of the project is used only after the user has agreed to its
+content. Nothing in a file is run: `$ARGUMENTS` and `$1` are replaced, the rest is text.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from hermes.errors import NotFound, Refused, UsageError
+from hermes.settings.yaml_read import parse_yaml
+from hermes.text.hidden_text import without_hidden
+from hermes.tools.project_rules import front_matter, read_small_file
+from hermes.tools.project_trust import is_trusted, trust
+
+PromptKind: TypeAlias = Literal["command", "agent"]
+_Value = TypeVar("_Value")
+
+_FOLDERS: Mapping[PromptKind, tuple[str, ...]] = {
+    "command": (
+        ".hermes/commands",
+        ".hermes/prompts",
+        ".claude/commands",
+        ".opencode/command",
+        ".opencode/commands",
+    ),
+    "agent": (
+        ".hermes/agents",
+        ".claude/agents",
+        ".opencode/agent",
+        ".opencode/agents",
+    ),
+}
+_MAX_FILES = 200
+_MAX_BYTES = 64 * 1024
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_TOOL_NAMES = {
+    "read": "read_file",
+    "write": "write_file",
+    "edit": "edit_file",
+    "multiedit": "edit_file",
+    "patch": "apply_patch",
+    "bash": "terminal",
+    "grep": "search_files",
+    "glob": "list_files",
+    "ls": "list_files",
+    "list": "list_files",
+    "webfetch": "web_fetch",
+    "websearch": "web_search",
+    "task": "delegate",
+    "todowrite": "todo",
+    "todoread": "todo",
+}
+"""Names that other agents give to tools."""
+_MODES = {"default": "ask", "acceptedits": "auto-edit", "bypasspermissions": ""}
+_KNOWN_MODES = ("plan", "ask", "auto-edit", "full")
+_FOREIGN_MODELS = frozenset(("inherit", "sonnet", "opus", "haiku", "default"))
+
+
+class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A command or an agent from a file."""
+
+    kind: PromptKind
+    name: str
+    path: str
+    digest: str
+    in_project: bool
+    is_trusted: bool = True
+    description: str = ""
+    hint: str = ""
+    """What its arguments are."""
+    model: str = ""
+    tools: tuple[str, ...] | None = None
+    """The tools that it may use; None for all of the session's."""
+    without: tuple[str, ...] = ()
+    """Tools that it may not use."""
+    mode: str = ""
+    """What is asked about, if less is allowed than in the session."""
+    agent: str = ""
+    """The agent that a command is for."""
+    body: str = ""
+
+    def offered(self, tools: Mapping[str, _Value]) -> dict[str, _Value]:
+        """Those of a session's tools that the agent may use; never more."""
+        return {
+            name: tool
+            for name, tool in tools.items()
+            if (self.tools is None or name in self.tools) and name not in self.without
+        }
+
+    def expanded(self, arguments: str) -> str:
+        """The text of a command with what was typed behind it."""
+        words = arguments.split()
+        text = re.sub(
+            r"\$(ARGUMENTS|[1-9])",
+            lambda found: (
+                arguments
+                if found[1] == "ARGUMENTS"
+                else "".join(words[int(found[1]) - 1 : int(found[1])])
+            ),
+            self.body,
+        )
+        if arguments and text == self.body:
+            text = f"{text}\n\n{arguments}"
+        return text
+
+
+REVIEWER = PromptFile(
+    kind="agent",
+    name="reviewer",
+    path="",
+    digest="",
+    in_project=False,
+    description="looks for mistakes in changes, and changes nothing",
+    tools=("read_file", "list_files", "search_files", "terminal", "view_image"),
+    body=(
+        "You review changes that somebody else made. You have not seen how they came about, and you trust no claim about "
+        "them: read the code. You change nothing. Commands are for looking (git diff, git log, running tests)."
+    ),
+)
+"""The reviewer of `/review`, unless a file of that name says otherwise."""
+
+
+class PromptFiles:
+    """The commands and agents that a session in a folder can use."""
+
+    def __init__(self, hermes_home: Path, user_home: Path) -> None:
+        self._hermes_home = hermes_home
+        self._user_home = user_home
+
+    def all(self, cwd: Path, kind: PromptKind) -> list[PromptFile]:
+        """Every file of a kind, the project's first; a name counts once. Files the user has not agreed to come last."""
+        project = [
+            *(one for part in _FOLDERS[kind] for one in self._in(cwd / part, kind, cwd))
+        ]
+        own = [
+            one
+            for folder in self._home_folders(kind)
+            for one in self._in(folder, kind, None)
+        ]
+        agreed = [one for one in project if one.is_trusted]
+        asked = [one for one in project if not one.is_trusted]
+        found: dict[str, PromptFile] = {}
+        built_in = [REVIEWER] if kind == "agent" else []
+        for one in (*agreed, *own, *built_in, *asked):
+            found.setdefault(one.name, one)
+        return list(found.values())
+
+    def untrusted(self, cwd: Path) -> list[PromptFile]:
+        """The project's files that the user has not agreed to."""
+        return [
+            one
+            for kind in _FOLDERS
+            for one in self.all(cwd, kind)
+            if not one.is_trusted
+        ]
+
+    def find(self, cwd: Path, kind: PromptKind, name: str) -> PromptFile:
+        """The file of that name. Raises NotFound, or Refused if the user has not agreed to it."""
+        wanted = name.strip().lower()
+        known = self.all(cwd, kind)
+        found = next((one for one in known if one.name == wanted), None)
+        if found is None:
+            names = ", ".join(one.name for one in known) or "none"
+            raise NotFound(f"There is no {kind} {name!r}.", hint=f"There are: {names}.")
+        if not found.is_trusted:
+            raise Refused(
+                f"{found.path} comes with the project, and you have not agreed to it yet.",
+                hint=f"Read it, then: /project trust {found.name} (in a shell: hermes project trust {found.name})",
+            )
+        return found
+
+    def agree(self, files: list[PromptFile]) -> None:
+        """Remembers that the user agrees to these files as they are."""
+        trust(self._hermes_home, {one.path: one.digest for one in files})
+
+    def _home_folders(self, kind: PromptKind) -> Iterator[Path]:
+        names = ("commands", "prompts") if kind == "command" else ("agents",)
+        yield from (self._hermes_home / name for name in names)
+        yield self._user_home / ".claude" / f"{kind}s"
+        for name in (kind, f"{kind}s"):
+            yield self._user_home / ".config" / "opencode" / name
+
+    def _in(
+        self, folder: Path, kind: PromptKind, project: Path | None
+    ) -> Iterator[PromptFile]:
+        if not folder.is_dir() or (project and not _is_inside(folder, project)):
+            return
+        paths = sorted(folder.rglob("*.md"))[:_MAX_FILES]
+        for path in paths:
+            try:
+                file = _parsed(kind, path, in_project=project is not None)
+            except (OSError, ValueError):
+                continue  # `hermes project show` names files, and what can't be read is none
+            if project is not None:
+                agreed = is_trusted(self._hermes_home, file.path, file.digest)
+                file = msgspec.structs.replace(file, is_trusted=agreed)
+            yield file
+
+
+def _is_inside(folder: Path, project: Path) -> bool:
+    """Whether a folder is really in the project: a link must not lead to other files."""
+    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
+
+
+def _parsed(kind: PromptKind, path: Path, *, in_project: bool) -> PromptFile:
+    """Raises OSError or ValueError for what is no such file."""
+    text = read_small_file(path, _MAX_BYTES)
+    head, body = front_matter(text)
+    found = parse_yaml(head) if head.strip() else None
+    facts: dict[str, Any] = found if isinstance(found, dict) else {}
+    name = path.stem.lower().replace(" ", "-")
+    if kind == "agent" and isinstance(facts.get("name"), str):
+        name = facts["name"].strip().lower()
+    if not _NAME.fullmatch(name):
+        raise ValueError("its name is no word")
+    tools, without = _tools(facts.get("tools", facts.get("allowed-tools")))
+    return PromptFile(
+        kind=kind,
+        name=name,
+        path=os.path.realpath(path),
+        digest=hashlib.sha256(text.encode()).hexdigest(),
+        in_project=in_project,
+        description=_line(facts.get("description")),
+        hint=_line(facts.get("argument-hint", facts.get("arguments"))),
+        model=_model(facts.get("model")),
+        tools=tools,
+        without=without,
+        mode=_mode(facts.get("mode", facts.get("permissionMode"))),
+        agent=_line(facts.get("agent")),
+        body=without_hidden(body).strip(),
+    )
+
+
+def _line(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return " ".join(str(value).split())[:200] if value else ""
+
+
+def _model(value: object) -> str:
+    """The model that a file names. Other agents write `provider/model`, or words that mean nothing here."""
+    name = _line(value)
+    if name.lower() in _FOREIGN_MODELS:
+        return ""
+    return name if ":" in name else name.replace("/", ":", 1)
+
+
+def _mode(value: object) -> str:
+    name = _line(value).lower()
+    name = _MODES.get(name, name)
+    return name if name in _KNOWN_MODES else ""
+
+
+def _tools(value: object) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """The tools that are named, and those that are ruled out: a list, a text with commas, or names with yes and no."""
+    if isinstance(value, str):
+        value = [part for part in value.split(",") if part.strip()]
+    if isinstance(value, dict):
+        return None, tuple(
+            _tool(str(name)) for name, on in value.items() if on is False
+        )
+    if isinstance(value, list):
+        return tuple(dict.fromkeys(_tool(str(one)) for one in value)), ()
+    return None, ()
+
+
+def _tool(name: str) -> str:
+    """Our name of a tool. `Bash(git diff:*)` is the terminal: the policy judges what it runs."""
+    plain = name.partition("(")[0].strip()
+    return _TOOL_NAMES.get(plain.lower(), plain)
+
+
+def stricter(mode: str, than: str) -> bool:
+    """Whether a mode allows less than another."""
+    if mode not in _KNOWN_MODES or than not in _KNOWN_MODES:
+        return False
+    return _KNOWN_MODES.index(mode) < _KNOWN_MODES.index(than)
+
+
+def called_prompt(files: PromptFiles, cwd: Path, line: str) -> str | None:
+    """The message for `/name arguments`: the line and the command's text. None if it names no command from a file.
+
+    Raises Refused if the user has not agreed to the file.
+    """
+    first, _, arguments = line.partition(" ")
+    name = first.removeprefix("/").lower()
+    if not line.startswith("/") or not any(
+        one.name == name for one in files.all(cwd, "command")
+    ):
+        return None
+    file = files.find(cwd, "command", name)
+    text = file.expanded(arguments.strip())
+    if not text.strip():
+        raise UsageError(f"{file.path} has no text.")
+    body = text.replace("</command", "<\\/command")
+    return f'{line.rstrip()}\n\n<command name="{file.name}">\n{body}\n</command>'
+
+
+def aliased(line: str, aliases: Mapping[str, str]) -> str:
+    """The line that an alias of the settings stands for, with what was typed behind it; the same line if it is none."""
+    name, _, rest = line.removeprefix("/").partition(" ")
+    if not line.startswith("/") or name not in aliases:
+        return line
+    return f"{aliases[name]} {rest}".rstrip()

@@ -1,0 +1,314 @@
+"""Checks a turn that changed files by the project's rules, before it counts as done.
+
+The commands of the rules run in the sandbox, after the user has agreed to them once. When one fails, the model is told
+and may try again, a limited number of times. The result is a row of the log, which every surface shows below the answer.
+"""
+
+import asyncio
+import logging
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.answer_claims import claimed_files, unchanged_claims
+from hermes.core.calls import fenced, writable
+from hermes.core.ports import Approver, Keeper, PolicyDecision, ToolContext
+from hermes.core.turn import Runtime, Turn
+from hermes.errors import ToolFailed, in_sentences
+from hermes.primitives.tasks import running
+from hermes.schema.events import (
+    ApprovalRequested,
+    RuleCheck,
+    TurnChecked,
+    TurnEnded,
+)
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.tool_spec import ToolResult
+from hermes.text.plurals import count
+from hermes.tools.policy import ApprovalPolicy
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.process.terminal_tool import TerminalTool
+from hermes.tools.project_rules import (
+    FILES_PLACEHOLDER,
+    ProjectRules,
+    project_rules,
+)
+from hermes.tools.project_trust import checks_place, is_trusted, trust
+from hermes.tools.shadow import ShadowFailed, Shadows
+
+log = logging.getLogger("hermes.app")
+
+MAX_REPAIRS = 2
+"""How often the model may try to repair what a check found."""
+_TIMEOUT_S = 600
+_MAX_SHOWN_CHARS = 2_000
+_MAX_TOLD_CHARS = 6_000
+_MAX_NAMED_FILES = 5
+_MAX_LINTED_FILES = 200
+_NO_SANDBOX = "there is no sandbox here, and the project's commands run only in one"
+_NOT_AGREED = "you did not allow it"
+_NOBODY = "nobody could be asked; allow it with: hermes project trust"
+
+
+class CheckDeps(msgspec.Struct, frozen=True):
+    """What checks need: the policy of the session, who is asked, what was saved, and how commands run."""
+
+    policy: ApprovalPolicy
+    approvals: Approver
+    keeper: Keeper
+    shadows: Shadows
+    surroundings: Surroundings
+    refused: set[tuple[str, str]]
+    """Sessions, and the versions of rules that their user did not agree to."""
+
+
+class CheckedRuntime:
+    """Runs turns with another runtime and checks them. Implements `Runtime`."""
+
+    def __init__(
+        self, inner: Runtime, checks: "TurnChecks", *, repairs: int = MAX_REPAIRS
+    ) -> None:
+        self._inner = inner
+        self._checks = checks
+        self._repairs = repairs
+        self.name = inner.name
+
+    async def run(self, turn: Turn) -> TurnEnded:
+        """Runs the turn, checks it, and lets the model repair what the checks found."""
+        for attempt in range(self._repairs + 1):
+            ended = await self._inner.run(turn)
+            if ended.reason != "done":
+                await self._checks.skip(turn, ended)
+                return ended
+            async with running(self._checks.check(turn)) as check:
+                async with running(turn.interrupted.wait()) as stop:
+                    await asyncio.wait(
+                        {check, stop}, return_when=asyncio.FIRST_COMPLETED
+                    )
+                if not check.done():
+                    break
+                found = check.result()
+            told = repair_text(found) if found is not None else ""
+            if not told or attempt == self._repairs:
+                return ended
+            await turn.journal.record(UserMessage(text=told, origin="hermes"))
+        return TurnEnded(reason="interrupted", usage=turn.budget.used)
+
+
+class TurnChecks:
+    """The checks of one session's turns."""
+
+    def __init__(self, deps: CheckDeps) -> None:
+        self._deps = deps
+
+    async def skip(self, turn: Turn, ended: TurnEnded) -> None:
+        """Says that a turn was not checked, if it changed files and there are rules."""
+        rules = project_rules(turn.cwd)
+        if not rules.checks or not await self._changed(turn):
+            return
+        why = f"the turn ended before ({ended.reason})"
+        checks = tuple(_not_run(command, why) for command in rules.checks)
+        await turn.journal.record(_report(checks, (), (), 0))
+
+    async def check(self, turn: Turn) -> TurnChecked | None:
+        """Checks a turn that has answered. Returns what was recorded; None if there was nothing to say."""
+        rules = await asyncio.to_thread(project_rules, turn.cwd)
+        answer = _last_answer(turn)
+        if not (rules.checks or rules.protect or claimed_files(answer)):
+            return None
+        changed = await self._changed(turn)
+        if changed is None:
+            return None
+        unchanged = unchanged_claims(answer, changed, turn.history.messages, turn.cwd)
+        touched = [path for path in changed if rules.protects(path, turn.cwd)]
+        checks: tuple[RuleCheck, ...] = ()
+        if changed and rules.checks:
+            checks = await self._run_all(turn, rules, changed)
+        if not (checks or touched or unchanged):
+            return None
+        names = tuple(_relative(path, turn.cwd) for path in touched)
+        row = _report(checks, names, unchanged, len(changed))
+        await turn.journal.record(row)
+        return row
+
+    async def _changed(self, turn: Turn) -> tuple[Path, ...] | None:
+        """The files that a turn changed; None if that can't be told."""
+        shadow = self._deps.shadows.at(turn.cwd)
+        try:
+            return await asyncio.to_thread(shadow.changed, turn.id)
+        except (ShadowFailed, OSError) as error:
+            log.warning("what turn %s changed is not known: %s", turn.id, error)
+            return None
+
+    async def _run_all(
+        self, turn: Turn, rules: ProjectRules, changed: Sequence[Path]
+    ) -> tuple[RuleCheck, ...]:
+        output = OutputFolder(self._deps.surroundings.readable[0])
+        terminal = TerminalTool(
+            output, self._deps.surroundings.environment, self._deps.surroundings
+        )
+        try:
+            refusal = await self._refusal(turn, rules, terminal)
+            if refusal:
+                return tuple(_not_run(command, refusal) for command in rules.checks)
+            context = self._context(turn)
+            await self._deps.keeper.keep(context, ())
+            commands = [_with_files(one, changed, turn.cwd) for one in rules.checks]
+            return tuple([await self._run(terminal, context, one) for one in commands])
+        finally:
+            await terminal.close()
+
+    async def _refusal(
+        self, turn: Turn, rules: ProjectRules, terminal: TerminalTool
+    ) -> str:
+        """Why the commands of the rules may not run; empty if they may."""
+        sandbox = await asyncio.to_thread(lambda: terminal.sandbox)
+        if sandbox.kind == "none":
+            return _NO_SANDBOX
+        home, place = self._deps.surroundings.hermes_home, checks_place(turn.cwd)
+        if await asyncio.to_thread(is_trusted, home, place, rules.digest):
+            return ""
+        version = (turn.session, rules.digest)
+        if version in self._deps.refused:
+            return _NOT_AGREED
+        answer = await self._deps.approvals.ask(_question(turn, rules))
+        if answer.by == "nobody":
+            return _NOBODY
+        if answer.answer == "deny":
+            self._deps.refused.add(version)
+            return _NOT_AGREED
+        await asyncio.to_thread(trust, home, {place: rules.digest})
+        return ""
+
+    async def _run(
+        self, terminal: TerminalTool, context: ToolContext, command: str
+    ) -> RuleCheck:
+        decision: PolicyDecision = await asyncio.to_thread(
+            self._deps.policy.check, command, context.cwd
+        )
+        if decision.verdict == "forbid":
+            return _not_run(command, decision.reason)
+        began = time.monotonic()
+        arguments = {"command": f"cd {shlex.quote(str(context.cwd))} && {command}"}
+        try:
+            result = await terminal.terminal.run(
+                {**arguments, "timeout": _TIMEOUT_S}, context
+            )
+        except ToolFailed as error:
+            result = ToolResult(text=in_sentences(error), ok=False)
+        return _checked(command, result, time.monotonic() - began)
+
+    def _context(self, turn: Turn) -> ToolContext:
+        return ToolContext(
+            f"check-{turn.id}", turn.session, turn.cwd, lambda _: None, turn=turn.id
+        )
+
+
+def repair_text(found: TurnChecked) -> str:
+    """What the model is told about checks that failed; empty if there is nothing to repair."""
+    failed = [one for one in found.checks if one.outcome == "failed"]
+    if not failed and not found.protected:
+        return ""
+    parts = ["Hermes checked your changes by the project's rules."]
+    for one in failed:
+        parts.append(f"`{one.command}` failed ({one.detail}):")
+        parts.append(fenced(one.output or "(no output)", one.command))
+    if found.protected:
+        names = ", ".join(found.protected[:_MAX_NAMED_FILES])
+        parts.append(f"These files are protected and must not change: {names}.")
+    parts.append(
+        "Repair this if your changes caused it. If they did not, or you can't, tell the user plainly what fails."
+    )
+    return "\n\n".join(parts)
+
+
+def _question(turn: Turn, rules: ProjectRules) -> ApprovalRequested:
+    commands = "\n".join(rules.checks)
+    return ApprovalRequested(
+        call_id=f"check-{turn.id}",
+        name="verify",
+        arguments=msgspec.json.encode({"commands": rules.checks}).decode(),
+        summary=f"After each turn that changes files, run in the sandbox:\n{commands}",
+        reason="the project's rules ask for it; you are asked once for each version of them",
+        shape=f"verify {checks_place(turn.cwd)} {rules.digest}",
+        binding=rules.digest,
+        memorable=False,
+    )
+
+
+def _with_files(command: str, changed: Sequence[Path], cwd: Path) -> str:
+    if FILES_PLACEHOLDER not in command:
+        return command
+    existing = [_relative(path, cwd) for path in changed if path.is_file()]
+    named = [f"./{one}" if one.startswith("-") else one for one in existing]
+    listed = " ".join(map(shlex.quote, named[:_MAX_LINTED_FILES])) or "."
+    return command.replace(FILES_PLACEHOLDER, listed)
+
+
+def _relative(path: Path, cwd: Path) -> str:
+    root = cwd.resolve()
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _not_run(command: str, why: str) -> RuleCheck:
+    return RuleCheck(command=command, outcome="not_run", detail=why)
+
+
+def _checked(command: str, result: ToolResult, seconds: float) -> RuleCheck:
+    body, _, notes = result.text.rpartition("[")
+    if result.ok:
+        return RuleCheck(command=command, outcome="passed", detail=f"{seconds:.1f} s")
+    how = notes.partition("]")[0].partition(";")[0] or "it failed"
+    output = writable(body.strip())
+    if len(output) > _MAX_TOLD_CHARS:
+        output = f"[...]\n{output[-_MAX_TOLD_CHARS:]}"
+    return RuleCheck(
+        command=command,
+        outcome="failed",
+        detail=f"{how}, {seconds:.1f} s",
+        output=output,
+    )
+
+
+def _report(
+    checks: tuple[RuleCheck, ...],
+    touched: tuple[str, ...],
+    unchanged: tuple[str, ...],
+    changed: int,
+) -> TurnChecked:
+    words = {"passed": "Verified", "failed": "Check failed", "not_run": "Not verified"}
+    parts = [
+        f"{words[one.outcome]}: {one.command} ({one.detail})."
+        if one.outcome != "not_run"
+        else f"Not verified: {one.command} was not run, because {one.detail}."
+        for one in checks
+    ]
+    if touched:
+        many = count(len(touched), "file")
+        names = ", ".join(touched[:_MAX_NAMED_FILES])
+        parts.append(f"Changed although the project protects it: {names} ({many}).")
+    if unchanged:
+        names = ", ".join(unchanged[:_MAX_NAMED_FILES])
+        parts.append(
+            f"The answer speaks of changes to {names}, but nothing changed there."
+        )
+    ok = (
+        not touched and not unchanged and all(one.outcome == "passed" for one in checks)
+    )
+    return TurnChecked(
+        ok=ok,
+        detail="\n".join(parts),
+        checks=checks,
+        changed=changed,
+        protected=touched,
+        unchanged=unchanged,
+    )
+
+
+def _last_answer(turn: Turn) -> str:
+    last = turn.history.messages[-1] if turn.history.messages else None
+    return last.text if isinstance(last, AssistantMessage) else ""

@@ -1,0 +1,95 @@
+"""Hosts: the machines and processes that share a store, and what runs on each."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from hermes.commands.command import command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import ago, count
+from hermes.commands.views import Block, TableRow, line, table
+from hermes.store.hosts import GONE_AFTER_S, ClusterState, HostProcess, host_of
+
+_NO_ROLE = "terminal"  # what holds a session and says nothing else
+
+
+class ListedHost(msgspec.Struct, frozen=True, kw_only=True):
+    """A process on a machine."""
+
+    host: str
+    process: str
+    role: str
+    version: str
+    started: float
+    seen: float
+    is_live: bool
+    sessions: int
+
+
+class HostList(msgspec.Struct, frozen=True, kw_only=True):
+    """All processes that use the store."""
+
+    hosts: tuple[ListedHost, ...]
+    store: str
+    is_shared: bool
+    now: float
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.hosts:
+            yield line("No gateway, dashboard or running session uses this store now.")
+            return
+        rows = [
+            TableRow(
+                (
+                    one.host,
+                    one.role,
+                    one.version,
+                    count(one.sessions, "session"),
+                    ago(one.seen, self.now)
+                    if one.is_live
+                    else f"{ago(one.seen, self.now)}, gone?",
+                ),
+                look="" if one.is_live else "dim",
+            )
+            for one in self.hosts
+        ]
+        columns = ("HOST", "ROLE", "VERSION", "RUNNING", "LAST SEEN")
+        yield table(columns, rows, narrow=((0, 1), (3, 4)))
+
+
+@command("hosts list", slash="hosts", scope="observe", group="Sessions")
+def list_hosts(context: CommandContext) -> HostList:
+    """List the machines and processes that use this store, and how many sessions each runs."""
+    app = context.app
+    if not app.has_log:
+        return HostList(hosts=(), store="", is_shared=False, now=app.clock.now())
+    state = app.store.hosts.state()
+    return HostList(
+        hosts=tuple(_listed(state)),
+        store=app.store.engine,
+        is_shared=bool(app.settings.store.url),
+        now=state.now,
+    )
+
+
+def _listed(state: ClusterState) -> Iterable[ListedHost]:
+    running = Counter(lease.owner for lease in state.leases)
+    known = {one.process for one in state.processes}
+    others = [
+        HostProcess(owner, _NO_ROLE, "", state.now, state.now)
+        for owner in running
+        if owner not in known
+    ]
+    every = sorted([*state.processes, *others], key=lambda one: (one.host, one.role))
+    for one in every:
+        yield ListedHost(
+            host=host_of(one.process),
+            process=one.process,
+            role=one.role,
+            version=one.version,
+            started=one.started,
+            seen=one.seen,
+            is_live=state.now - one.seen < GONE_AFTER_S,
+            sessions=running[one.process],
+        )

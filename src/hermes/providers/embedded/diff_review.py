@@ -1,0 +1,187 @@
+"""A review of a diff: what code can see in it is said by code, because a small model finds everything fine."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+_MAX_FINDINGS = 12
+_IS_DIFF = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
+_ASKS_FOR_REVIEW = re.compile(
+    r"\b(?:review|check|look (?:at|over)|comments?|feedback|critique|ok|okay|correct|right|wrong|bugs?|problems?|issues?"
+    r"|risks?|safe|merge|approve|good|think)\b",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"\s*(?:#|//|\*|--\s)")
+_TOKEN = re.compile(r"\w+|[<>=!+\-*/%&|]+|\S")
+_COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "===", "!=="))
+_LOGIC = frozenset(("and", "or", "&&", "||", "True", "False", "true", "false"))
+_ARITHMETIC = frozenset(("+", "-", "*", "/", "//", "%", "**"))
+
+REQUEST = (
+    "Say in one or two sentences what this diff changes. Then name one concrete thing that could go wrong with it, or "
+    "say that you see none. Do not praise it."
+)
+CLOSING = "\n\nA small model wrote the part above. It misses bugs: read the diff, run the tests."
+
+_ADDED: tuple[tuple[str, str], ...] = (
+    (
+        r"""\b(?:SELECT|INSERT|UPDATE|DELETE)\b.*(?:["']\s*\+|\.format\(|["']\s*%\s*[\w(])|\bf["'].*\b(?:SELECT|INSERT|UPDATE|DELETE)\b.*\{""",
+        "SQL is put together from text, so a value can inject SQL; pass values as parameters",
+    ),
+    (
+        r"shell\s*=\s*True|\bos\.system\(|child_process\.exec\(",
+        "a shell runs this text, so a value can inject a command",
+    ),
+    (r"(?<![\w.])(?:eval|exec)\(", "text is run as code"),
+    (
+        r"\bpickle\.loads?\(|\byaml\.load\((?!.*Safe)",
+        "data is loaded in a way that can run code",
+    ),
+    (
+        r"verify\s*=\s*False|rejectUnauthorized:\s*false|InsecureSkipVerify:\s*true",
+        "certificates are no longer checked",
+    ),
+    (
+        r"""(?i)(?:passw(?:or)?d|secret|token|api_?key)\w*["']?\s*[:=]\s*["'][^"'{}$<>\s]{6,}["']""",
+        "this looks like a secret in the code",
+    ),
+    (
+        r"^\s*except\s*(?:(?:Base)?Exception)?\s*:|catch\s*(?:\([^)]*\))?\s*\{\s*\}",
+        "every error is caught here, also those nobody expects",
+    ),
+    (
+        r"\bdef \w+\(.*=\s*(?:\[\]|\{\}|set\(\))",
+        "all calls share this default value, and a change to it stays",
+    ),
+    (
+        r"\bbreakpoint\(\)|\bpdb\.set_trace|\bdebugger;|\bconsole\.log\(",
+        "this looks like a leftover from debugging",
+    ),
+    (r"^(?:<{7}|>{7})(?:\s|$)", "a merge conflict is not resolved"),
+    (r"""\bis (?:not )?(?:["']|\d)""", "`is` compares identity here, not the value"),
+)
+_REMOVED: tuple[tuple[str, str], ...] = (
+    (r"\.close\(\)|\bwith open\(", "what closed the file or connection is gone"),
+    (
+        r"^\s*(?:try\b|finally\b|except\b)|\bcatch\s*\(",
+        "the handling of errors is gone, and with it what ran after an error",
+    ),
+    (
+        (
+            r"\bmax\(.*,\s*1\)|\bor 1\b|\bif (?:not )?\w+(?:\.\w+)*\s*:|\bif \(!?\w+(?:\.\w+)*\)"
+            r"|\bif .*(?:is None|is not None|== 0|!= 0|<= 0|> 0|=== null|!== null)|\bif len\("
+        ),
+        "a guard is gone, so empty, missing or zero values reach the code",
+    ),
+    (r"^\s*assert\b|\bexpect\(", "a test or check is gone"),
+    (r"\bawait\b", "`await` is gone, so nothing waits for the result"),
+    (r"\b(?:lock|mutex|synchronized)\b", "a lock is gone"),
+    (
+        r"(?i)\w*(?:valid|permission|authori[sz]|authenticat|login_required|escape|sanitiz)\w*",
+        "a check of rights or of input is gone",
+    ),
+)
+_ADDED_CHECKS = tuple((re.compile(pattern), words) for pattern, words in _ADDED)
+_REMOVED_CHECKS = tuple((re.compile(pattern), words) for pattern, words in _REMOVED)
+_OPENED = re.compile(r"=\s*open\(")
+
+
+class ChangedBlock(msgspec.Struct, frozen=True):
+    """Lines that follow each other in a diff: what was removed, and what stands there now."""
+
+    path: str
+    line: int
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+def asks_for_review(typed: str, pasted: str) -> bool:
+    """Whether somebody wants to know what is wrong with a diff."""
+    return bool(_IS_DIFF.search(pasted) and _ASKS_FOR_REVIEW.search(typed))
+
+
+def opening(diff: str) -> str:
+    """The first part of the review: what code found."""
+    found = list(dict.fromkeys(findings(diff)))
+    if not found:
+        return "Hermes' own checks for common mistakes found nothing.\n\n"
+    listed = "\n".join(f"- {one}" for one in found[:_MAX_FINDINGS])
+    more = len(found) - _MAX_FINDINGS
+    rest = f"\n- and {more} more" if more > 0 else ""
+    return f"Look at this first:\n{listed}{rest}\n\n"
+
+
+def findings(diff: str) -> Iterator[str]:
+    """What common mistakes look like, with file and line, in the order of the diff."""
+    for block in changed_blocks(diff):
+        for words in _problems(block):
+            yield f"{block.path}, line {block.line}: {words}."
+
+
+def changed_blocks(diff: str) -> Iterator[ChangedBlock]:
+    """The changes of a unified diff."""
+    path, line = "the diff", 0
+    start, removed, added = 0, list[str](), list[str]()
+    for text in [*diff.splitlines(), " "]:
+        is_change = bool(line) and text[:1] in {"+", "-"}
+        starts_again = text.startswith("-") and bool(added)
+        if (not is_change or starts_again) and (removed or added):
+            yield ChangedBlock(path, start, tuple(removed), tuple(added))
+            removed, added = list[str](), list[str]()
+        if text.startswith("diff ") or (text.startswith("--- ") and not is_change):
+            line = 0
+        elif text.startswith("+++ ") and not line:
+            path = text[4:].split("\t")[0].removeprefix("b/")
+        elif head := _IS_DIFF.match(text):
+            line = int(head[1])
+        elif line:
+            if not (removed or added):
+                start = line
+            if text.startswith("-"):
+                removed.append(text[1:])
+            elif text.startswith("+"):
+                added.append(text[1:])
+            line += not text.startswith("-")
+
+
+def _problems(block: ChangedBlock) -> Iterator[str]:
+    code = [text for text in block.added if not _COMMENT.match(text)]
+    before = [text for text in block.removed if not _COMMENT.match(text)]
+    for pattern, words in _ADDED_CHECKS:
+        if any(pattern.search(text) for text in code):
+            yield words
+    if any(_OPENED.search(text) for text in code) and ".close()" not in "".join(code):
+        yield "a file is opened and nothing closes it; use `with`"
+    for pattern, words in _REMOVED_CHECKS:
+        lost = [text for text in before if pattern.search(text)]
+        if lost and not any(pattern.search(text) for text in code):
+            yield f"{words} (`{lost[0].strip()}`)"
+    if len(block.removed) == len(block.added):
+        for old, new in zip(block.removed, block.added, strict=True):
+            yield from _small_change(_TOKEN.findall(old), _TOKEN.findall(new))
+
+
+def _small_change(old: list[str], new: list[str]) -> Iterator[str]:
+    """A change of one word or sign that turns the meaning around."""
+    if len(old) != len(new):
+        missing = (
+            [word for word in old if word not in new] if len(old) > len(new) else []
+        )
+        if missing in (["not"], ["!"]):
+            yield f"`{missing[0]}` is gone: the condition is reversed"
+        return
+    changed = [(a, b) for a, b in zip(old, new, strict=True) if a != b]
+    if len(changed) != 1:
+        return
+    was, now = changed[0]
+    if was in _COMPARISONS and now in _COMPARISONS:
+        yield f"`{was}` became `{now}`: check the value at the boundary"
+    elif was in _LOGIC and now in _LOGIC:
+        yield f"`{was}` became `{now}`: the condition now means something else"
+    elif was in _ARITHMETIC and now in _ARITHMETIC:
+        yield f"`{was}` became `{now}`: the result is another one"
+    elif was in {"+=", "-="} and now == "=":
+        yield f"`{was}` became `=`: the value is overwritten, not added up"
+    elif was.isdigit() and now.isdigit():
+        yield f"{was} became {now}: check that this is meant"

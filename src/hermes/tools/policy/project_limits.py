@@ -1,0 +1,102 @@
+"""Limits decisions by the rules of the project. They forbid more, and never allow anything."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import msgspec
+
+from hermes.core.ports import PolicyDecision, Tool
+from hermes.tools.escapes import shown
+from hermes.tools.policy.effects import Level
+from hermes.tools.policy.policy_state import PolicyState
+from hermes.tools.policy.rules import RuleBook
+
+if TYPE_CHECKING:
+    from hermes.tools.project_rules import ProjectRules
+
+
+@runtime_checkable
+class _HasCurrentFolder(Protocol):
+    def folder(self, cwd: Path) -> Path: ...
+
+
+class ProjectLimits:
+    """Applies `.hermes/rules.yaml` and the front matter of AGENTS.md."""
+
+    def __init__(self, state: PolicyState) -> None:
+        self._state = state
+
+    def limited(
+        self,
+        decision: PolicyDecision,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        cwd: Path,
+    ) -> PolicyDecision:
+        """A decision about a call under the project's rules."""
+        rules = _rules(cwd)
+        if decision.verdict == "forbid" or tool.effect == "read" or not _limits(rules):
+            return decision
+        command = arguments.get("command")
+        if tool.spec.name == "terminal" and isinstance(command, str):
+            owner = getattr(tool, "owner", None)
+            at = owner.folder(cwd) if isinstance(owner, _HasCurrentFolder) else cwd
+            return self.limited_command(decision, command, cwd, at)
+        if tool.effect == "files" and (
+            why := self.protection(tool.paths(arguments, cwd), cwd)
+        ):
+            return _forbidden(decision, why)
+        return _with_problem(decision, rules)
+
+    def limited_command(
+        self, decision: PolicyDecision, command: str, workspace: Path, folder: Path
+    ) -> PolicyDecision:
+        """A decision about a command under the project's rules."""
+        rules = _rules(workspace)
+        if decision.verdict == "forbid" or not _limits(rules):
+            return decision
+        from hermes.tools.policy.command_judge import judge_command
+
+        context = msgspec.structs.replace(
+            self._state.context(workspace, folder),
+            protects=partial(rules.protects, root=workspace),
+        )
+        book = RuleBook(forbid=rules.forbidden_commands)
+        for effect in judge_command(command, context, book).effects:
+            if effect.level == Level.FORBID:
+                why = effect.reason.replace("your rules", "the project's rules")
+                return _forbidden(decision, why)
+        return _with_problem(decision, rules)
+
+    def protection(self, paths: Iterable[Path], workspace: Path) -> str:
+        """Why the project lets nobody change one of these files; empty if it does."""
+        rules = _rules(workspace)
+        found = (rules.protects(path, workspace) for path in paths)
+        rule = next(filter(None, found), "")
+        return f"the project's rules protect {rule}" if rule else ""
+
+
+def _rules(root: Path) -> "ProjectRules":
+    from hermes.tools.project_rules import project_rules
+
+    return project_rules(root)
+
+
+def _limits(rules: "ProjectRules") -> bool:
+    return bool(rules.protect or rules.forbid or rules.problem)
+
+
+def _forbidden(decision: PolicyDecision, why: str) -> PolicyDecision:
+    return msgspec.structs.replace(decision, verdict="forbid", reason=shown(why))
+
+
+def _with_problem(decision: PolicyDecision, rules: "ProjectRules") -> PolicyDecision:
+    """Asks about everything that has an effect while the rules can't be read, since nobody knows what they forbid."""
+    if not rules.problem or decision.verdict != "allow":
+        return decision
+    why = f"the project's rules can't be read ({rules.problem})"
+    return msgspec.structs.replace(
+        decision, verdict="ask", reason=shown(why), memorable=False, shape="", scope=""
+    )
