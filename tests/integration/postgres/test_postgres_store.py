@@ -22,6 +22,7 @@ from hermes.store.leases import LEASE_TTL_S, Leases, this_process
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
 from hermes.store.postgres.schema import MIGRATIONS
+from hermes.store.postgres.server import PostgresServer, StoreConnection
 from hermes.store.sql import SqlConnection
 from hermes.testing import FakeClock
 
@@ -357,3 +358,35 @@ def _until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         tick.wait(0.01)
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_transaction_whose_commit_got_no_reply_happens_once(
+    url: str, monkeypatch: pytest.MonkeyPatch, is_committed: bool
+) -> None:
+    failures = [OSError("the reply is lost")]
+    plain = StoreConnection.execute
+
+    async def execute(self: Any, query: str, *args: Any, **named: Any) -> Any:
+        if query == "COMMIT" and failures:
+            await plain(self, "COMMIT" if is_committed else "ROLLBACK")
+            raise failures.pop()
+        return await plain(self, query, *args, **named)
+
+    async def count(connection: Any) -> int:
+        return await connection.fetchval(
+            "UPDATE hermes_store SET id_offset = id_offset + 1 RETURNING id_offset"
+        )
+
+    with open_postgres(PostgresOptions(url)):
+        pass
+    server = PostgresServer(PostgresOptions(url))
+    try:
+        server.start(server.open()).result(TIMEOUT_S)
+        monkeypatch.setattr(StoreConnection, "execute", execute)
+        assert server.start(server.transaction(count)).result(TIMEOUT_S) == 1
+        assert not failures
+        assert server.start(server.transaction(count)).result(TIMEOUT_S) == 2
+    finally:
+        server.start(server.close()).result(TIMEOUT_S)
+        server.stop()

@@ -263,6 +263,14 @@ CREATE TABLE hermes_store (
 INSERT INTO hermes_store (version) VALUES (0);
 """
 
+_COMMITS = """
+CREATE TABLE commits (
+  mark uuid PRIMARY KEY,       -- of a transaction; whoever lost the reply to its commit looks for it
+  at   timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX commits_by_age ON commits (at);
+"""
+
 _HOSTS = """
 ALTER TABLE hermes_store ADD COLUMN oldest integer NOT NULL DEFAULT 1;  -- program that can use these tables
 CREATE TABLE hosts (
@@ -313,7 +321,12 @@ BEGIN
 END $$;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FUNCTIONS + _TABLES + _APPEND, _HOSTS, _MACHINES)
+MIGRATIONS: tuple[str, ...] = (
+    _FUNCTIONS + _TABLES + _APPEND,
+    _HOSTS,
+    _MACHINES,
+    _COMMITS,
+)
 """Step n migrates a database of version n to version n + 1."""
 
 OLDEST_PROGRAM = 1

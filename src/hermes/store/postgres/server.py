@@ -1,7 +1,8 @@
 """The connections to a PostgreSQL server: a pool on an event loop of its own, in a thread.
 
 A server that can't be reached is waited for, and the person is told. Every transaction happens exactly once: if the
-connection breaks while it is being committed, the server is asked afterwards whether it was.
+connection breaks while it is being committed, the next attempt looks for the mark that a commit leaves. (The number of a
+transaction would not do: after a crash the server may give the same number again.)
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import logging
 import ssl
 import threading
 import time
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +30,10 @@ waiting = logging.getLogger("hermes.waiting")
 """Messages logged here are for the person who is waiting; surfaces show them."""
 
 POOL_SIZE = 8
-_STATUS_INTERVAL_S = 0.05  # between questions about a commit whose reply was lost
+_COMMITS_PER_CLEANING = 1_000
+_MARK = "INSERT INTO commits (mark) SELECT $1::uuid WHERE pg_current_xact_id_if_assigned() IS NOT NULL"
+_CLAIM = "INSERT INTO commits (mark) VALUES ($1::uuid) ON CONFLICT DO NOTHING RETURNING 1"  # waits for an attempt under way
+_CLEAN = "DELETE FROM commits WHERE at < now() - interval '1 hour'"
 _CLOSING_GRACE_S = 5.0
 _NO_TLS = "rejected SSL upgrade"  # in the text of the error for a server without TLS
 _MAX_CONFLICTS = (
@@ -66,6 +71,7 @@ class PostgresServer:
         self._arguments = options.connect_arguments()
         self.loop = asyncio.new_event_loop()
         self.reachability = Reachability()
+        self._commits = 0
         self._closing_at = float("inf")
         self._pool: asyncpg.Pool | None = None
         self._thread = threading.Thread(
@@ -141,27 +147,18 @@ class PostgresServer:
         self, work: Callable[["asyncpg.Connection"], Awaitable[T]]
     ) -> T:
         """Runs work in a transaction that happens exactly once."""
-        commit: list[tuple[str, T]] = []
+        mark = uuid.uuid4()
+        tried: list[T] = []  # the result of an attempt that may have been committed
 
         async def attempt() -> T:
-            if commit:  # the reply to a commit was lost
-                xid, result = commit.pop()
-                if await self._was_committed(xid):
-                    return result
             async with self.connection() as connection:
-                return await _transact(connection, work, commit)
+                return await _transact(connection, work, mark, tried)
 
-        return await self._insist(attempt)
-
-    async def _was_committed(self, xid: str) -> bool:
-        async def ask(connection: "asyncpg.Connection") -> str:
-            return str(
-                await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", xid)
-            )
-
-        while (state := await self.request(ask)) == "in progress":  # noqa: ASYNC110 - the server tells nobody
-            await asyncio.sleep(_STATUS_INTERVAL_S)
-        return state == "committed"
+        result = await self._insist(attempt)
+        self._commits += 1
+        if self._commits % _COMMITS_PER_CLEANING == 0:
+            await self.request(lambda connection: connection.execute(_CLEAN))
+        return result
 
     async def _insist(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Repeats an attempt while the server can't be reached, and a few times after a conflict."""
@@ -248,20 +245,24 @@ def _connection_problem(error: BaseException, where: str, reason: str) -> StoreE
 async def _transact(
     connection: "asyncpg.Connection",
     work: Callable[["asyncpg.Connection"], Awaitable[T]],
-    commit: list[tuple[str, T]],
+    mark: uuid.UUID,
+    tried: list[T],
 ) -> T:
-    """Runs one attempt. `commit` holds the transaction's number and result while it is being committed."""
+    """Runs one attempt. Returns the result of an earlier one if that was committed after all."""
+    is_again = bool(tried)
     await connection.execute("BEGIN")
     try:
+        if is_again and not await connection.fetchval(_CLAIM, mark):
+            await connection.execute("ROLLBACK")
+            return tried[-1]
         result = await work(connection)
-        xid = await connection.fetchval("SELECT pg_current_xact_id_if_assigned()::text")
-        if xid is not None:
-            commit.append((xid, result))
+        if not is_again:
+            await connection.execute(_MARK, mark)
+        tried.append(result)
         await connection.execute("COMMIT")
     except BaseException:
-        if not connection.is_closed() and connection.is_in_transaction():
-            with suppress(*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
+        with suppress(*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
+            if not connection.is_closed() and connection.is_in_transaction():
                 await connection.execute("ROLLBACK")
         raise
-    commit.clear()
     return result
