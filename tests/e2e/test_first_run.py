@@ -344,7 +344,9 @@ async def test_another_model_is_connected_within_a_chat(tmp_path: Path) -> None:
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=anthropic.url) as terminal:
             await terminal.until(lambda shown: "Ctrl-D quits" in shown)
             terminal.type("/model" + ENTER)
-            await terminal.until(lambda shown: "- llama3.2:3b" in shown)
+            await terminal.until(lambda shown: "Which model answers?" in shown)
+            terminal.type(ESC)
+            await terminal.until(lambda shown: "Which model answers?" not in shown)
             terminal.type("hello" + ENTER)
             await terminal.until(lambda shown: "28 tokens" in shown)
             assert "From the llama." in terminal.shown
