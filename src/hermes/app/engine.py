@@ -13,11 +13,12 @@ from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels, MainModel
 from hermes.app.compaction import summarise
 from hermes.app.delegate_tool import MAX_DELEGATION_DEPTH, Delegation, depth
+from hermes.app.folder_notes import FolderNotes
 from hermes.app.image_description import ImageDescriber
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
 from hermes.app.page_digest import digest
-from hermes.app.project_notes import read_project_files
+from hermes.app.project_notes import read_identity, read_project_files
 from hermes.app.prompt_files import PromptFile, PromptFiles
 from hermes.app.session_service import SessionService
 from hermes.app.session_titles import Titles
@@ -26,6 +27,7 @@ from hermes.app.spending_caps import Spending
 from hermes.app.turn_checks import CheckDeps, CheckedRuntime, TurnChecks
 from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
+from hermes.core.accepted_plan import PLAN_TOOL
 from hermes.core.budget import Metered, Price, TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.context_window import ContextLimits, ContextWindow
@@ -34,10 +36,12 @@ from hermes.core.ports import Approver, Model, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
+from hermes.providers.provider_table import label_of
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, chosen_route
 from hermes.schema.events import (
     ApprovalRequested,
+    Mode,
     SessionAgentChosen,
     SessionPrompted,
 )
@@ -45,6 +49,7 @@ from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
+from hermes.tools.present_plan import PlanTool, SetMode
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
 from hermes.tools.toolsets import SURFACES
@@ -52,7 +57,7 @@ from hermes.tools.toolsets import SURFACES
 if TYPE_CHECKING:
     from hermes.codex.runtime import CodexEngine
 
-ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
+ApprovalMode: TypeAlias = Mode
 EngineName: TypeAlias = Literal["native", "codex"]
 
 
@@ -92,6 +97,13 @@ class ModelInfo(msgspec.Struct, frozen=True):
             return f"{CODEX} {self.name}".strip()
         return self.name or self.provider
 
+    @property
+    def full_label(self) -> str:
+        """The name of the model, with that of its service for a person."""
+        if self.local or self.engine == "codex":
+            return self.label
+        return f"{label_of(self.provider)} {self.name}".strip()
+
 
 class CurrentPolicy:
     """Implements the `Policy` port with the policy that is current at each call: the mode may change in a turn."""
@@ -105,9 +117,9 @@ class CurrentPolicy:
         """Decides about a call."""
         return self._current().judge(tool, arguments, cwd)
 
-    def remember(self, request: ApprovalRequested) -> None:
-        """Allows calls of exactly this shape from now on."""
-        self._current().remember(request)
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
+        """Allows calls of this shape or scope from now on."""
+        self._current().remember(request, rule)
 
     def check(
         self, command: str, folder: Path, *, workspace: Path | None = None
@@ -142,6 +154,7 @@ class EngineParts:
         secrets: Secrets,
         engine_of: "Callable[[str], Engine]",
         service: Callable[[], SessionService],
+        set_mode: SetMode,
         choose: Callable[[str, PromptFile], None] = lambda *_: None,
     ) -> None:
         self.choose = choose
@@ -167,9 +180,18 @@ class EngineParts:
                 engine=self._review_engine,
             ),
         )
+        self.plan_tool: Tool = PlanTool(set_mode).present_plan
         self.refused_checks: set[tuple[str, str]] = set()
         """Sessions, and the versions of a project's rules that their user did not agree to."""
         self._models: dict[str, AnsweringModel] = {}
+
+    @cached_property
+    def notes(self) -> FolderNotes:
+        """Reads the notes of sub-folders, and again what a compaction removed."""
+        return FolderNotes(
+            self.app.home.root,
+            self.learner.learning.skills.view,
+        )
 
     def model(self, name: str) -> "AnsweringModel":
         """The model of that name, made on first use."""
@@ -259,6 +281,26 @@ class AnsweringModel:
     @cached_property
     def codex(self) -> "CodexEngine":
         """The codex process that runs turns with this model."""
+        return self._codex(environment())
+
+    @cached_property
+    def planning_codex(self) -> "CodexEngine":
+        """The same for plan mode: what it runs can only read."""
+        from hermes.codex.environment import SECURITY_MODE
+
+        return self._codex({**environment(), SECURITY_MODE: "approval-required"})
+
+    def codex_for(self, mode: ApprovalMode) -> "CodexEngine":
+        """The codex process that runs turns in a mode."""
+        return self.planning_codex if mode == "plan" else self.codex
+
+    async def retire_other_codex(self, session: str, mode: ApprovalMode) -> None:
+        """Ends a session's process of the other mode: it does not know what is said from now on."""
+        other = "codex" if mode == "plan" else "planning_codex"
+        if other in self.__dict__:
+            await getattr(self, other).retire(session)
+
+    def _codex(self, environ: Mapping[str, str]) -> "CodexEngine":
         from hermes.codex.runtime import CodexEngine, EngineSettings
         from hermes.codex.tools_server import serve_command
 
@@ -266,7 +308,7 @@ class AnsweringModel:
         return CodexEngine(
             EngineSettings(
                 codex=settings.codex,
-                environ=environment(),
+                environ=environ,
                 secret=self._parts.secrets.get,
                 model=codex_model(settings.model, self.name),
                 max_steps=settings.budget.max_steps,
@@ -278,8 +320,9 @@ class AnsweringModel:
     async def close(self) -> None:
         """Closes what was made."""
         made = self.__dict__
-        if "codex" in made:
-            await self.codex.close()
+        for name in ("codex", "planning_codex"):
+            if name in made:
+                await getattr(self, name).close()
         if "auxiliary" in made:
             await self.auxiliary.close()
         if "model" in made:
@@ -390,12 +433,14 @@ class Engine:
         """What runs the next turn of a session, which may work as an agent from a file."""
         parts = self._parts
         policy = CurrentPolicy(lambda: parts.engine_of(session).policy_for(session))
-        tools, keeper = self._tools(session, agent), parts.keeper
+        tools, keeper = self._callable(session, agent), parts.keeper
         if self.name(session) == "codex":
             from hermes.codex.tool_lending import LendingContext
 
+            if self.mode != "plan":
+                tools = self._tools(session, agent)
             lending = LendingContext(tools, policy, approvals, keeper)
-            own = self._answering.codex.runtime(
+            own = self._answering.codex_for(self.mode).runtime(
                 session, approvals, judge=policy, keeper=keeper, lending=lending
             )
             # Codex gets no second look: its thread takes only what the user says.
@@ -408,6 +453,7 @@ class Engine:
             max_steps=self._app.settings.budget.max_steps,
             context=self._answering.room,
             sight=ImageDescriber(self.auxiliary, blind),
+            notes=None if self.describe(session).local else parts.notes,
         )
         return CheckedRuntime(native, self._checks(session, approvals))
 
@@ -423,6 +469,11 @@ class Engine:
             parts.refused_checks,
         )
         return TurnChecks(deps)
+
+    def _callable(self, session: str, agent: str) -> Mapping[str, Tool]:
+        """The tools that a session's calls can reach. A plan that waits may be answered in any mode."""
+        tools, plan = self._tools(session, agent), self._parts.plan_tool
+        return tools if self._is_child(session) else {**tools, plan.spec.name: plan}
 
     def review(
         self, session: str, tools: Mapping[str, Tool]
@@ -442,6 +493,24 @@ class Engine:
             CodexTurnServices(nobody, policy, lending)
         )
 
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        """The prompt as the mode needs it: the tool that ends plan mode is offered only there."""
+        plans = self.mode == "plan" and self.attended and not self._is_child(session)
+        tools = tuple(one for one in prompt.tools if one.name != PLAN_TOOL)
+        if plans:
+            tools += (self._parts.plan_tool.spec,)
+        if tools == prompt.tools:
+            return prompt
+        return msgspec.structs.replace(prompt, tools=tools)
+
+    async def retire_other_codex(self, session: str) -> None:
+        """Ends codex's process of the other mode before a turn."""
+        if self.name(session) == "codex":
+            await self._answering.retire_other_codex(session, self.mode)
+
+    def _is_child(self, session: str) -> bool:
+        return self._app.store.sessions.origin(session).kind == "child"
+
     def _tools(self, session: str, agent: str) -> Mapping[str, Tool]:
         """The tools of a session; an agent gets those of them that its file names."""
         tools = self._parts.tools.of(session)
@@ -455,24 +524,27 @@ class Engine:
         """The system prompt and the tools of a new session, or of one that works as another agent from now on."""
         parts, app = self._parts, self._app
         await parts.tools.prepare()
+        is_local = self.describe(session).local
         system = system_prompt(
             cwd,
             date=parts.spending.today(),
             project=read_project_files(cwd, app.home.root),
             chat=self._chat(session),
+            identity="" if is_local else read_identity(app.home.root),
         )
-        if not self.describe(session).local:
+        if not is_local:
             person = app.person(session)
             learned = await asyncio.to_thread(parts.learner.prompt, person)
             if learned:
                 system = (*system[:-1], learned, system[-1])
         tools = await asyncio.to_thread(self._tools, session, agent)
         more = await asyncio.to_thread(self._agent_parts, session, cwd, agent, tools)
-        return SessionPrompted(
+        prompt = SessionPrompted(
             system=(*system[:-1], *more, system[-1]),
             tools=tuple(tool.spec for tool in tools.values()),
             agent=agent,
         )
+        return self.adapted(session, prompt)
 
     def _agent_parts(
         self, session: str, cwd: Path, agent: str, tools: Mapping[str, Tool]
