@@ -100,7 +100,8 @@ def simulate(rate: float, workers: int, seconds: float) -> tuple[float, float]:
     chance = random.Random(_SEED)
     free = [0.0] * (workers * _TURNS_PER_WORKER)
     heapq.heapify(free)
-    now, waits = 0.0, []
+    now = 0.0
+    waits: list[float] = []
     while now < seconds:
         now += chance.expovariate(rate)
         start = max(now, heapq.heappop(free))
