@@ -113,6 +113,7 @@ class Agent:
     async def _prepare(self, session: str) -> None:
         """Reads what the next turn needs, without blocking the event loop."""
         await self._app.store.call(self._read_choice, session)
+        await self.engine(session).retire_other_codex(session)
 
     def _read_choice(self, session: str) -> None:
         root = self._app.root(session) or session

@@ -281,6 +281,26 @@ class AnsweringModel:
     @cached_property
     def codex(self) -> "CodexEngine":
         """The codex process that runs turns with this model."""
+        return self._codex(environment())
+
+    @cached_property
+    def planning_codex(self) -> "CodexEngine":
+        """The same for plan mode: what it runs can only read."""
+        from hermes.codex.environment import SECURITY_MODE
+
+        return self._codex({**environment(), SECURITY_MODE: "approval-required"})
+
+    def codex_for(self, mode: ApprovalMode) -> "CodexEngine":
+        """The codex process that runs turns in a mode."""
+        return self.planning_codex if mode == "plan" else self.codex
+
+    async def retire_other_codex(self, session: str, mode: ApprovalMode) -> None:
+        """Ends a session's process of the other mode: it does not know what is said from now on."""
+        other = "codex" if mode == "plan" else "planning_codex"
+        if other in self.__dict__:
+            await getattr(self, other).retire(session)
+
+    def _codex(self, environ: Mapping[str, str]) -> "CodexEngine":
         from hermes.codex.runtime import CodexEngine, EngineSettings
         from hermes.codex.tools_server import serve_command
 
@@ -288,7 +308,7 @@ class AnsweringModel:
         return CodexEngine(
             EngineSettings(
                 codex=settings.codex,
-                environ=environment(),
+                environ=environ,
                 secret=self._parts.secrets.get,
                 model=codex_model(settings.model, self.name),
                 max_steps=settings.budget.max_steps,
@@ -300,8 +320,9 @@ class AnsweringModel:
     async def close(self) -> None:
         """Closes what was made."""
         made = self.__dict__
-        if "codex" in made:
-            await self.codex.close()
+        for name in ("codex", "planning_codex"):
+            if name in made:
+                await getattr(self, name).close()
         if "auxiliary" in made:
             await self.auxiliary.close()
         if "model" in made:
@@ -416,8 +437,10 @@ class Engine:
         if self.name(session) == "codex":
             from hermes.codex.tool_lending import LendingContext
 
+            if self.mode != "plan":
+                tools = self._tools(session, agent)
             lending = LendingContext(tools, policy, approvals, keeper)
-            own = self._answering.codex.runtime(
+            own = self._answering.codex_for(self.mode).runtime(
                 session, approvals, judge=policy, keeper=keeper, lending=lending
             )
             # Codex gets no second look: its thread takes only what the user says.
@@ -479,6 +502,11 @@ class Engine:
         if tools == prompt.tools:
             return prompt
         return msgspec.structs.replace(prompt, tools=tools)
+
+    async def retire_other_codex(self, session: str) -> None:
+        """Ends codex's process of the other mode before a turn."""
+        if self.name(session) == "codex":
+            await self._answering.retire_other_codex(session, self.mode)
 
     def _is_child(self, session: str) -> bool:
         return self._app.store.sessions.origin(session).kind == "child"

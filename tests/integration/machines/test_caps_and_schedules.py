@@ -38,6 +38,9 @@ async def test_eight_processes_together_never_pass_a_cap(
             sessions = [await desk.begin() for _ in range(8)]
             await asyncio.gather(*(desk.say(one, "go") for one in sessions))
             await asyncio.gather(*(desk.answered(one) for one in sessions))
+            # All may have claimed at the same moment and stepped back; one alone has room.
+            await desk.say(sessions[0], "again")
+            await desk.answered(sessions[0], 2)
             used = sum(
                 row.input_tokens + row.output_tokens
                 for row in desk.store.sessions.usage()

@@ -350,6 +350,11 @@ class ChatConversation:
         menu = self.view.questions.menu
         self._modes.cycle(has_question=menu is not None and menu.is_approval)
 
+    def drop_mode(self) -> None:
+        """Drops a mode that was chosen and does not hold yet."""
+        self._modes.forget()
+        self.refresh()
+
     async def settle_mode(self) -> None:
         """Lets a mode that was just chosen hold now: the person goes on."""
         await self._modes.settle()

@@ -1,0 +1,372 @@
+"""Many machines over one PostgreSQL and one NATS, all on this machine: speed, and what survives kills and restarts.
+
+`--sessions`, `--workers`, `--rate` and `--seconds` set the load; `--kills`, `--restarts` and `--losses` how often workers
+are killed, PostgreSQL is restarted without a checkpoint, and NATS is stopped. Numbers are for this machine and its load.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from tests.fakes.machines import Cluster, Desk, WorkerProcess
+from tests.fakes.nats_server import LocalNats, running_nats
+from tests.fakes.postgres_server import LocalPostgres, running_postgres
+
+from hermes.app.agent import Agent
+from hermes.app.app import build
+from hermes.app.feed import SessionFeed
+from hermes.app.log_follower import LogFollower
+from hermes.events import Bus
+from hermes.primitives.tasks import cancel_and_wait
+from hermes.schema.events import (
+    MessageDelta,
+    SessionCreated,
+    SessionTitled,
+    TurnEnded,
+    TurnStarted,
+)
+from hermes.schema.messages import UserMessage
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.sections import EventSettings, StoreSettings
+from hermes.testing.model_server import ModelServer, Recorded
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
+
+_MAX_FIRST_REQUEST_S = 0.250
+_MAX_ROW_S = 0.050
+_MAX_DELTA_S = 0.020
+_MAX_CPU_RATIO = 2.0
+_TURN_TIMEOUT_S = 120.0
+_KEY = "sk-test-0000000000000000"
+
+
+class Load:
+    """Answers requests, and notes when the first one for each message came."""
+
+    def __init__(self, *, marks: bool = False) -> None:
+        self._marks = marks
+        self.asked: dict[str, float] = {}
+
+    def __call__(self, request: Recorded) -> ScriptedResponse:
+        now = time.perf_counter()
+        messages = msgspec.json.decode(request.body)["messages"]
+        said = next(
+            str(one["content"]) for one in reversed(messages) if one["role"] == "user"
+        )
+        self.asked.setdefault(said, now)
+        if not self._marks or messages[-1]["role"] == "tool":
+            return ScriptedResponse(text="an answer of a few words", chunk=8)
+        command = {"command": f"echo {said} >> marks.txt"}
+        arguments = msgspec.json.encode(command).decode()
+        call = ServedCall(name="terminal", arguments=arguments, id=f"c-{said}")
+        return ScriptedResponse(calls=(call,))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs everything; 1 when a bar is missed or something was lost or doubled."""
+    parser = argparse.ArgumentParser(prog="benchmarks cluster", description=__doc__)
+    parser.add_argument("--sessions", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--rate", type=float, default=100.0, help="turns per second")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--restarts", type=int, default=20)
+    parser.add_argument("--losses", type=int, default=5)
+    parser.add_argument("--sqlite-turns", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    if options.sqlite_turns:
+        asyncio.run(_sqlite(options.sqlite_turns))
+        return 0
+    print(f"load of the machine before: {os.getloadavg()[0]:.1f}")
+    with running_postgres() as postgres, running_nats() as nats:
+        missed = asyncio.run(_run(options, postgres, nats))
+    print(f"load of the machine after: {os.getloadavg()[0]:.1f}")
+    return int(missed > 0)
+
+
+async def _run(
+    options: argparse.Namespace, postgres: LocalPostgres, nats: LocalNats
+) -> int:
+    missed = await _feed(postgres, nats)
+    missed += await _speed(options, postgres, nats)
+    for name, number in (
+        ("kills of workers", options.kills),
+        ("restarts of PostgreSQL", options.restarts),
+        ("losses of NATS", options.losses),
+    ):
+        if number:
+            missed += await _faults(name, number, postgres, nats)
+    return missed
+
+
+def _bar(name: str, value: float, limit: float, unit: str = "ms") -> int:
+    scale = 1000.0 if unit == "ms" else 1.0
+    is_ok = value <= limit
+    print(
+        f"  {name:44s} {value * scale:9.2f} {unit}  bar {limit * scale:g}  {'ok' if is_ok else 'MISSED'}"
+    )
+    return int(not is_ok)
+
+
+def _p99(values: list[float]) -> float:
+    return sorted(values)[max(0, int(len(values) * 0.99) - 1)]
+
+
+async def _feed(postgres: LocalPostgres, nats: LocalNats) -> int:
+    """Rows and deltas from one machine to a reader on another."""
+    print("feed on another machine")
+    settings = Settings(
+        store=StoreSettings(url=postgres.new_url()),
+        events=EventSettings(url=nats.url, subject="bench-feed"),
+    )
+    arrived: dict[str, float] = {}
+    with (
+        tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder,
+        build(settings, Home(Path(folder) / "a"), bus=Bus()) as a,
+        build(settings, Home(Path(folder) / "b"), bus=Bus()) as b,
+    ):
+        for app in (a, b):
+            await asyncio.to_thread(app.go_live, Secrets({}, {}), "dashboard")
+            assert app.exporters is not None
+            app.exporters.receive_live_events(app.feed, everything=True)
+        row = await asyncio.to_thread(a.begin, SessionCreated(surface="tui"))
+        await a.writer.write(row.session, TurnStarted(inputs=(), runtime="native"))
+
+        async def read() -> None:
+            async for batch in SessionFeed(b, b.feed, row.session).batches():
+                now = time.perf_counter()
+                for item in batch:
+                    name = str(item.event.get("text") or item.event.get("title") or "")
+                    arrived.setdefault(name, now)
+
+        tasks = [
+            asyncio.create_task(LogFollower(b).run()),
+            asyncio.create_task(read()),
+        ]
+        await asyncio.sleep(2.0)
+        sent: dict[str, float] = {}
+        for number in range(300):
+            sent[f"d{number}"] = time.perf_counter()
+            a.show(row.session, "t", MessageDelta(text=f"d{number}"))
+            await asyncio.sleep(0.005)
+        for number in range(300):
+            titled = SessionTitled(title=f"r{number}")
+            await a.writer.write(row.session, titled)
+            sent[f"r{number}"] = time.perf_counter()
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(2.0)
+        await cancel_and_wait(*tasks)
+    late = {name: arrived[name] - at for name, at in sent.items() if name in arrived}
+    lost = len(sent) - len(late)
+    rows = [max(0.0, took) for name, took in late.items() if name[0] == "r"]
+    deltas = [took for name, took in late.items() if name[0] == "d"]
+    missed = _bar("p99 of row to reader", _p99(rows), _MAX_ROW_S)
+    missed += _bar("p99 of delta to reader", _p99(deltas), _MAX_DELTA_S)
+    print(f"  {lost} of {len(sent)} not seen")
+    return missed + (lost > 0)
+
+
+async def _speed(
+    options: argparse.Namespace, postgres: LocalPostgres, nats: LocalNats
+) -> int:
+    """Turns at a steady rate over many sessions and several workers."""
+    turns = int(options.rate * options.seconds)
+    print(
+        f"{options.sessions} sessions, {options.workers} workers, {options.rate:g} turns/s, {turns} turns"
+    )
+    load = Load()
+    async with _opened(postgres, nats, load, options.workers) as (desk, workers):
+        sessions = [await desk.begin() for _ in range(options.sessions)]
+        before = sum(one.cpu_s() for one in workers)
+        said: dict[str, float] = {}
+        begun = time.perf_counter()
+        submits: set[asyncio.Task[None]] = set()
+        for number in range(turns):
+            wait = begun + number / options.rate - time.perf_counter()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            text = f"message-{number}"
+            said[text] = time.perf_counter()
+            task = asyncio.create_task(desk.say(sessions[number % len(sessions)], text))
+            submits.add(task)
+            task.add_done_callback(submits.discard)
+        await _until_answered(desk, turns)
+        took = time.perf_counter() - begun
+        cpu = (sum(one.cpu_s() for one in workers) - before) / turns
+    delays = [load.asked[text] - at for text, at in said.items() if text in load.asked]
+    print(
+        f"  {turns / took:.1f} turns/s were done; median {statistics.median(delays) * 1000:.0f} ms to the first request"
+    )
+    missed = _bar(
+        "p99 of submit to first model request", _p99(delays), _MAX_FIRST_REQUEST_S
+    )
+    baseline = _sqlite_cpu(min(turns, 200))
+    print(
+        f"  CPU of the workers per turn {cpu * 1000:.1f} ms; of SQLite in one process {baseline * 1000:.1f} ms"
+    )
+    return missed + _bar(
+        "CPU per turn against SQLite", cpu / baseline, _MAX_CPU_RATIO, "x "
+    )
+
+
+async def _until_answered(desk: Desk, turns: int) -> None:
+    query = f"SELECT count(*) FROM events WHERE type = '{TurnEnded.topic}'"  # noqa: S608 - our own name
+    async with asyncio.timeout(_TURN_TIMEOUT_S):
+        while True:
+            found = await asyncio.to_thread(desk.store.database.select, query)
+            if found[0][0] >= turns:
+                return
+            await asyncio.sleep(0.2)
+
+
+@contextlib.asynccontextmanager
+async def _opened(postgres: LocalPostgres, nats: LocalNats, load: Load, workers: int):
+    """A desk and so many workers, over a store of their own."""
+    with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
+        async with (
+            ModelServer(respond=load) as model,
+            contextlib.AsyncExitStack() as stack,
+        ):
+            cluster = Cluster(
+                folder=Path(folder),
+                store_url=postgres.new_url(),
+                events_url=nats.url,
+                model_url=model.url,
+            )
+            desk = await stack.enter_async_context(cluster.surface())
+            started: list[WorkerProcess] = []
+            for number in range(workers):
+                one = cluster.worker(f"w{number}")
+                started.append(await stack.enter_async_context(one))
+            await desk.sees_workers(workers)
+            yield desk, started
+
+
+def _sqlite_cpu(turns: int) -> float:
+    """CPU per turn of one process with `state.db`, measured in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks", "cluster"]
+    done = subprocess.run(
+        [*command, "--sqlite-turns", str(turns)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    return float(done.stdout.split()[-1])
+
+
+async def _sqlite(turns: int) -> None:
+    async with ModelServer(respond=Load()) as model:
+        secrets = Secrets({"OPENAI_API_KEY": _KEY, "OPENAI_BASE_URL": model.url}, {})
+        with (
+            tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder,
+            build(Settings(), Home(Path(folder)), bus=Bus()) as app,
+        ):
+            agent = Agent(app, secrets, surface="dashboard")
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            for number in range(turns):
+                created = SessionCreated(surface="dashboard", cwd=folder)
+                row = await asyncio.to_thread(app.begin, created)
+                await agent.service.submit(row.session, f"message-{number}")
+                await agent.service.idle(row.session)
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            await agent.close()
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(used / turns)
+
+
+async def _faults(
+    name: str, number: int, postgres: LocalPostgres, nats: LocalNats
+) -> int:
+    """Turns with commands that leave marks, while something fails again and again."""
+    print(f"{number} {name} under load")
+    load = Load(marks=True)
+    acknowledged: dict[str, str] = {}
+    async with _opened(postgres, nats, load, 3) as (desk, workers):
+        sessions = [await desk.begin() for _ in range(20)]
+        is_over = asyncio.Event()
+
+        async def submit() -> None:
+            count = 0
+            while not is_over.is_set():
+                session, text = random.choice(sessions), f"m{count}"
+                count += 1
+                await desk.say(session, text)
+                acknowledged[text] = session
+                await asyncio.sleep(0.1)
+
+        submitting = asyncio.create_task(submit())
+        begun = time.perf_counter()
+        for _ in range(number):
+            await asyncio.sleep(random.uniform(0.1, 1.0))
+            await _fail(name, workers, postgres, nats)
+        is_over.set()
+        await submitting
+        waited = await _settled(desk)
+        took = time.perf_counter() - begun
+        lost, twice, open_turns, reasons = await _examined(desk, acknowledged)
+    print(
+        f"  {len(acknowledged)} messages in {took:.0f} s: {lost} lost, {twice} calls run twice, {open_turns} turns without "
+        f"an end; all settled {waited:.1f} s after the last one; ends: {dict(reasons)}"
+    )
+    return int(lost > 0) + int(twice > 0) + int(open_turns > 0)
+
+
+async def _fail(
+    name: str,
+    workers: list[WorkerProcess],
+    postgres: LocalPostgres,
+    nats: LocalNats,
+) -> None:
+    if "workers" in name:
+        one = random.choice(workers)
+        await one.kill()
+        await one.start()
+    elif "PostgreSQL" in name:
+        await asyncio.to_thread(postgres.stop)
+        await asyncio.to_thread(postgres.start)
+    else:
+        await asyncio.to_thread(nats.stop)
+        await asyncio.sleep(random.uniform(0.1, 3.0))
+        await asyncio.to_thread(nats.start)
+
+
+async def _settled(desk: Desk) -> float:
+    """Waits until nothing waits for a worker. Returns how long that took."""
+    begun = time.perf_counter()
+    async with asyncio.timeout(_TURN_TIMEOUT_S):
+        while await asyncio.to_thread(desk.store.work.depth):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.1)
+        await desk.agent.service.all_idle()
+    return time.perf_counter() - begun
+
+
+async def _examined(
+    desk: Desk, acknowledged: dict[str, str]
+) -> tuple[int, int, int, Counter[str]]:
+    """Messages that are missing, marks that came twice, turns without an end, and how turns ended."""
+    stored: set[tuple[str, str]] = set()
+    reasons: Counter[str] = Counter()
+    open_turns = 0
+    for session in set(acknowledged.values()):
+        events = await desk.events(session)
+        begun = sum(isinstance(event, TurnStarted) for event in events)
+        ends = [event for event in events if isinstance(event, TurnEnded)]
+        open_turns += begun - len(ends)
+        reasons.update(end.reason for end in ends)
+        stored |= {(session, e.text) for e in events if isinstance(e, UserMessage)}
+    lost = sum((session, text) not in stored for text, session in acknowledged.items())
+    file = desk.work / "marks.txt"
+    marks = Counter(file.read_text().split() if file.exists() else ())
+    return lost, sum(count > 1 for count in marks.values()), open_turns, reasons
