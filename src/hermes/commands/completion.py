@@ -1,7 +1,7 @@
 """Completion of the command line for bash, zsh and fish, made from the table of commands."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -9,6 +9,7 @@ from hermes.commands.command import Arg, Command, Parameter, command
 from hermes.commands.context import CommandContext
 from hermes.commands.table import TOPICS, Topic, commands_of
 from hermes.commands.views import RawText
+from hermes.tools.policy import Mode
 
 Shell = Literal["bash", "zsh", "fish"]
 Kind = Literal["sessions", "models", "agents"]
@@ -18,7 +19,7 @@ _VALUES: Mapping[str, Kind] = {
     "--model": "models",
     "--agent": "agents",
 }
-_CHOICES = {"--approvals": ("ask", "auto-edit", "full")}
+_CHOICES: Mapping[str, tuple[str, ...]] = {"--approvals": get_args(Mode)}
 _OWN_OPTIONS = (
     *("--help", "--version", "--prompt", "--image", "--json", "--resume", "--continue"),
     *(
