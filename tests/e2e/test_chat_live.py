@@ -239,7 +239,7 @@ async def test_a_running_call_shows_its_output_and_how_it_ended(tmp_path: Path) 
             assert "Let me." in shown
             await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
             shown = await terminal.until(lambda shown: "It is done." in shown)
-            assert "✓ terminal echo one" in shown
+            assert "✓ Run echo one" in shown
             assert shown.count("│ two") == 1
 
 
@@ -286,7 +286,7 @@ async def test_words_can_go_into_the_running_turn(tmp_path: Path) -> None:
         async with hermes.terminal("--approvals", "full") as terminal:
             await terminal.sees(READY)
             terminal.type("run it" + ENTER)
-            await terminal.until(lambda shown: "terminal cat go.pipe" in shown)
+            await terminal.until(lambda shown: "Run cat go.pipe" in shown)
             terminal.type("and mind the gap" + CTRL_S)
             await terminal.until(lambda shown: "steers › and mind the gap" in shown)
             await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
@@ -415,7 +415,7 @@ async def test_a_turn_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
         async with hermes.terminal("--approvals", "full") as terminal:
             await terminal.sees(READY)
             terminal.type("work on" + ENTER)
-            await terminal.until(lambda shown: "terminal cat go.pipe" in shown)
+            await terminal.until(lambda shown: "Run cat go.pipe" in shown)
             terminal.vanish()
             await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
             assert await terminal.ends() == 129
@@ -464,9 +464,9 @@ async def test_a_session_that_runs_elsewhere_is_followed(tmp_path: Path) -> None
         async with hermes.terminal("--approvals", "full") as first:
             await first.sees(READY)
             first.type("run it" + ENTER)
-            await first.until(lambda shown: "terminal cat go.pipe" in shown)
+            await first.until(lambda shown: "Run cat go.pipe" in shown)
             async with hermes.terminal("--continue") as second:
-                await second.until(lambda shown: "terminal cat go.pipe" in shown)
+                await second.until(lambda shown: "Run cat go.pipe" in shown)
                 await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
                 await second.sees("Both see this.")
             await first.sees("Both see this.")
@@ -492,7 +492,7 @@ async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
                 await second.sees(READY)
                 await second.sees("Hello.")
                 first.type("run it" + ENTER)
-                await first.until(lambda shown: "terminal cat go.pipe" in shown)
+                await first.until(lambda shown: "Run cat go.pipe" in shown)
                 second.type("and then?" + ENTER)
                 await second.until(lambda shown: "queued › and then?" in shown)
                 shown = await second.until(
@@ -501,7 +501,7 @@ async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
                     )
                 )
                 assert "› run it" in shown
-                assert "terminal cat go.pipe" in shown
+                assert "Run cat go.pipe" in shown
                 await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
                 shown = await second.until(
                     lambda shown: "tokens" in shown.partition("And the second.")[2]

@@ -13,11 +13,12 @@ from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels, MainModel
 from hermes.app.compaction import summarise
 from hermes.app.delegate_tool import MAX_DELEGATION_DEPTH, Delegation, depth
+from hermes.app.folder_notes import FolderNotes
 from hermes.app.image_description import ImageDescriber
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
 from hermes.app.page_digest import digest
-from hermes.app.project_notes import read_project_files
+from hermes.app.project_notes import read_identity, read_project_files
 from hermes.app.prompt_files import PromptFile, PromptFiles
 from hermes.app.session_service import SessionService
 from hermes.app.session_titles import Titles
@@ -35,6 +36,7 @@ from hermes.core.ports import Approver, Model, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
+from hermes.providers.provider_table import label_of
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, chosen_route
 from hermes.schema.events import (
@@ -94,6 +96,13 @@ class ModelInfo(msgspec.Struct, frozen=True):
         if self.engine == "codex":
             return f"{CODEX} {self.name}".strip()
         return self.name or self.provider
+
+    @property
+    def full_label(self) -> str:
+        """The name of the model, with that of its service for a person."""
+        if self.local or self.engine == "codex":
+            return self.label
+        return f"{label_of(self.provider)} {self.name}".strip()
 
 
 class CurrentPolicy:
@@ -175,6 +184,14 @@ class EngineParts:
         self.refused_checks: set[tuple[str, str]] = set()
         """Sessions, and the versions of a project's rules that their user did not agree to."""
         self._models: dict[str, AnsweringModel] = {}
+
+    @cached_property
+    def notes(self) -> FolderNotes:
+        """Reads the notes of sub-folders, and again what a compaction removed."""
+        return FolderNotes(
+            self.app.home.root,
+            self.learner.learning.skills.view,
+        )
 
     def model(self, name: str) -> "AnsweringModel":
         """The model of that name, made on first use."""
@@ -436,6 +453,7 @@ class Engine:
             max_steps=self._app.settings.budget.max_steps,
             context=self._answering.room,
             sight=ImageDescriber(self.auxiliary, blind),
+            notes=None if self.describe(session).local else parts.notes,
         )
         return CheckedRuntime(native, self._checks(session, approvals))
 
@@ -506,13 +524,15 @@ class Engine:
         """The system prompt and the tools of a new session, or of one that works as another agent from now on."""
         parts, app = self._parts, self._app
         await parts.tools.prepare()
+        is_local = self.describe(session).local
         system = system_prompt(
             cwd,
             date=parts.spending.today(),
             project=read_project_files(cwd, app.home.root),
             chat=self._chat(session),
+            identity="" if is_local else read_identity(app.home.root),
         )
-        if not self.describe(session).local:
+        if not is_local:
             person = app.person(session)
             learned = await asyncio.to_thread(parts.learner.prompt, person)
             if learned:

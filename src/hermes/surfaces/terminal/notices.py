@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hermes.surfaces.terminal.text import count, one_line
+from hermes.surfaces.terminal.text import count, money, one_line
 
 COMPACTION = frozenset(
     ("session.compacted", "session.trimmed", "session.compaction_failed")
@@ -26,13 +26,26 @@ def compaction_notice(event: Mapping[str, Any]) -> str:
             return f"The conversation could not be shortened: {why}. Nothing was removed; Hermes will try again later."
 
 
+def reviewed_notice(event: Mapping[str, Any], cost: float) -> str:
+    """Returns what a review in the background found, and what it cost."""
+    if event.get("failure"):
+        found = f"The review in the background failed: {one_line(event['failure'])}"
+    elif event.get("summary"):
+        found = one_line(event["summary"])
+    else:
+        found = "Reviewed the conversation in the background: nothing to remember."
+    how = " Review: /learn or Alt-L" if event.get("proposals") else ""
+    spent = f" ({money(cost)})" if cost else ""
+    return f"{found}{spent}{how}"
+
+
 _MAX_EVIDENCE_LINES = 12  # of the output of one check
 
 
 def evidence_lines(event: Mapping[str, Any]) -> Iterator[str]:
     """The lines that show what the project's rules found: each check, and the end of what a failed one printed."""
-    yield from str(event.get("detail", "")).splitlines()
-    for check in event.get("checks") or ():
-        output = str(check.get("output") or "").splitlines()
-        if check.get("outcome") == "failed" and output:
-            yield from (f"  {line}" for line in output[-_MAX_EVIDENCE_LINES:])
+    checks = event.get("checks") or ()
+    for number, line in enumerate(str(event.get("detail", "")).splitlines()):
+        yield line
+        output = str(checks[number].get("output") or "") if number < len(checks) else ""
+        yield from (f"  {one}" for one in output.splitlines()[-_MAX_EVIDENCE_LINES:])

@@ -162,6 +162,11 @@ class TerminalChat:
     def tell(self, *blocks: Block) -> None:
         self._print(draw_blocks(blocks, self._text_screen))
 
+    def notify(self, text: str) -> None:
+        """Notifies the person if the window is not looked at."""
+        if self.chat.notifier is not None:
+            self.chat.notifier.notify(text)
+
     def warn(self, message: str, hint: str = "") -> None:
         self.chat.view.say(f"{message} {hint}".rstrip(), alarming=True)
 
@@ -188,7 +193,7 @@ class TerminalChat:
                 ascii_only=screen.marks.bar == "|",
             )
             for row in rows:
-                screen.line(painted(row, enabled=screen.style.enabled))
+                screen.line(painted(row, screen.style))
         else:
             self._print(draw(result, self._text_screen, time.time()))
 

@@ -33,6 +33,8 @@ from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.mode_switch import ModeSwitch
+from hermes.surfaces.tui.notifications import Notifier
+from hermes.surfaces.tui.own_commands import OwnCommands
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.resume_summary import (
     cursor_at_end,
@@ -41,7 +43,12 @@ from hermes.surfaces.tui.resume_summary import (
 )
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash_lookup import reserved
-from hermes.surfaces.tui.status_line import StatusLine, current_status
+from hermes.surfaces.tui.status_line import (
+    StatusLine,
+    branch_of,
+    current_status,
+    status_facts,
+)
 from hermes.surfaces.tui.styled_text import GREEN, RED, Row
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 
@@ -102,7 +109,7 @@ class ChatConversation:
         self.agent = agent
         self.screen = screen
         self._model = question.model
-        self.view = ChatView(screen, session)
+        self.view = ChatView(screen, session, quiet=self._is_quiet)
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
         self._relay = TuiEventRelay(app.bus.publish, session)
@@ -111,14 +118,21 @@ class ChatConversation:
         self._modes = ModeSwitch(
             lambda: self.approvals, self._use_mode, self._show_mode
         )
-        self._holding = BackgroundTasks("holding back queued messages")
+        self._holding = BackgroundTasks("work beside the conversation")
         self.ctrl_c = DoublePress()
+        self.own_commands = OwnCommands()
+        self.notifier: Notifier | None = None
+        """Notifies the person; None where nothing can."""
         self._router = InputRouter(self)
         self._left = False
         self._hung_up = False
         self._elsewhere = False
         self._attachments = ExitStack()
         self._attachments.enter_context(agent.questions.attached("cli"))
+
+    @property
+    def _is_quiet(self) -> bool:
+        return self.app.settings.display.layout == "quiet"
 
     @property
     def session(self) -> str:
@@ -146,6 +160,8 @@ class ChatConversation:
             self._interrupts.on_event(one)
             self.view.on_event(one)
             self._relay.on_event(one)
+            if self.notifier is not None:
+                self.notifier.on_event(one, self.session)
 
     async def run(self) -> None:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
@@ -164,7 +180,7 @@ class ChatConversation:
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
                     break
-                self.ctrl_c.forget()
+                self.touched()
                 await self._router.take(typed)
         if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
@@ -174,6 +190,12 @@ class ChatConversation:
             await self._end_permissions()
         self._interrupts.close()
         self._attachments.close()
+
+    def touched(self) -> None:
+        """Takes note that the person typed something."""
+        self.ctrl_c.forget()
+        if self.notifier is not None:
+            self.notifier.focus.touch()
 
     async def _end_permissions(self) -> None:
         """Takes back what was allowed until the person quits."""
@@ -218,6 +240,9 @@ class ChatConversation:
         """Handles Ctrl-C: stops the turn. A second press during the turn, or two in a row when
         idle, quits.
         """
+        if self.own_commands.is_running:
+            self.own_commands.stop()
+            return
         elsewhere = self._following is not None and is_elsewhere(self.app, self.session)
         if self._following is not None and not elsewhere and not self.view.is_idle:
             if not self.halt():
@@ -243,7 +268,9 @@ class ChatConversation:
 
     def stop(self) -> bool:
         """Handles Esc: stops the turn if this process runs one. Returns whether a turn runs."""
-        if self._following is not None and is_elsewhere(self.app, self.session):
+        if self.own_commands.is_running:
+            self.own_commands.stop()
+        elif self._following is not None and is_elsewhere(self.app, self.session):
             self.view.say(_LEAVE_ELSEWHERE)
         elif self._following is not None and not self.view.is_idle:
             self.halt()
@@ -297,7 +324,10 @@ class ChatConversation:
     def switch_to(self, session: str) -> None:
         """Switches to another session."""
         self.view = ChatView(
-            self.screen, session, status=StatusLine(sandbox=self.view.status.sandbox)
+            self.screen,
+            session,
+            status=StatusLine(sandbox=self.view.status.sandbox),
+            quiet=self._is_quiet,
         )
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = TuiEventRelay(self.app.bus.publish, session)
@@ -397,6 +427,24 @@ class ChatConversation:
         """Updates the parts of the status line that no event reports."""
         self.view.status = current_status(self, self.view.status)
         self.view.tick()
+        self._start_script()
+
+    def _start_script(self) -> None:
+        if self.app.settings.display.status_script and self.screen.animates:
+            self._holding.start(self._update_script())
+
+    async def _update_script(self) -> None:
+        """Asks the person's own program for its part of the status line."""
+        from hermes.surfaces.tui.status_script import script_line
+
+        view = self.view
+        line = await script_line(
+            self.app.settings.display.status_script,
+            status_facts(view.status, self.session, self.folder),
+            Path.home(),
+        )
+        view.status.script = line
+        view.tick()
 
     async def is_busy(self) -> bool:
         """Returns whether a turn must be stopped first. Waits for a turn that has just ended."""
@@ -449,6 +497,8 @@ class ChatConversation:
             self._following.result()
         self._following = None
         self._interrupts.forget()
+        self.view.status.branch = branch_of(self.folder)
+        self._start_script()
 
     async def _tick(self) -> None:
         while True:
@@ -476,6 +526,8 @@ class ChatConversation:
 
     def _leave_at_once(self, *, elsewhere: bool) -> None:
         """Leaves without reading pending input. A turn of another process keeps running."""
+        if self.own_commands.is_running:
+            self.own_commands.stop()
         self._left, self._elsewhere = True, elsewhere
         if self._following is not None and not elsewhere:
             self._interrupts.press()

@@ -8,7 +8,7 @@ from pathlib import Path
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, emacs_mode, vi_insert_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
@@ -50,6 +50,7 @@ class InputBox:
         self.menu = MenuInput(self)
         self.cycle_mode: Callable[[], object] = lambda: None
         self.skills: Skills = lambda: ()
+        self.search_history: Callable[[], object] = lambda: None
         self._home = home
         self._clock = clock
         self._changed_at = float("-inf")
@@ -81,6 +82,14 @@ class InputBox:
         if not self.buffer.text:
             self._suggested = self._pastes.fold(text)
             self.buffer.insert_text(self._suggested)
+
+    def earlier_inputs(self) -> list[str]:
+        """Returns what was sent before, newest first, each once."""
+        return list(dict.fromkeys(reversed(self.buffer.history.get_strings())))
+
+    def replace(self, text: str) -> None:
+        """Replaces the input."""
+        self.buffer.set_document(Document(self._pastes.fold(text)))
 
     def set_aside(self) -> None:
         """Clears the input for the answer to a question.
@@ -138,12 +147,18 @@ class InputBox:
             lambda event: self._insert(self._pastes.insert(event.data))
         )
         keys.add("backspace")(self._backspace)
-        keys.add("/")(lambda _: self._slash())
+        is_inserting = emacs_mode | vi_insert_mode
+        keys.add("/", filter=is_inserting)(lambda _: self._slash())
+        keys.add("c-r", eager=True)(lambda _: self.search_history())
+        keys.add("c-z", eager=True)(lambda event: event.app.suspend_to_background())
         keys.add("escape", "l")(lambda _: self.send(TypedInput("/learn")))
         is_empty = Condition(lambda: not self.buffer.text)
         is_free = Condition(lambda: not self.buffer.text and not self.answering)
         keys.add("escape", filter=is_empty)(lambda _: self.stop())
         keys.add("escape", "escape", filter=is_free)(lambda _: self._rewind())
+        keys.add("c-o", eager=True)(
+            lambda _: self.send(TypedInput("/details", by_key=True))
+        )
         keys.add("?", filter=is_free)(
             lambda _: self.send(TypedInput("/keys", by_key=True))
         )

@@ -13,6 +13,7 @@ from hermes.app.attachments import AttachmentFolder, attach
 from hermes.app.prompt_files import aliased
 from hermes.app.session_service import Delivery
 from hermes.errors import HermesError, in_sentences
+from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.approval import (
     KEY_GRACE_S,
@@ -21,6 +22,7 @@ from hermes.surfaces.terminal.approval import (
 )
 from hermes.surfaces.terminal.question_menu import Act, PersonAnswer
 from hermes.surfaces.terminal.run_options import nearest
+from hermes.surfaces.terminal.text import one_line
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.proposal_review import ProposalReview
 from hermes.surfaces.tui.slash_lookup import (
@@ -115,6 +117,10 @@ class InputRouter:
         typed = msgspec.structs.replace(typed, text=text)
         if text.startswith("/") and not typed.images:
             await self._command(typed)
+        elif text.startswith("!") and text[1:].strip() and not typed.images:
+            await self._run_own(text[1:].strip())
+        elif is_note(text) and not typed.images:
+            await self._note(text[1:].strip())
         elif text.strip():
             await self._send(typed)
         elif chat.view.held:
@@ -159,11 +165,31 @@ class InputRouter:
         skill_text = None
         if attached.text.startswith("/"):
             skill_text = await asyncio.to_thread(chat.called, attached.text)
+        ran = chat.own_commands.take_blocks()
         await chat.submit(
-            skill_text or attached.text,
+            (skill_text or attached.text) + ran,
             images=(*typed.images, *attached.images),
             delivery=delivery,
         )
+
+    async def _run_own(self, command: str) -> None:
+        """Runs a command of the person's own. Its output goes to the model with the next message."""
+        chat = self._chat
+        chat.view.show_own_command(command)
+        result = await chat.own_commands.run(command, chat.folder)
+        chat.view.show_own_result(command, result.output, result.ending, result.code)
+
+    async def _note(self, text: str) -> None:
+        """Keeps a note in the memory."""
+        chat = self._chat
+        change = MemoryChange((MemoryEdit("add", text),))
+        origin = Provenance(by="user", session=chat.session)
+        try:
+            await asyncio.to_thread(chat.agent.learner.learning.apply, change, origin)
+        except HermesError as error:
+            chat.view.say(in_sentences(error), alarming=True)
+        else:
+            chat.view.say(f"Noted: {one_line(text)}. New sessions know it; see /memory")
 
     async def _command(self, typed: TypedInput) -> None:
         try:
@@ -206,6 +232,11 @@ class InputRouter:
                 break
             await asyncio.sleep(_ANSWER_RETRY_S)
         return False
+
+
+def is_note(text: str) -> bool:
+    """Returns whether an input is a note for the memory: one line that begins with `#`, and no Markdown heading."""
+    return text.startswith("#") and "\n" not in text and text.strip("# ") != ""
 
 
 def _command_name(text: str) -> str:

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Self
 
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
-from prompt_toolkit.key_binding import ConditionalKeyBindings
+from prompt_toolkit.key_binding import ConditionalKeyBindings, merge_key_bindings
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout import (
     ConditionalContainer,
     Dimension,
@@ -29,40 +31,31 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.surfaces.terminal.external_editor import edit_text
 from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.style import Style, stdout_style
-from hermes.surfaces.terminal.text import cut
+from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.direct_drawing import replace_top_rows
+from hermes.surfaces.tui.focus_keys import focus_keys
 from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.menu_rows import menu_rows
 from hermes.surfaces.tui.overlays.overlay import Overlay
 from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
+from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted
+from hermes.surfaces.tui.toolkit_style import toolkit_style
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.markdown.render import Markdown
 
 _MAX_INPUT_ROWS = 8  # a longer input scrolls
 _MAX_MENU_ROWS = 6
-_LOOKS = {
-    "1": "bold",
-    "2": "dim",
-    "3": "italic",
-    "4": "underline",
-    "7": "reverse",
-    "9": "strike",
-    "31": "ansired",
-    "32": "ansigreen",
-    "33": "ansiyellow",
-    "35": "ansimagenta",
-    "36": "ansicyan",
-}
 
 
 class _App(Application[None]):
@@ -86,6 +79,8 @@ class LiveScreen:
         self.style: Style = stdout_style()
         self.marks: Marks = marks_for(sys.stdout.encoding)
         self.on_gone: Callable[[], object] = lambda: None
+        self.on_focus: Callable[[bool], object] = lambda _: None
+        """Called when the window gets or loses the focus, if the terminal reports that."""
         self._entry = entry
         self._markdown: Markdown | None = None
         self._unread: list[str] = []  # pieces of the reply that are not drawn yet
@@ -111,6 +106,8 @@ class LiveScreen:
             TypedInput("", chosen=chosen)
         )
         entry.menu.redraw = self._app.invalidate
+        entry.search_history = lambda: self._tasks.start(self._search_history())
+        self._tasks = BackgroundTasks("the history of inputs")
 
     @property
     def on_interrupt(self) -> Callable[[], object]:
@@ -138,6 +135,14 @@ class LiveScreen:
             touched,
             skills,
         )
+
+    def _focused(self, is_focused: bool) -> None:
+        self.on_focus(is_focused)
+
+    def send(self, sequence: str) -> None:
+        """Writes a control sequence that draws nothing."""
+        self._output.write_raw(sequence)
+        self._output.flush()
 
     async def __aenter__(self) -> Self:
         self._output.write_raw("\r")  # replaces a prompt that `chat` printed
@@ -247,6 +252,31 @@ class LiveScreen:
             self._emit(lines)
         self._draw_text()
 
+    def use_keys(self, keys: str) -> None:
+        """Edits the input as `vim` or as `emacs` does."""
+        self._app.editing_mode = EditingMode.VI if keys == "vim" else EditingMode.EMACS
+        self._app.invalidate()
+
+    def switch_keys(self) -> str:
+        """Switches between the keys of vim and of emacs. Returns the name of those in use."""
+        is_vim = self._app.editing_mode == EditingMode.VI
+        self.use_keys("emacs" if is_vim else "vim")
+        return "emacs" if is_vim else "vim"
+
+    async def _search_history(self) -> None:
+        """Offers earlier inputs and puts the chosen one into the input."""
+        items = [
+            PickerItem(text, one_line(text), preview=lambda text=text: text)
+            for text in self._entry.earlier_inputs()
+        ]
+        text = PickerText(
+            title="Earlier messages", nothing="Nothing was sent yet.", enter="edit"
+        )
+        picker = Picker(text, items, self.marks)
+        await self.show(picker)
+        if picker.picked is not None:
+            self._entry.replace(picker.picked.item.key)
+
     async def read(self) -> TypedInput | None:
         return await self._typed.get()
 
@@ -305,7 +335,7 @@ class LiveScreen:
         tail = self._visible_tail(size)
         is_drawn = replace_top_rows(
             self._app, self._framed, [*final, *tail],
-            printed=len(final), size=size, colours=self.style.enabled,
+            printed=len(final), size=size, style=self.style,
         )  # fmt: skip
         if is_drawn:
             self._framed = tail
@@ -317,7 +347,7 @@ class LiveScreen:
 
     def _print(self, rows: Sequence[Row]) -> None:
         if rows:
-            self._emit([painted(row, enabled=self.style.enabled) for row in rows])
+            self._emit([painted(row, self.style) for row in rows])
 
     def _emit(self, lines: Sequence[str]) -> None:
         """Prints lines above the live area and redraws the area, in one write."""
@@ -392,7 +422,12 @@ class LiveScreen:
         )
         app = _App(
             Layout(whole, focused_element=entry),
-            key_bindings=ConditionalKeyBindings(self._entry.keys(), ~is_covered),
+            key_bindings=merge_key_bindings(
+                [
+                    ConditionalKeyBindings(self._entry.keys(), ~is_covered),
+                    focus_keys(self._focused),
+                ]
+            ),
             output=self._output,
             erase_when_done=True,
             max_render_postpone_time=0,
@@ -422,12 +457,8 @@ class LiveScreen:
         for number, row in enumerate(rows):
             found += [("", "\n")] if number else []
             for text, look in row:
-                names = (
-                    [_LOOKS[code] for code in look.split(";") if code]
-                    if self.style.enabled
-                    else []
-                )
-                found.append((" ".join(names), text))
+                sgr = self.style.theme.sgr(look) if self.style.enabled else ""
+                found.append((toolkit_style(sgr), text))
         return found
 
     def _question_rows(self) -> Sequence[Row]:
@@ -470,6 +501,11 @@ class LiveScreen:
     def _prompt(self) -> AnyFormattedText:
         if words := self._entry.menu.prompt:
             return ANSI(f"{self.style.bold(words)} {self.marks.prompt}")
+        if (
+            self._app.editing_mode == EditingMode.VI
+            and self._app.vi_state.input_mode == InputMode.NAVIGATION
+        ):
+            return ANSI(self.style.bold(f"N{self.marks.prompt}"))
         if self._label:
             return ANSI(f"{self.style.bold(self._label)} {self.marks.prompt}")
         return ANSI(self.style.bold(self.marks.prompt))

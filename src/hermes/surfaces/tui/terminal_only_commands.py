@@ -1,8 +1,12 @@
 """Commands that only a chat in the terminal has: help, steering, queueing, reviewing proposals, and leaving."""
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args, get_type_hints
 
+import msgspec
+
+from hermes.app.session_journal import read_history
 from hermes.children.own_python import hermes_command
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
@@ -10,6 +14,10 @@ from hermes.commands.models import model_in_words
 from hermes.commands.proposals import NOTHING
 from hermes.commands.undo import UndoResult, restore_files, undo
 from hermes.commands.views import TextResult, message
+from hermes.errors import UsageError
+from hermes.schema.messages import AssistantMessage
+from hermes.settings.load import load_secrets
+from hermes.settings.sections import ModelSettings
 from hermes.surfaces.terminal.text import wrap
 from hermes.surfaces.tui.styled_text import BOLD, Row, painted
 
@@ -41,24 +49,61 @@ async def show_help(context: CommandContext) -> TextResult:
     return message()
 
 
+@command(slash="details", group="Chat")
+async def show_details(context: CommandContext) -> TextResult:
+    """Show whole outputs, diffs and thoughts."""
+    chat = _chat(context)
+    if not chat.view.details:
+        return message("Nothing is folded yet.")
+
+    def rows(columns: int) -> list[Row]:
+        return chat.view.details.rows(columns, chat.screen.marks)
+
+    await _show_text(chat, "Outputs, diffs and thoughts", rows, at_end=True)
+    return message()
+
+
 @command(slash="keys", group="Chat")
 async def show_keys(context: CommandContext) -> TextResult:
     """Show what each key does."""
-    from hermes.surfaces.tui.live_screen import LiveScreen
-    from hermes.surfaces.tui.overlays.pager import Pager
     from hermes.surfaces.tui.slash_lookup import key_lines
-
-    screen = _chat(context).screen
 
     def rows(columns: int) -> list[Row]:
         return [((key, BOLD), (what, "")) for key, what in key_lines(columns)]
 
-    if isinstance(screen, LiveScreen):
-        await screen.show(Pager("Keys", rows, screen.marks))
-        return message()
-    for row in rows(screen.columns - 1):
-        screen.line(painted(row, enabled=screen.style.enabled))
+    await _show_text(_chat(context), "Keys", rows)
     return message()
+
+
+async def _show_text(
+    chat: "ChatConversation",
+    title: str,
+    rows: Callable[[int], Sequence[Row]],
+    *,
+    at_end: bool = False,
+) -> None:
+    """Shows a text in a pager, or prints it where there is none."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+    from hermes.surfaces.tui.overlays.pager import Pager
+
+    screen = chat.screen
+    if isinstance(screen, LiveScreen):
+        await screen.show(Pager(title, rows, screen.marks, at_end=at_end))
+        return
+    for row in rows(screen.columns - 1):
+        screen.line(painted(row, screen.style))
+
+
+@command(slash="vim", group="Settings")
+async def switch_keys(context: CommandContext) -> TextResult:
+    """Edit the input with vim keys, or with the usual ones again."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+
+    screen = _chat(context).screen
+    if not isinstance(screen, LiveScreen):
+        return message("This terminal edits its own lines.")
+    name = screen.switch_keys()
+    return message(f"Keys: {name}. To keep them: /config set display.keys {name}")
 
 
 @command(slash="steer text", group="Chat")
@@ -142,3 +187,66 @@ async def connect_model(context: CommandContext) -> TextResult:
         return message("The model was not changed.")
     await chat.use_saved_model()
     return message(model_in_words(chat.agent.describe(chat.session)))
+
+
+@command(slash="copy what", group="Chat")
+async def copy_answer(
+    context: CommandContext,
+    what: Annotated[
+        Literal["answer", "code"], Arg("`code` for its last block of code")
+    ] = "answer",
+) -> TextResult:
+    """Copy the last answer, or its last block of code, to the clipboard."""
+    from hermes.surfaces.tui.clipboard_copy import code_of, copy_with_program, osc_52
+    from hermes.surfaces.tui.live_screen import LiveScreen
+
+    chat = _chat(context)
+    history = await asyncio.to_thread(read_history, chat.app.store, chat.session)
+    replies = [
+        one.text
+        for one in history.messages
+        if isinstance(one, AssistantMessage) and one.text
+    ]
+    text = replies[-1] if replies else ""
+    text = code_of(text) if what == "code" else text
+    if not text:
+        return message(f"There is no {what} to copy yet.")
+    environ = context.environment
+    sequence = osc_52(text, environ)
+    if sequence and isinstance(chat.screen, LiveScreen):
+        chat.screen.send(sequence)
+    program = await copy_with_program(text, environ)
+    if not program and not sequence:
+        return message(
+            "It is too long for the terminal, and there is no clipboard program."
+        )
+    how = f" with {program}" if program else " through the terminal"
+    return message(f"Copied {len(text):,} characters{how}.")
+
+
+@command(slash="reasoning level", group="Model")
+async def set_reasoning(
+    context: CommandContext,
+    level: Annotated[str, Arg("how much the model thinks", metavar="LEVEL")] = "",
+) -> TextResult:
+    """Show or change how much the model thinks, until you quit."""
+    chat = _chat(context)
+    model = chat.app.settings.model
+    if not level:
+        levels = ", ".join(_levels())
+        return message(f"Reasoning: {model.reasoning_effort}. Levels: {levels}.")
+    if level not in _levels():
+        raise UsageError(f"There is no level {level!r}.", hint=", ".join(_levels()))
+    if await chat.is_busy():
+        return message("Hermes is working. Stop it first with /stop.")
+    changed = msgspec.structs.replace(model, reasoning_effort=level)
+    chat.app.settings = msgspec.structs.replace(chat.app.settings, model=changed)
+    await chat.agent.renew(load_secrets(home=chat.app.home))
+    chat.agent.learner.start()
+    return message(f"Reasoning: {level}, from the next message on.")
+
+
+def _levels() -> tuple[str, ...]:
+    """The levels that the settings know."""
+    kind = get_type_hints(ModelSettings)["reasoning_effort"]
+    return get_args(kind)
