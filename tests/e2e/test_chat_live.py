@@ -239,7 +239,7 @@ async def test_a_running_call_shows_its_output_and_how_it_ended(tmp_path: Path) 
             assert "Let me." in shown
             await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
             shown = await terminal.until(lambda shown: "It is done." in shown)
-            assert "✓ terminal echo one" in shown
+            assert "✓ Run echo one" in shown
             assert shown.count("│ two") == 1
 
 
@@ -252,9 +252,10 @@ async def test_a_tool_can_ask_and_gets_the_answer(tmp_path: Path) -> None:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
             await terminal.sees(READY)
             terminal.type("ask me" + ENTER)
-            shown = await terminal.until(lambda shown: "your own answer ›" in shown)
-            assert "? Which colour?\n  1. red\n  2. blue" in shown
-            terminal.type("2" + ENTER)
+            shown = await terminal.until(lambda shown: "Esc stops" in shown)
+            assert "? Which colour?" in shown
+            assert "› 1  red\n  2  blue\n  3  Something else" in shown
+            terminal.type("2")
             await terminal.sees("Blue it is.")
         assert "blue" in str(
             msgspec.json.decode(server.posts[-1].body)["messages"][-1]["content"]
@@ -270,7 +271,7 @@ async def test_a_no_can_tell_the_model_why(tmp_path: Path) -> None:
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
             terminal.type("write it" + ENTER)
-            await terminal.sees("Allow?")
+            await terminal.sees("Esc stops")
             terminal.type("n, use another name" + ENTER)
             await terminal.sees("Then not.")
         assert b"Not run: the user said no: use another name" in server.posts[1].body
@@ -285,7 +286,7 @@ async def test_words_can_go_into_the_running_turn(tmp_path: Path) -> None:
         async with hermes.terminal("--approvals", "full") as terminal:
             await terminal.sees(READY)
             terminal.type("run it" + ENTER)
-            await terminal.until(lambda shown: "terminal cat go.pipe" in shown)
+            await terminal.until(lambda shown: "Run cat go.pipe" in shown)
             terminal.type("and mind the gap" + CTRL_S)
             await terminal.until(lambda shown: "steers › and mind the gap" in shown)
             await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
@@ -414,7 +415,7 @@ async def test_a_turn_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
         async with hermes.terminal("--approvals", "full") as terminal:
             await terminal.sees(READY)
             terminal.type("work on" + ENTER)
-            await terminal.until(lambda shown: "terminal cat go.pipe" in shown)
+            await terminal.until(lambda shown: "Run cat go.pipe" in shown)
             terminal.vanish()
             await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
             assert await terminal.ends() == 129
@@ -440,7 +441,7 @@ async def test_a_question_waits_when_the_terminal_is_gone(
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
             terminal.type("write it" + ENTER)
-            await terminal.sees("Allow?")
+            await terminal.sees("Esc stops")
             terminal.vanish()
             assert await terminal.ends() == 129
         with build(Settings(), Home(hermes.home)) as app:
@@ -449,7 +450,7 @@ async def test_a_question_waits_when_the_terminal_is_gone(
             if seen:
                 app.record(session.id, TurnEnded(reason="crashed"))
         async with hermes.terminal("--continue") as terminal:
-            await terminal.sees("Allow?")
+            await terminal.sees("Esc stops")
             terminal.type("y" + ENTER)
             await terminal.sees("Written at last.")
         assert (hermes.work / "made.txt").exists()
@@ -463,9 +464,9 @@ async def test_a_session_that_runs_elsewhere_is_followed(tmp_path: Path) -> None
         async with hermes.terminal("--approvals", "full") as first:
             await first.sees(READY)
             first.type("run it" + ENTER)
-            await first.until(lambda shown: "terminal cat go.pipe" in shown)
+            await first.until(lambda shown: "Run cat go.pipe" in shown)
             async with hermes.terminal("--continue") as second:
-                await second.until(lambda shown: "terminal cat go.pipe" in shown)
+                await second.until(lambda shown: "Run cat go.pipe" in shown)
                 await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
                 await second.sees("Both see this.")
             await first.sees("Both see this.")
@@ -491,7 +492,7 @@ async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
                 await second.sees(READY)
                 await second.sees("Hello.")
                 first.type("run it" + ENTER)
-                await first.until(lambda shown: "terminal cat go.pipe" in shown)
+                await first.until(lambda shown: "Run cat go.pipe" in shown)
                 second.type("and then?" + ENTER)
                 await second.until(lambda shown: "queued › and then?" in shown)
                 shown = await second.until(
@@ -500,7 +501,7 @@ async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
                     )
                 )
                 assert "› run it" in shown
-                assert "terminal cat go.pipe" in shown
+                assert "Run cat go.pipe" in shown
                 await asyncio.to_thread((hermes.work / "go.pipe").write_text, "")
                 shown = await second.until(
                     lambda shown: "tokens" in shown.partition("And the second.")[2]
@@ -596,7 +597,7 @@ async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
             await terminal.sees(READY)
             terminal.type("let a child do it" + ENTER)
             for _ in range(2):  # the delegation itself may be asked about, too
-                shown = await terminal.until(lambda shown: "Allow?" in shown)
+                shown = await terminal.until(lambda shown: "Esc stops" in shown)
                 terminal.type("y" + ENTER)
                 if "Hermes wants to use write_file" in shown:
                     break

@@ -63,6 +63,10 @@ class TurnEngine(Protocol):
         self, session: str, cwd: Path, agent: str = ""
     ) -> SessionPrompted: ...
 
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        """The prompt as the session's mode needs it now."""
+        ...
+
     def runtime(
         self, session: str, approvals: Approver, agent: str = ""
     ) -> Runtime: ...
@@ -321,6 +325,8 @@ class Runner:
         prompt, agent = journal.history.prompt, journal.history.agent
         if not prompt or prompt.agent != agent:
             opening = [await engine.prompt(self.session, cwd, agent)]
+        elif (adapted := engine.adapted(self.session, prompt)) is not prompt:
+            opening = [adapted]
         questions = self._deps.questions
         approvals = SessionApprovals(questions, journal, attended=engine.attended)
         runtime = engine.runtime(self.session, approvals, agent)

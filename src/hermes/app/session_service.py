@@ -6,6 +6,7 @@ When `submit` returns, the message is on disk. The turn that answers it belongs 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Collection
 from typing import Literal
 
 from hermes.app.app import App
@@ -20,6 +21,9 @@ from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     InterruptRequested,
+    Mode,
+    ModeChanged,
+    PermissionsRevoked,
     QuestionAnswered,
     QuestionAsked,
     TurnEnded,
@@ -101,7 +105,7 @@ class SessionService:
             runner.interrupt()
         await self._record(session, InterruptRequested(by=by))
 
-    async def answer(
+    async def answer(  # noqa: PLR0913 - what a person decided
         self,
         session: str,
         call_id: str,
@@ -110,22 +114,54 @@ class SessionService:
         by: str,
         shown: str = "",
         reason: str = "",
+        rule: str = "",
     ) -> bool:
         """Answers a request for approval, in whichever process it waits. Returns False when it is not open.
 
         `shown` is the `approval_hash` of the request that the person saw. Raises AnswerRefused if another request is
-        waiting. The model reads the `reason` together with a denial.
+        waiting. The model reads the `reason` together with a denial. `rule` is the request's scope if `always` is to
+        cover all of it.
         """
         answered = ApprovalAnswered(
-            call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason)
+            call_id=call_id,
+            answer=answer,
+            by=by,
+            shown=shown,
+            reason=writable(reason),
+            rule=rule,
         )
         return await self._write_answer(session, answered)
 
-    async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
-        """Answers a question of a tool, in whichever process it waits. Returns False when it is not open."""
-        return await self._write_answer(
-            session, QuestionAnswered(call_id=call_id, text=writable(text), by=by)
+    async def reply(
+        self, session: str, call_id: str, text: str, *, by: str, plan: str = ""
+    ) -> bool:
+        """Answers a question of a tool, in whichever process it waits. Returns False when it is not open.
+
+        `plan` is the plan that was asked about, as the user changed it.
+        """
+        answered = QuestionAnswered(
+            call_id=call_id, text=writable(text), by=by, plan=writable(plan)
         )
+        return await self._write_answer(session, answered)
+
+    async def note_mode(self, session: str, mode: Mode, *, by: str) -> None:
+        """Writes down that a session's mode was changed."""
+        await self._record(session, ModeChanged(mode=mode, by=by))
+
+    async def revoke(
+        self, session: str, permissions: Collection[str], *, by: str
+    ) -> None:
+        """Takes back answers for the rest of a session."""
+        revoked = PermissionsRevoked(permissions=tuple(sorted(permissions)), by=by)
+        await self._record(session, revoked)
+
+    async def permissions(self, session: str) -> set[str]:
+        """What the user has allowed for the rest of a session: scopes and shapes of calls."""
+        runner = self._runners.get(session)
+        if runner and runner.journal:
+            return set(runner.journal.history.allowed)
+        history = await asyncio.to_thread(read_history, self._app.store, session)
+        return set(history.allowed)
 
     async def pending(self, session: str) -> list[ApprovalRequested | QuestionAsked]:
         """The questions of a session that wait for a person, in this process or another."""
@@ -301,7 +337,7 @@ class SessionService:
     async def _record(
         self,
         session: str,
-        event: UserMessage | InterruptRequested,
+        event: UserMessage | InterruptRequested | ModeChanged | PermissionsRevoked,
         *,
         offer: bool = False,
     ) -> tuple[int, int]:

@@ -145,6 +145,30 @@ class DisplaySettings(Section, frozen=True):
             description="Colour in the terminal; `auto` follows the terminal and NO_COLOR."
         ),
     ] = "auto"
+    theme: Annotated[
+        Literal["auto", "dark", "light", "contrast", "colorblind"],
+        Meta(
+            description="Colours for a dark or light background, high contrast, or without red and green;"
+            " `auto` follows COLORFGBG."
+        ),
+    ] = "auto"
+    layout: Annotated[
+        Literal["full", "quiet", "linear"],
+        Meta(
+            description="How the chat looks: `quiet` leaves out tool calls that succeed and thinking; `linear` is for"
+            " screen readers, without redrawing, spinners or boxes."
+        ),
+    ] = "full"
+    keys: Annotated[
+        Literal["emacs", "vim"], Meta(description="How the input is edited.")
+    ] = "emacs"
+    status_script: Annotated[
+        str,
+        Meta(
+            description="A program whose first line of output ends the status line. It gets the session, model and"
+            " cost as JSON on its input."
+        ),
+    ] = ""
 
 
 class LoggingSettings(Section, frozen=True):
@@ -636,6 +660,13 @@ class LearningSettings(Section, frozen=True):
             description="The most that one review may use; empty for no limit.",
         ),
     ] = "300k tokens"
+    remote: Annotated[
+        str,
+        Meta(
+            description="Git address through which memory and skills are shared by several machines; empty for none. "
+            "The branch `hermes` is used."
+        ),
+    ] = ""
     memory_limit: Annotated[
         int,
         Meta(
@@ -767,6 +798,12 @@ class TraceSettings(Section, frozen=True):
             description="URL of the collector (OTLP over HTTP), such as `http://localhost:4318/v1/traces`; empty for no traces."
         ),
     ] = ""
+    metrics_endpoint: Annotated[
+        str,
+        Meta(
+            description="URL for metrics, such as `http://localhost:4318/v1/metrics`; empty for no metrics."
+        ),
+    ] = ""
     headers: Annotated[
         dict[str, str],
         Meta(
@@ -827,13 +864,13 @@ class Settings(Section, frozen=True):
     traces: TraceSettings = TraceSettings()
     sessions: SessionSettings = SessionSettings()
     store: StoreSettings = StoreSettings()
-    events: EventSettings = EventSettings()
-    worker: WorkerSettings = WorkerSettings()
     aliases: Annotated[
         dict[str, str],
         Meta(
             description="Slash commands of your own, by name: another command or a message, such as `/review main`."
         ),
     ] = {}
+    events: EventSettings = EventSettings()
+    worker: WorkerSettings = WorkerSettings()
     display: DisplaySettings = DisplaySettings()
     logging: LoggingSettings = LoggingSettings()

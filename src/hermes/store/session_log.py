@@ -46,6 +46,10 @@ _LAST_TURN = (
     f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
     " ORDER BY seq DESC LIMIT 1"
 )
+_LATEST = (
+    f"SELECT {STORED} FROM events WHERE session = ? AND type = ?"  # noqa: S608 - our own names
+    " ORDER BY seq DESC LIMIT 1"
+)
 _ASKED_SINCE = (
     f"SELECT 1 FROM events WHERE session = ? AND type = '{QuestionAsked.topic}' AND seq > coalesce((SELECT seq FROM events"  # noqa: S608 - our own names
     f" WHERE session = ? AND type = '{TurnStarted.topic}' ORDER BY seq DESC LIMIT 1), 0) LIMIT 1"
@@ -165,6 +169,13 @@ class SessionLog:
     def has_open_turn(self, session: str) -> bool:
         """Returns whether a turn of the session has started and not ended."""
         return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
+
+    def latest(self, session: str, topic: str) -> Event | None:
+        """Returns the newest event with that topic in a session; None if there is none."""
+        rows = self._db.run_on_reader(
+            lambda connection: checked(connection.execute(_LATEST, (session, topic)))
+        )
+        return rows[0].event if rows else None
 
     def asked_in_last_turn(self, session: str) -> bool:
         """Returns whether a tool asked the user a question since the last turn started."""

@@ -161,9 +161,9 @@ async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
     board = served.board
     jobs = BackgroundTasks("a part of the dashboard")
     jobs.start(board.follower.run())
+    jobs.start(Presence(board.app, "dashboard").run())
     if board.app.settings.store.url:  # plugins see the rows of all machines
         jobs.start(board.feed.keep_watched())
-    jobs.start(Presence(board.app, "dashboard").run())
     jobs.start(board.dead_turns.run())
     jobs.start(board.access.connections.keep_checking())
     try:

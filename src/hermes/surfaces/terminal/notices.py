@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hermes.surfaces.terminal.text import count, one_line
+from hermes.surfaces.terminal.text import count, money, one_line
 
 COMPACTION = frozenset(
     ("session.compacted", "session.trimmed", "session.compaction_failed")
@@ -24,6 +24,19 @@ def compaction_notice(event: Mapping[str, Any]) -> str:
         case _:
             why = one_line(str(event.get("detail", ""))).rstrip(".")
             return f"The conversation could not be shortened: {why}. Nothing was removed; Hermes will try again later."
+
+
+def reviewed_notice(event: Mapping[str, Any], cost: float) -> str:
+    """Returns what a review in the background found, and what it cost."""
+    if event.get("failure"):
+        found = f"The review in the background failed: {one_line(event['failure'])}"
+    elif event.get("summary"):
+        found = one_line(event["summary"])
+    else:
+        found = "Reviewed the conversation in the background: nothing to remember."
+    how = " Review: /learn or Alt-L" if event.get("proposals") else ""
+    spent = f" ({money(cost)})" if cost else ""
+    return f"{found}{spent}{how}"
 
 
 _MAX_EVIDENCE_LINES = 12  # of the output of one check

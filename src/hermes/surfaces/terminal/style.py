@@ -10,6 +10,7 @@ from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
 from hermes.settings.load import environment, load
 from hermes.settings.sections import Settings
+from hermes.surfaces.terminal.theme import NEUTRAL, Theme, theme_for
 
 __all__ = [
     "FAIL",
@@ -30,8 +31,9 @@ __all__ = [
 class Style:
     """Colours text, or leaves it plain."""
 
-    def __init__(self, *, enabled: bool) -> None:
+    def __init__(self, *, enabled: bool, theme: Theme = NEUTRAL) -> None:
         self.enabled = enabled
+        self.theme = theme
 
     def bold(self, text: str) -> str:
         return self._mark("1", text)
@@ -57,7 +59,8 @@ class Style:
         return paint(f"{mark:<4}")
 
     def _mark(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.enabled and text else text
+        sgr = self.theme.sgr(code)
+        return f"\x1b[{sgr}m{text}\x1b[0m" if self.enabled and sgr and text else text
 
 
 def wants_color(
@@ -82,9 +85,10 @@ def stderr_style() -> Style:
 
 
 def _style(stream: TextIO) -> Style:
-    environ = environment()
+    environ, display = environment(), settings_of_this_run().display
     return Style(
-        enabled=wants_color(stream, environ, settings_of_this_run().display.color)
+        enabled=wants_color(stream, environ, display.color),
+        theme=theme_for(display.theme, environ),
     )
 
 

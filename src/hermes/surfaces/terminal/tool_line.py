@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
+from hermes.surfaces.terminal.call_words import call_words, patched_files
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, cut, one_line, width
 
@@ -17,11 +18,6 @@ _BULKY = {
     "items",
     "patch",
 }  # arguments too long for one line
-
-_PATCHED = re.compile(
-    r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$",
-    re.MULTILINE,
-)
 
 _NOTES = re.compile(
     r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE
@@ -69,7 +65,7 @@ class RunningCalls:
         match event["type"]:
             case "agent.tool.started":
                 self._calls[event["call_id"]] = (
-                    label_of(event["name"], event["arguments"]),
+                    call_words(event["name"], event["arguments"]).label,
                     event["ts"],
                 )
             case "agent.approval.answered" if event["call_id"] in self._calls:
@@ -156,16 +152,11 @@ def label_of(name: str, arguments: str) -> str:
         return one_line(f"{name} {arguments}")
     named = values.items() if isinstance(values, dict) else [("", values)]
     shown = [_shown(value) for key, value in named if key not in _BULKY]
+    if name == "present_plan":
+        shown = [_shown(dict(named).get("title"))]
     if name == "apply_patch":
         shown += patched_files(str(dict(named).get("patch", "")))
     return one_line(" ".join([name, *filter(None, shown)]))
-
-
-def patched_files(patch: str) -> list[str]:
-    """Returns the files that a patch changes, each once."""
-    return list(
-        dict.fromkeys(name for name in _PATCHED.findall(patch) if name != "/dev/null")
-    )
 
 
 def _shown(value: object) -> str:

@@ -50,6 +50,7 @@ def chat(question: RunOptions) -> int:
         ):
             print(line)
         is_live = sys.stdout.isatty() and environment().get("TERM", "dumb") != "dumb"
+        is_live = is_live and app.settings.display.layout != "linear"
         with interruptible() if is_live else nullcontext(), _raw_keys(on=is_live):
             # The prompt appears before the code that draws it is loaded; keys typed meanwhile are not lost.
             print(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.layout.screen import Char
 
+from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.styled_text import Row, painted, plain
 
@@ -31,7 +32,7 @@ def replace_top_rows(
     *,
     printed: int,
     size: Size,
-    colours: bool,
+    style: Style,
 ) -> bool:
     """Replaces the first rows of the frame, `old`, by `new`. The first `printed` of those leave the frame: they
     belong to the scrollback from now on. Returns False, having drawn nothing, if only a whole frame will do.
@@ -45,9 +46,7 @@ def replace_top_rows(
     for number, (before, row) in enumerate(zip_longest(old, new)):
         if row is not None and row != before:
             up = cursor.y + added - number
-            parts.append(
-                _up(up) + painted(row, enabled=colours) + f"\x1b[K\x1b[{up}B\r"
-            )
+            parts.append(_up(up) + painted(row, style) + f"\x1b[K\x1b[{up}B\r")
     changes = "".join(parts)
     if changes:
         app.output.write_raw(changes + "\r" + (f"\x1b[{cursor.x}C" if cursor.x else ""))

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Self
 
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.key_binding import ConditionalKeyBindings
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout import (
     ConditionalContainer,
     Dimension,
@@ -29,37 +31,30 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.surfaces.terminal.external_editor import edit_text
+from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.style import Style, stdout_style
-from hermes.surfaces.terminal.text import cut
+from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.direct_drawing import replace_top_rows
 from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
+from hermes.surfaces.tui.menu_rows import menu_rows
 from hermes.surfaces.tui.overlays.overlay import Overlay
 from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
+from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.styled_text import DIM, Row, painted
+from hermes.surfaces.tui.toolkit_style import toolkit_style
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.markdown.render import Markdown
 
 _MAX_INPUT_ROWS = 8  # a longer input scrolls
 _MAX_MENU_ROWS = 6
-_LOOKS = {
-    "1": "bold",
-    "2": "dim",
-    "3": "italic",
-    "4": "underline",
-    "7": "reverse",
-    "9": "strike",
-    "31": "ansired",
-    "32": "ansigreen",
-    "33": "ansiyellow",
-    "35": "ansimagenta",
-    "36": "ansicyan",
-}
 
 
 class _App(Application[None]):
@@ -104,6 +99,12 @@ class LiveScreen:
         self._running: asyncio.Task[None] | None = None
         entry.send = self._typed.put_nowait
         entry.leave = self.leave
+        entry.menu.send = lambda chosen: self._typed.put_nowait(
+            TypedInput("", chosen=chosen)
+        )
+        entry.menu.redraw = self._app.invalidate
+        entry.search_history = lambda: self._tasks.start(self._search_history())
+        self._tasks = BackgroundTasks("the history of inputs")
 
     @property
     def on_interrupt(self) -> Callable[[], object]:
@@ -118,12 +119,14 @@ class LiveScreen:
         self,
         *,
         stop: Callable[[], object],
+        cycle_mode: Callable[[], object],
         touched: Callable[[], object],
         skills: Skills,
     ) -> None:
-        """Sets the handler of Esc in an empty input, the handler of every change, and the source of
+        """Sets the handler of Esc in an empty input, of Shift-Tab, the handler of every change, and the source of
         skills.
         """
+        self._entry.cycle_mode = cycle_mode
         self._entry.stop, self._entry.touched, self._entry.skills = (
             stop,
             touched,
@@ -202,6 +205,15 @@ class LiveScreen:
         self._label = label
         self._app.invalidate()
 
+    def menu(self, menu: QuestionMenu | None) -> None:
+        """Shows the menu of a question above the input; None removes it."""
+        self._entry.menu.show(menu)
+        self._app.invalidate()
+
+    @property
+    def last_key_at(self) -> float:
+        return self._entry.last_key_at
+
     def suggest(self, text: str) -> None:
         self._entry.suggest(text)
 
@@ -216,6 +228,11 @@ class LiveScreen:
         finally:
             loop.add_signal_handler(signal.SIGINT, self._entry.interrupt)
 
+    async def edit(self, text: str, suffix: str) -> str:
+        """Returns a text as the person left it in their editor."""
+        async with self.left_to_a_program():
+            return await asyncio.to_thread(edit_text, text, suffix)
+
     async def show(self, overlay: Overlay) -> None:
         """Shows a list or a text in the whole window until the person closes it. What is printed meanwhile follows."""
         await self._overlay.run(self._app, overlay)
@@ -223,6 +240,31 @@ class LiveScreen:
         if lines:
             self._emit(lines)
         self._draw_text()
+
+    def use_keys(self, keys: str) -> None:
+        """Edits the input as `vim` or as `emacs` does."""
+        self._app.editing_mode = EditingMode.VI if keys == "vim" else EditingMode.EMACS
+        self._app.invalidate()
+
+    def switch_keys(self) -> str:
+        """Switches between the keys of vim and of emacs. Returns the name of those in use."""
+        is_vim = self._app.editing_mode == EditingMode.VI
+        self.use_keys("emacs" if is_vim else "vim")
+        return "emacs" if is_vim else "vim"
+
+    async def _search_history(self) -> None:
+        """Offers earlier inputs and puts the chosen one into the input."""
+        items = [
+            PickerItem(text, one_line(text), preview=lambda text=text: text)
+            for text in self._entry.earlier_inputs()
+        ]
+        text = PickerText(
+            title="Earlier messages", nothing="Nothing was sent yet.", enter="edit"
+        )
+        picker = Picker(text, items, self.marks)
+        await self.show(picker)
+        if picker.picked is not None:
+            self._entry.replace(picker.picked.item.key)
 
     async def read(self) -> TypedInput | None:
         return await self._typed.get()
@@ -282,7 +324,7 @@ class LiveScreen:
         tail = self._visible_tail(size)
         is_drawn = replace_top_rows(
             self._app, self._framed, [*final, *tail],
-            printed=len(final), size=size, colours=self.style.enabled,
+            printed=len(final), size=size, style=self.style,
         )  # fmt: skip
         if is_drawn:
             self._framed = tail
@@ -294,7 +336,7 @@ class LiveScreen:
 
     def _print(self, rows: Sequence[Row]) -> None:
         if rows:
-            self._emit([painted(row, enabled=self.style.enabled) for row in rows])
+            self._emit([painted(row, self.style) for row in rows])
 
     def _emit(self, lines: Sequence[str]) -> None:
         """Prints lines above the live area and redraws the area, in one write."""
@@ -347,6 +389,7 @@ class LiveScreen:
             [
                 _shown(self._tail_text, lambda: bool(self._framed)),
                 _shown(lambda: self._fragments(self._rows), lambda: bool(self._rows)),
+                _shown(self._question_menu, lambda: self._entry.menu.is_open),
                 entry,
                 _shown(
                     self._menu, lambda: self._entry.buffer.complete_state is not None
@@ -387,6 +430,7 @@ class LiveScreen:
         room = (
             size.rows
             - len(self._rows)
+            - len(self._question_rows())
             - min(self._entry.buffer.document.line_count, _MAX_INPUT_ROWS)
             - 3
         )
@@ -397,13 +441,18 @@ class LiveScreen:
         for number, row in enumerate(rows):
             found += [("", "\n")] if number else []
             for text, look in row:
-                names = (
-                    [_LOOKS[code] for code in look.split(";") if code]
-                    if self.style.enabled
-                    else []
-                )
-                found.append((" ".join(names), text))
+                sgr = self.style.theme.sgr(look) if self.style.enabled else ""
+                found.append((toolkit_style(sgr), text))
         return found
+
+    def _question_rows(self) -> Sequence[Row]:
+        menu = self._entry.menu.menu
+        if menu is None or not self._entry.menu.is_open:
+            return ()
+        return menu_rows(menu, self.columns - 1, self.marks)
+
+    def _question_menu(self) -> AnyFormattedText:
+        return self._fragments(self._question_rows())
 
     def _menu(self) -> AnyFormattedText:
         state = self._entry.buffer.complete_state
@@ -434,6 +483,13 @@ class LiveScreen:
         return self._fragments([((cut(self._status, self.columns - 1), DIM),)])
 
     def _prompt(self) -> AnyFormattedText:
+        if words := self._entry.menu.prompt:
+            return ANSI(f"{self.style.bold(words)} {self.marks.prompt}")
+        if (
+            self._app.editing_mode == EditingMode.VI
+            and self._app.vi_state.input_mode == InputMode.NAVIGATION
+        ):
+            return ANSI(self.style.bold(f"N{self.marks.prompt}"))
         if self._label:
             return ANSI(f"{self.style.bold(self._label)} {self.marks.prompt}")
         return ANSI(self.style.bold(self.marks.prompt))

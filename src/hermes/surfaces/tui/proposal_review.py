@@ -194,4 +194,4 @@ class ProposalReview:
             self._row(((f"  {line}", look),))
 
     def _row(self, row: Row) -> None:
-        self._screen.line(painted(row, enabled=self._screen.style.enabled))
+        self._screen.line(painted(row, self._screen.style))

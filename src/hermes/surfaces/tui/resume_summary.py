@@ -1,10 +1,9 @@
-"""Shows where a resumed session stopped: its last messages, and a turn that still runs or was cut off."""
+"""Shows where a resumed session stopped: the end of its conversation, and a turn that still runs or was cut off."""
 
 import asyncio
 from collections.abc import Sequence
 
 from hermes.app import App
-from hermes.app.attachments import typed_part
 from hermes.app.feed import SessionCursor
 from hermes.app.log_follower import LOG_POLL_INTERVAL_S
 from hermes.core.history import UndoneRows
@@ -14,17 +13,16 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.messages import UserMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.terminal.interrupts import is_elsewhere
-from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.session_view import ChatView, end_sentence
-from hermes.surfaces.tui.styled_text import painted
+from hermes.surfaces.tui.replay import replay
+from hermes.surfaces.tui.session_view import ChatView
 
 _SUMMARY_ROWS_PER_READ = 200
-_SHOWN_MESSAGES = 2
-_LINES_PER_MESSAGE = 6
+_SHOWN_TURNS = 6
+_MAX_ROWS = 2_000
 
 
 async def follow_elsewhere(app: App, session: str, last: int) -> None:
@@ -45,18 +43,15 @@ def cursor_at_end(app: App, session: str) -> SessionCursor:
 
 
 def show_summary(app: App, view: ChatView, screen: ChatScreen) -> bool:
-    """Shows the summary. Returns whether something is unfinished: an open turn, or an unanswered
+    """Shows the end of the conversation. Returns whether something is unfinished: an open turn, or an unanswered
     message.
     """
-    settled, open_rows = _split_at_last_end(_last_rows(app, view.session))
-    _show_last_words(settled, screen)
-    used = [
-        row.event.usage
-        for row in settled
-        if isinstance(row.event, AssistantMessage) and row.event.usage
-    ]
-    if used:
-        view.status.context = used[-1].input_tokens + used[-1].output_tokens
+    rows, is_whole = _last_rows(app, view.session)
+    settled, open_rows = _split_at_last_end(rows)
+    if not is_whole:
+        note = f"{screen.marks.runs} earlier messages: /history 50"
+        screen.line(screen.style.dim(note))
+    replay([app.envelope(row) for row in settled], view, screen)
     runs = is_elsewhere(app, view.session)
     for row in open_rows:
         if runs or not isinstance(
@@ -66,12 +61,12 @@ def show_summary(app: App, view: ChatView, screen: ChatScreen) -> bool:
     return bool(open_rows)
 
 
-def _last_rows(app: App, session: str) -> list[Row]:
-    """Returns the last rows without undone turns: enough for the last messages of both sides."""
+def _last_rows(app: App, session: str) -> tuple[list[Row], bool]:
+    """Returns the last rows without undone turns, enough for some screens, and whether that is all of them."""
     end = app.store.sessions.find(session).head
     taken_back = UndoneRows()
     rows: list[Row] = []
-    while end > 0 and len(_messages(rows)) < _SHOWN_MESSAGES:
+    while end > 0 and not _is_enough(rows):
         start = max(0, end - _SUMMARY_ROWS_PER_READ)
         page = app.store.log.events(session, after=start, limit=end - start)
         rows = [
@@ -80,21 +75,23 @@ def _last_rows(app: App, session: str) -> list[Row]:
             if not taken_back.covers(row.seq, row.event, row.turn)
         ][::-1] + rows
         end = start
-    return rows
+    if end == 0:
+        return rows, True
+    first = next(
+        (
+            index
+            for index, row in enumerate(rows)
+            if isinstance(row.event, UserMessage) and row.event.origin == "user"
+        ),
+        0,
+    )
+    return rows[first:], False
 
 
-def _messages(rows: Sequence[Row]) -> list[UserMessage | AssistantMessage]:
-    """Returns the messages of the person and the model, without those Hermes sends to the model."""
-    messages = [
-        row.event
-        for row in rows
-        if isinstance(row.event, UserMessage | AssistantMessage)
-    ]
-    return [
-        one
-        for one in messages
-        if one.text and not (isinstance(one, UserMessage) and one.origin != "user")
-    ]
+def _is_enough(rows: Sequence[Row]) -> bool:
+    """Returns whether rows fill some screens: several turns, or very many rows."""
+    turns = sum(isinstance(row.event, TurnEnded) for row in rows)
+    return turns >= _SHOWN_TURNS or len(rows) >= _MAX_ROWS
 
 
 def _split_at_last_end(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row]]:
@@ -105,40 +102,3 @@ def _split_at_last_end(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row
         isinstance(row.event, TurnStarted | UserMessage) for row in rows[start:]
     )
     return (rows[:start], rows[start:]) if wants else (rows, ())
-
-
-def _show_last_words(rows: Sequence[Row], screen: ChatScreen) -> None:
-    for message in _messages(rows)[-_SHOWN_MESSAGES:]:
-        mark = screen.marks.prompt if isinstance(message, UserMessage) else ""
-        is_drawn = isinstance(message, AssistantMessage) and screen.animates
-        plain = wrap(clean(mark + typed_part(message.text).strip()), screen.columns - 1)
-        lines = (
-            _drawn(message.text, screen)
-            if is_drawn
-            else list(map(screen.style.dim, plain))
-        )
-        if len(lines) > _LINES_PER_MESSAGE:
-            screen.line(screen.style.dim(screen.marks.runs))
-        for line in lines[-_LINES_PER_MESSAGE:]:
-            screen.line(line)
-    ends = [row.event for row in rows if isinstance(row.event, TurnEnded)]
-    if ends and ends[-1].reason != "done":
-        for line in wrap(
-            clean(end_sentence(ends[-1].reason, ends[-1].detail)), screen.columns - 1
-        ):
-            screen.line(screen.style.dim(line))
-    screen.line()
-
-
-def _drawn(text: str, screen: ChatScreen) -> list[str]:
-    """Renders a reply as it looked when it was written."""
-    from hermes.surfaces.tui.markdown.render import Markdown
-
-    markdown = Markdown(
-        colours=screen.style.enabled, ascii_only=screen.marks.bar == "|"
-    )
-    rows = [
-        *markdown.feed(text.strip(), screen.columns - 1),
-        *markdown.end(screen.columns - 1),
-    ]
-    return [painted(row, enabled=screen.style.enabled) for row in rows]

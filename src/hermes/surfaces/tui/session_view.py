@@ -11,23 +11,27 @@ from hermes.surfaces.terminal.approval import (
     QUESTION_EVENTS,
     Questions,
     again,
-    label_for,
     question_lines,
 )
 from hermes.surfaces.terminal.notices import (
     COMPACTION,
     compaction_notice,
     evidence_lines,
+    reviewed_notice,
 )
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
+from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.plain_screen import ChatScreen
+from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.styled_text import CYAN, DIM, Row, painted
+from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, RED, Row, painted
+from hermes.surfaces.tui.thinking import Thinking
 from hermes.surfaces.tui.tool_cards import ToolCards
 
 _MAX_ECHOED_LINES = 8  # of one message
 _MAX_SHOWN_QUEUED = 3
+_OWN_LINES = 20  # of the output of a person's own command
 _STALL_S = 1.0  # without an event
 _ANSWERS = {
     "once": "Allowed once.",
@@ -83,11 +87,13 @@ class ChatView:
         session: str,
         *,
         status: StatusLine | None = None,
+        quiet: bool = False,
         clock: Clock | None = None,
     ) -> None:
         self._screen = screen
         self._clock = clock or SystemClock()
-        self._cards = ToolCards(screen.marks)
+        self._hint = " (Ctrl-O)" if screen.animates else ""
+        self._cards = ToolCards(screen.marks, self._hint)
         self._began = 0.0
         self._step_began = 0.0  # the last result or answer: waiting is no thinking
         self._streamed = False  # part of this reply was streamed
@@ -96,7 +102,10 @@ class ChatView:
         self._is_final_reply = (
             False  # the last reply made no calls: the turn is about to end
         )
-        self._thought = ""
+        self._thinking = Thinking()
+        self._plan = PlanView(screen.marks)
+        self.quiet = quiet
+        """Whether calls that succeed and thinking are left out."""
         self._doing = ""
         self._waiting: dict[int, _Waiting] = {}
         self._last_event_at = self._clock.now()
@@ -108,7 +117,11 @@ class ChatView:
         self.status = status or StatusLine()
         self.session = session
         self.busy = False
-        self.questions = Questions(self._show_question, self._ask_question)
+        self.questions = Questions(
+            self._show_question,
+            self._ask_question,
+            last_key_at=lambda: screen.last_key_at,
+        )
 
     @property
     def queued(self) -> list[str]:
@@ -129,6 +142,11 @@ class ChatView:
         """Whether nothing can continue until a person answers."""
         return self.questions.current is not None and self._cards.all_waiting
 
+    @property
+    def details(self) -> Details:
+        """What is shown only in part."""
+        return self._cards.details
+
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Shows an event of the session."""
         if event.get("session_id") != self.session:
@@ -137,6 +155,10 @@ class ChatView:
                 and event["type"] in QUESTION_EVENTS
             ):
                 self.questions.on_event(event)  # asked by a child agent
+            elif event.get(
+                "root_session_id"
+            ) == self.session and self.status.on_child_event(event):
+                self.tick()
             return
         self._last_event_at = self._clock.now()
         if (
@@ -145,9 +167,7 @@ class ChatView:
             self._write(event["text"])
             return
         if event["type"] == "agent.tool.finished":
-            for row in self._cards.finish(event, self._screen.columns - 1):
-                self._row(row)
-            self._below_call, self._step_began = True, event["ts"]
+            self._finish_call(event)
         if self._early_text and event["type"] == "agent.message.assistant":
             self._write_early_text()
         self._is_final_reply = False
@@ -170,9 +190,16 @@ class ChatView:
 
     def say(self, text: str, *, alarming: bool = False) -> None:
         """Shows a notice by Hermes."""
+        self._print_calls()
         style = self._screen.style
         for line in wrap(clean(text), self._screen.columns - 1):
             self._screen.line(style.red(line) if alarming else style.dim(line))
+
+    def take_over(self, past: "ChatView") -> None:
+        """Goes on from a view that showed what came before."""
+        self._plan = past._plan  # noqa: SLF001 - another of its kind
+        self._cards.details = past.details
+        self.status.context = past.status.context or self.status.context
 
     def hold(self) -> None:
         """Holds queued messages until the person sends them."""
@@ -186,10 +213,10 @@ class ChatView:
 
     def ask_again(self) -> None:
         """Asks again after a line that was no answer."""
-        request = self.questions.current
-        if request is not None:
-            self.say(again(request))
-            self._screen.ask(label_for(request, self._screen.columns))
+        menu = self.questions.menu
+        if menu is not None:
+            self.say(again(menu))
+            self._screen.menu(menu)
 
     def show_all(self) -> None:
         """Shows the question again in full."""
@@ -199,7 +226,25 @@ class ChatView:
                 request, self._screen.style, self._screen.columns - 1, whole=True
             ):
                 self._screen.line(line)
-            self._screen.ask(label_for(request, self._screen.columns))
+            self._screen.menu(self.questions.menu)
+
+    def show_own_command(self, command: str) -> None:
+        """Shows a command that the person runs."""
+        self._print_calls()
+        if not self._screen.echoes:
+            text = cut(f"$ {one_line(command)}", self._screen.columns - 1)
+            self._row(((text, BOLD),))
+
+    def show_own_result(
+        self, command: str, output: str, ending: str, code: int
+    ) -> None:
+        """Shows the end of what such a command printed, and how it ended if that matters."""
+        self.details.add(f"$ {one_line(command)}", output)
+        for row in self._cards.folded(output, self._screen.columns - 1, _OWN_LINES):
+            self._row(row)
+        if code:
+            self._row(((f"{self._screen.marks.failed} ", RED), (ending, DIM)))
+        self._screen.line()
 
     def _show(self, event: Mapping[str, Any]) -> None:
         match event["type"]:
@@ -212,7 +257,7 @@ class ChatView:
             case "agent.message.assistant":
                 self._reply(event)
             case "agent.reasoning.delta":
-                self._thought = (self._thought + event["text"])[-400:]
+                self._thinking.add(event["text"], event["ts"])
             case "agent.tool.generating":
                 self._screen.end_reply()
                 self._writes, self._doing = (
@@ -243,6 +288,8 @@ class ChatView:
             )
 
     def _reply(self, event: Mapping[str, Any]) -> None:
+        if event.get("reasoning") and not self._thinking.text and not self._streamed:
+            self._thinking.add(event["reasoning"], event["ts"])
         if not self._streamed and event.get("text"):
             self._begin_reply()
             self._screen.write(event["text"])
@@ -296,9 +343,8 @@ class ChatView:
                 self._finish_reply()
                 self.say(event["detail"], alarming=True)
             case "agent.learning.reviewed":
-                if event.get("summary"):
-                    how = " Review: /learn or Alt-L" if event.get("proposals") else ""
-                    self.say(one_line(event["summary"]) + how)
+                self.say(reviewed_notice(event, self.status.review_cost))
+                self.status.review_cost = 0.0
             case _:
                 self.say(f"The reply could not be used: {_reason(event)}")
 
@@ -313,29 +359,60 @@ class ChatView:
             return
         if not self._writes:
             self._begin_reply()
-            self._streamed, self._writes, self._thought, self._doing = (
-                True,
-                True,
-                "",
-                "",
-            )
+            self._streamed, self._writes, self._doing = True, True, ""
             self.tick()
         self._screen.write(text)
 
     def _write_early_text(self) -> None:
         text, self._early_text = self._early_text, ""
         self._begin_reply()
-        self._streamed, self._writes, self._thought, self._doing = True, True, "", ""
+        self._streamed, self._writes, self._doing = True, True, ""
         self._screen.write(text)
+
+    def _finish_call(self, event: Mapping[str, Any]) -> None:
+        """Shows a finished call: the plan in its place, others when they are complete."""
+        columns, self._step_began = self._screen.columns - 1, event["ts"]
+        rows = list(self._cards.finish(event, columns))
+        if event["name"] == "todo" and event.get("ok", True):
+            self._plan.update(event.get("text", ""))
+            if self._screen.animates:
+                return
+            rows = list(self._plan.rows(columns))
+        if self.quiet and event.get("ok", True):
+            return
+        for row in rows:
+            self._row(row)
+            self._below_call = True
+
+    def _print_calls(self) -> None:
+        """Prints the finished calls that waited for others of their kind."""
+        for row in list(self._cards.flush(self._screen.columns - 1)):
+            if not self.quiet:
+                self._row(row)
+                self._below_call = True
 
     def _begin_reply(self) -> None:
         """Separates the reply from the calls above it."""
+        self._print_calls()
+        self._print_thought()
         if self._below_call:
             self._below_call = False
             self._screen.line()
 
+    def _print_thought(self) -> None:
+        """Says how long the model thought. The thoughts themselves are folded."""
+        if not self._thinking.text:
+            return
+        took = duration(self._thinking.seconds)
+        self.details.add(f"Thought for {took}", self._thinking.text)
+        self._thinking = Thinking()
+        if not self.quiet:
+            bullet = self._screen.marks.bullet
+            self._row(((f"{bullet} Thought for {took}{self._hint}", DIM),))
+            self._below_call = True
+
     def _finish_reply(self) -> None:
-        self._streamed, self._writes, self._thought, self._doing = False, False, "", ""
+        self._streamed, self._writes, self._doing = False, False, ""
         self._screen.end_reply()
 
     def _live(self) -> Iterator[Row]:
@@ -343,9 +420,14 @@ class ChatView:
         columns, marks = self._screen.columns - 1, self._screen.marks
         now = self._clock.now()
         spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
-        if self.busy and self._cards.running:
+        if self.busy:
             yield from self._cards.rows(now, spinner, columns)
-        elif doing := self._activity(is_stalled=now - self._last_event_at >= _STALL_S):
+        doing = (
+            ""
+            if self.busy and self._cards.running
+            else self._activity(is_stalled=now - self._last_event_at >= _STALL_S)
+        )
+        if doing:
             since = (
                 self._step_began if self.busy and self._began else self._last_event_at
             )
@@ -355,9 +437,10 @@ class ChatView:
                 (cut(doing, columns - 3 - len(passed)), ""),
                 (passed, DIM),
             )
-            last = clean(self._thought).strip().rpartition("\n")[2]
+            last = self._thinking.last_line
             if last:
                 yield ((f"  {marks.bar} {cut(last[-columns:], columns - 5)}", DIM),)
+        yield from self._plan.rows(columns) if self._screen.animates else ()
         waiting = list(self._waiting.values())
         for one in waiting[:_MAX_SHOWN_QUEUED]:
             lead = (
@@ -384,6 +467,7 @@ class ChatView:
         for seq in inputs:
             waited = self._waiting.pop(seq, None)
             if waited is not None and not self._screen.echoes:
+                self._print_calls()
                 self._screen.end_reply()
                 lines = list(wrap(clean(waited.text), self._screen.columns - 3))
                 shown = (
@@ -398,7 +482,11 @@ class ChatView:
                     self._screen.line(self._screen.style.bold(lead + line))
 
     def _end(self, event: Mapping[str, Any]) -> None:
+        self._print_calls()
         self.busy, self._below_call = False, False
+        self._print_thought()
+        if self._plan.is_done:
+            self._plan.clear()
         self._finish_reply()
         reason = event["reason"]
         if reason != "done":
@@ -426,20 +514,25 @@ class ChatView:
     def _show_question(self, request: Mapping[str, Any] | None) -> None:
         """Shows a question, or removes one that has been answered."""
         if request is None:
-            self._screen.ask("")
+            self._screen.menu(None)
             self.tick()
             return
         self._screen.end_reply()
+        self._print_calls()
         for line in question_lines(
             request, self._screen.style, self._screen.columns - 1
         ):
             self._screen.line(line)
+        if self._screen.animates:
+            self._screen.menu(self.questions.menu)
 
-    def _ask_question(self, request: Mapping[str, Any]) -> None:
-        self._screen.ask(label_for(request, self._screen.columns))
+    def _ask_question(self, _: Mapping[str, Any]) -> None:
+        """Asks on a screen that only prints, where nothing could be dim until an answer counts."""
+        if not self._screen.animates:
+            self._screen.menu(self.questions.menu)
 
     def _row(self, row: Row) -> None:
-        self._screen.line(painted(row, enabled=self._screen.style.enabled))
+        self._screen.line(painted(row, self._screen.style))
 
 
 def _reason(event: Mapping[str, Any]) -> str:

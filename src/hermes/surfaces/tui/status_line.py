@@ -1,16 +1,22 @@
-"""The status line below the input: model, context use, cost, approval mode and sandbox."""
+"""The status line below the input: model, mode, context use, cost, branch, background work, sandbox and the person's
+own script.
+"""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hermes.app.engine import ModelInfo
-from hermes.surfaces.terminal.text import cut, money, width
+from hermes.surfaces.terminal.text import count, cut, money, one_line, width
+from hermes.surfaces.tui.git_branch import git_branch
 from hermes.text.plurals import short_number
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
+
+_MAX_BRANCH_CELLS = 24
 
 
 class StatusLine(msgspec.Struct):
@@ -22,6 +28,15 @@ class StatusLine(msgspec.Struct):
     context: int = 0
     """The tokens of the last request and its reply."""
     cost: float = 0.0
+    is_priced: bool = True
+    """Whether the price of every call is known."""
+    review_cost: float = 0.0
+    """The cost of the review that runs in the background."""
+    branch: str = ""
+    agents: frozenset[str] = frozenset()
+    """The child sessions that work now."""
+    script: str = ""
+    """What the person's own program printed."""
     mode: str = ""
     sandbox: str = ""
 
@@ -33,16 +48,46 @@ class StatusLine(msgspec.Struct):
                 usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
                 or self.context
             )
-            self.cost += usage.get("cost_usd") or 0.0
+            self._add_cost(usage)
             name = event.get("model")
             if name:  # the provider may choose it, or a fallback may have answered
                 self.model = ModelInfo(event.get("provider", ""), name).label
+        elif event["type"] == "session.mode_changed":
+            self.mode = event["mode"]
         elif event["type"] == "agent.auxiliary.called":
-            self.cost += (event.get("usage") or {}).get("cost_usd") or 0.0
+            usage = event.get("usage") or {}
+            self._add_cost(usage)
+            if event.get("task") == "review":
+                self.review_cost += usage.get("cost_usd") or 0.0
+
+    def on_child_event(self, event: Mapping[str, Any]) -> bool:
+        """Updates the line from an event of a child session. Returns whether it changed."""
+        before, child = self.agents, frozenset((event.get("session_id", ""),))
+        if event["type"] == "agent.turn.started":
+            self.agents |= child
+        elif event["type"] == "agent.turn.ended":
+            self.agents -= child
+        return self.agents != before
+
+    def spent(self) -> str:
+        """Returns the cost so far; empty for nothing."""
+        known = money(self.cost)
+        if self.is_priced:
+            return known
+        return f"{known} + unknown" if known else "cost unknown"
+
+    def _add_cost(self, usage: Mapping[str, Any]) -> None:
+        self.cost += usage.get("cost_usd") or 0.0
+        if usage and usage.get("cost_usd") is None:
+            self.is_priced = False
 
     def text(self, columns: int, bullet: str) -> str:
         """Returns the line in at most `columns` cells."""
-        parts = [self.model, self.filled(), money(self.cost), self.mode, self.sandbox]
+        working = count(len(self.agents), "agent") if self.agents else ""
+        parts = [
+            *(self.model, self.mode, self.filled(), self.spent(), self.branch, working),
+            *(self.sandbox, self.script),
+        ]
         between = f" {bullet} "
         line = ""
         for part in filter(None, parts):
@@ -64,6 +109,26 @@ class StatusLine(msgspec.Struct):
         return f"{'<1' if share < 1 else min(999, round(share))}% of {short_number(self.window)}"
 
 
+def status_facts(line: StatusLine, session: str, folder: Path) -> dict[str, object]:
+    """Returns what the person's own program is told."""
+    return {
+        "session": session,
+        "folder": str(folder),
+        "model": line.model,
+        "mode": line.mode,
+        "context_tokens": line.context,
+        "context_window": line.window,
+        "cost_usd": line.cost if line.is_priced else None,
+        "branch": line.branch,
+        "agents": len(line.agents),
+    }
+
+
+def branch_of(folder: Path) -> str:
+    """Returns the branch of a folder, cut if its name is long."""
+    return cut(one_line(git_branch(folder)), _MAX_BRANCH_CELLS)
+
+
 def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:
     """Returns the status line for the chat's current session and model."""
     from hermes.providers.catalogue import UNKNOWN, facts_of
@@ -78,6 +143,10 @@ def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:
         window=0 if facts is UNKNOWN else facts.window,
         context=before.context,
         cost=sum(row.cost_usd for row in rows),
+        is_priced=not any(row.unpriced_calls for row in rows),
+        branch=branch_of(chat.folder),
+        agents=before.agents,
+        script=before.script,
         mode=chat.approvals,
         sandbox=before.sandbox,
     )

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import cells, width
 
 Run: TypeAlias = tuple[str, str]
@@ -19,11 +20,15 @@ def plain(runs: Iterable[Run]) -> str:
     return "".join(text for text, _ in runs)
 
 
-def painted(row: Iterable[Run], *, enabled: bool) -> str:
+def painted(row: Iterable[Run], style: Style) -> str:
     """Returns a row with its escape codes, or only its text without colour."""
-    if not enabled:
+    if not style.enabled:
         return plain(row)
-    return "".join(f"\x1b[{look}m{text}\x1b[0m" if look else text for text, look in row)
+    sgr = style.theme.sgr
+    return "".join(
+        f"\x1b[{codes}m{text}\x1b[0m" if look and (codes := sgr(look)) else text
+        for text, look in row
+    )
 
 
 def flow(runs: Sequence[Run], columns: int) -> Iterator[Row]:

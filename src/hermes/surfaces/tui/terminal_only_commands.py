@@ -1,6 +1,7 @@
 """Commands that only a chat in the terminal has: help, steering, queueing, reviewing proposals, and leaving."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, cast
 
 from hermes.children.own_python import hermes_command
@@ -41,24 +42,61 @@ async def show_help(context: CommandContext) -> TextResult:
     return message()
 
 
+@command(slash="details", group="Chat")
+async def show_details(context: CommandContext) -> TextResult:
+    """Show whole outputs, diffs and thoughts."""
+    chat = _chat(context)
+    if not chat.view.details:
+        return message("Nothing is folded yet.")
+
+    def rows(columns: int) -> list[Row]:
+        return chat.view.details.rows(columns, chat.screen.marks)
+
+    await _show_text(chat, "Outputs, diffs and thoughts", rows, at_end=True)
+    return message()
+
+
 @command(slash="keys", group="Chat")
 async def show_keys(context: CommandContext) -> TextResult:
     """Show what each key does."""
-    from hermes.surfaces.tui.live_screen import LiveScreen
-    from hermes.surfaces.tui.overlays.pager import Pager
     from hermes.surfaces.tui.slash_lookup import key_lines
-
-    screen = _chat(context).screen
 
     def rows(columns: int) -> list[Row]:
         return [((key, BOLD), (what, "")) for key, what in key_lines(columns)]
 
-    if isinstance(screen, LiveScreen):
-        await screen.show(Pager("Keys", rows, screen.marks))
-        return message()
-    for row in rows(screen.columns - 1):
-        screen.line(painted(row, enabled=screen.style.enabled))
+    await _show_text(_chat(context), "Keys", rows)
     return message()
+
+
+async def _show_text(
+    chat: "ChatConversation",
+    title: str,
+    rows: Callable[[int], Sequence[Row]],
+    *,
+    at_end: bool = False,
+) -> None:
+    """Shows a text in a pager, or prints it where there is none."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+    from hermes.surfaces.tui.overlays.pager import Pager
+
+    screen = chat.screen
+    if isinstance(screen, LiveScreen):
+        await screen.show(Pager(title, rows, screen.marks, at_end=at_end))
+        return
+    for row in rows(screen.columns - 1):
+        screen.line(painted(row, screen.style))
+
+
+@command(slash="vim", group="Settings")
+async def switch_keys(context: CommandContext) -> TextResult:
+    """Edit the input with vim keys, or with the usual ones again."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+
+    screen = _chat(context).screen
+    if not isinstance(screen, LiveScreen):
+        return message("This terminal edits its own lines.")
+    name = screen.switch_keys()
+    return message(f"Keys: {name}. To keep them: /config set display.keys {name}")
 
 
 @command(slash="steer text", group="Chat")

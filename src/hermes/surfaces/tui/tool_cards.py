@@ -1,32 +1,31 @@
-"""Tool calls as cards: running ones with their last output, finished ones with result, duration and
-diff.
+"""Tool calls as cards: running ones with their last output, finished ones on one line with the end of their output or
+their diff. Calls that only read are shown together: `Read 6 files`.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from hermes.surfaces.terminal.text import clean, count, cut, one_line, width
+from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
+from hermes.surfaces.terminal.text import count, cut, one_line, width
 from hermes.surfaces.terminal.tool_line import (
     COMMAND_TOOLS,
     Marks,
     duration,
-    label_of,
     last_lines,
     outcome,
     printed,
 )
-from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Row
+from hermes.surfaces.tui.details import Details
+from hermes.surfaces.tui.diff_view import FileDiff, diff_rows, diffs_in
+from hermes.surfaces.tui.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
 
 _RUNNING_LINES = 3  # of output, while it runs
 _RESULT_LINES = 3  # ... when it is done
 _FAILED_LINES = 5  # ... when it failed
-_MAX_PLAN_STEPS = 20
-_MAX_DIFF_LINES = 24
-_DIFF_MARKS = frozenset("@+- \\.")
-_MAX_OUTPUT_CHARS = 2_000  # of output, per call
+_MAX_DIFF_ROWS = 24
+_MAX_OUTPUT_CHARS = 2_000  # of output, per running call
 
 _SANDBOX = {
     "\n[The sandbox may have stopped this:": "Probably stopped by the sandbox.",
@@ -37,21 +36,39 @@ _SANDBOX = {
 class ToolCard(msgspec.Struct):
     """One running call."""
 
-    label: str
+    words: CallWords
     since: float | None
     """When it started; None if unknown."""
     is_waiting: bool = False
     diff_shown: bool = False
     """Whether its diff was shown with the question."""
     output: str = ""
+    """The end of what it has printed so far."""
+
+    @property
+    def label(self) -> str:
+        """The call on one line."""
+        return self.words.label
+
+
+class _Together(msgspec.Struct, frozen=True):
+    """A finished call that is shown together with its neighbours."""
+
+    words: CallWords
+    since: float | None
+    ended: float
 
 
 class ToolCards:
-    """The running calls of one session."""
+    """The calls of one session that are running, or finished and not printed yet."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(self, marks: Marks, hint: str = " (Ctrl-O)") -> None:
+        self.details = Details()
+        """The whole results."""
         self._marks = marks
+        self._hint = hint  # behind the number of hidden lines
         self._open: dict[str, ToolCard] = {}
+        self._together: list[_Together] = []
 
     @property
     def running(self) -> str:
@@ -73,9 +90,8 @@ class ToolCards:
         call_id = event.get("call_id", "")
         match event["type"]:
             case "agent.tool.started":
-                self._open[call_id] = ToolCard(
-                    label_of(event["name"], event["arguments"]), event["ts"]
-                )
+                words = call_words(event["name"], event["arguments"])
+                self._open[call_id] = ToolCard(words, event["ts"])
             case "agent.tool.progress" if call_id in self._open:
                 card = self._open[call_id]
                 card.output = (card.output + event["text"])[-_MAX_OUTPUT_CHARS:]
@@ -95,7 +111,8 @@ class ToolCards:
                 pass
 
     def rows(self, now: float, spinner: str, columns: int) -> Iterator[Row]:
-        """Yields the rows of the running calls."""
+        """Yields the rows of finished calls that are not printed yet, and of the running ones."""
+        yield from self._together_row(columns)
         for card in self._open.values():
             tail = _elapsed(card, now)
             head = cut(card.label, columns - 3 - width(tail))
@@ -107,70 +124,106 @@ class ToolCards:
             yield from self._output(last_lines(card.output, _RUNNING_LINES), columns)
 
     def finish(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
-        """Yields the rows of a finished call."""
+        """Yields the rows of a finished call; nothing yet if its neighbours may be shown with it."""
         name, text, ok = event["name"], event.get("text", ""), event.get("ok", True)
         card = self._open.pop(event["call_id"], None)
         if card is None:
-            card = ToolCard(one_line(name), None)
-        exit_status = outcome(text) if name in COMMAND_TOOLS else ""
+            card = ToolCard(CallWords(one_line(name)), None)
+        self.details.add(card.label, text, card.words.object)
+        if ok and card.words.kind:
+            self._together.append(_Together(card.words, card.since, event["ts"]))
+            return
+        yield from self.flush(columns)
         took = "" if card.since is None else duration(event["ts"] - card.since)
+        exit_status = outcome(text) if name in COMMAND_TOOLS else ""
+        diffs = diffs_in(text)
         if ok:
-            yield self._heading(GREEN, self._marks.done, card.label, took, columns)
+            yield self._heading(card.label, took, columns, changes=_changes(diffs))
         else:
             reason = exit_status or one_line(text)
             tail = f" {self._marks.bullet} ".join(filter(None, (took, reason)))
-            yield self._heading(
-                RED,
-                self._marks.failed,
-                card.label,
-                tail,
-                columns,
-                shares_row=not exit_status,
+            yield self._failed_heading(
+                card.label, tail, columns, shares_row=not exit_status
             )
-        yield from self._result(card, name, text, columns, ok=ok, status=exit_status)
+        if diffs and not card.diff_shown:
+            yield from diff_rows(
+                diffs,
+                columns,
+                self._marks,
+                _MAX_DIFF_ROWS,
+                name=card.words.object,
+                hint=self._hint,
+            )
+        elif not diffs and (exit_status or (ok and name in COMMAND_TOOLS)):
+            yield from self._folded(card, text, columns, ok=ok)
         if not ok:
             yield from self._sandbox_notes(text, columns)
 
+    def flush(self, columns: int) -> Iterator[Row]:
+        """Yields the row of the calls that are shown together, and forgets them."""
+        yield from self._together_row(columns)
+        self._together.clear()
+
+    def _together_row(self, columns: int) -> Iterator[Row]:
+        calls = self._together
+        if not calls:
+            return
+        starts = [call.since for call in calls if call.since is not None]
+        took = duration(calls[-1].ended - min(starts)) if starts else ""
+        if len(calls) == 1:
+            yield self._heading(calls[0].words.label, took, columns)
+            return
+        words = [call.words for call in calls]
+        objects = dict.fromkeys(one.object for one in words if one.object)
+        yield self._heading(
+            calls_in_words(words), took, columns, objects=", ".join(objects)
+        )
+
     def _heading(
-        self,
-        colour: str,
-        mark: str,
-        label: str,
-        tail: str,
-        columns: int,
-        *,
-        shares_row: bool = False,
+        self, label: str, took: str, columns: int, *, objects: str = "", changes: tuple[Run, ...] = ()
+    ) -> Row:  # fmt: skip
+        """Returns the first row of a successful call."""
+        room = max(columns - 3, 16)
+        changed = sum(width(text) for text, _ in changes)
+        head = cut(label, max(room - width(took) - changed - 1, 8))
+        rest = cut(objects, room - width(head) - width(took) - 3)
+        return (
+            (self._marks.done, GREEN),
+            (f" {head}", ""),
+            (f"  {rest}" if len(rest) > 3 else "", DIM),
+            *changes,
+            (f" {took}" if took else "", DIM),
+        )
+
+    def _failed_heading(
+        self, label: str, tail: str, columns: int, *, shares_row: bool
     ) -> Row:
-        """Returns the first row of a finished call. With `shares_row`, a long tail takes at most half of it."""
+        """Returns the first row of a failed call. With `shares_row`, a long tail takes at most half of it."""
         room = max(columns - 3, 16)
         min_label = room // 2 if shares_row else 0
         head = cut(label, max(min_label, room - width(tail) - 1, 8))
         rest = cut(tail, room - width(head) - 1)
-        return (mark, colour), (f" {head}", ""), (f" {rest}" if rest else "", DIM)
+        return (
+            (self._marks.failed, RED),
+            (f" {head}", ""),
+            (f" {rest}" if rest else "", DIM),
+        )
 
-    def _result(
-        self,
-        card: ToolCard,
-        name: str,
-        text: str,
-        columns: int,
-        *,
-        ok: bool,
-        status: str,
+    def _folded(
+        self, card: ToolCard, text: str, columns: int, *, ok: bool
     ) -> Iterator[Row]:
-        """Yields the result of a call: a diff, a plan or the last lines of output."""
-        diff = diff_in(text)
-        if diff and not card.diff_shown:
-            yield from diff_rows(diff, columns, self._marks, _MAX_DIFF_LINES)
-            return
-        if ok and name == "todo":
-            yield from _plan(text, columns)
-            return
-        has_output = bool(status) or (ok and name in COMMAND_TOOLS)
-        if has_output and not diff:
-            output = card.output or (printed(text) if status else "")
-            max_lines = _RESULT_LINES if ok else _FAILED_LINES
-            yield from self._output(last_lines(output, max_lines), columns)
+        """Yields the end of a command's output, below the number of lines before it."""
+        most = _RESULT_LINES if ok else _FAILED_LINES
+        yield from self.folded(printed(text) or card.output, columns, most)
+
+    def folded(self, output: str, columns: int, most: int) -> Iterator[Row]:
+        """Yields the last lines of an output, below the number of lines before them."""
+        lines = last_lines(output, len(output))
+        hidden = len(lines) - most
+        if hidden > 1:
+            note = f"{self._marks.runs} {count(hidden, 'more line')}{self._hint}"
+            lines = [note, *lines[-most:]]
+        yield from self._output(lines, columns)
 
     def _sandbox_notes(self, text: str, columns: int) -> Iterator[Row]:
         for sign, note in _SANDBOX.items():
@@ -192,33 +245,12 @@ def _elapsed(card: ToolCard, now: float) -> str:
     return duration(seconds) if seconds >= 1 else ""
 
 
-def _plan(text: str, columns: int) -> Iterator[Row]:
-    """Yields the steps of a plan: done ones dimmed, the current one bold."""
-    for line in clean(text).split("\n")[:_MAX_PLAN_STEPS]:
-        look = {"[x]": DIM, "[>]": BOLD}.get(line[:3], "")
-        yield (
-            ("  ", ""),
-            (cut(line, columns - 3), look if line.startswith("[") else DIM),
-        )
-
-
-def diff_in(text: str) -> list[str]:
-    """Returns the lines of the diff in a result, if there is one."""
-    lines = clean(text).split("\n")
-    before = itertools.takewhile(lambda line: not line.startswith("@@ "), lines)
-    start = sum(1 for _ in before)
-    return list(itertools.takewhile(_is_diff_line, lines[start:]))
-
-
-def _is_diff_line(line: str) -> bool:
-    return line[:1] in _DIFF_MARKS
-
-
-def diff_rows(lines: list[str], columns: int, marks: Marks, most: int) -> Iterator[Row]:
-    """Yields the rows of a diff, coloured."""
-    for line in lines[:most]:
-        look = {"+": GREEN, "-": RED, "@": CYAN}.get(line[:1], DIM)
-        yield ((f"  {marks.bar} ", DIM), (cut(line, columns - 5), look))
-    hidden = len(lines) - most
-    if hidden > 0:
-        yield ((f"  {marks.bar} {marks.runs} {count(hidden, 'more line')}", DIM),)
+def _changes(diffs: list[FileDiff]) -> tuple[Run, ...]:
+    """Returns how many lines diffs add and remove."""
+    added, removed = (
+        sum(diff.added for diff in diffs),
+        sum(diff.removed for diff in diffs),
+    )
+    if not diffs:
+        return ()
+    return ((f" +{added}", GREEN), (f" -{removed}", RED))

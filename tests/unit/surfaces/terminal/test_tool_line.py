@@ -38,21 +38,19 @@ def line(arguments: str, *, columns: int = 80, **result: Any) -> str:
 
 
 def test_it_shows_the_arguments_and_the_time() -> None:
-    assert (
-        line('{"command": "make test", "timeout": 5}') == "✓ terminal make test 5 2.5 s"
-    )
+    assert line('{"command": "make test", "timeout": 5}') == "✓ Run make test 2.5 s"
 
 
 def test_a_failure_shows_its_first_words() -> None:
     assert (
         line('{"command": "make"}', ok=False, text="exit code 2\nmore")
-        == "✗ terminal make 2.5 s · exit code 2 more"
+        == "✗ Run make 2.5 s · exit code 2 more"
     )
 
 
 def test_arguments_of_many_lines_and_broken_ones_stay_on_one_line() -> None:
-    assert line('{"command": "a\\nb", "content": "long"}') == "✓ terminal a … 2.5 s"
-    assert line("{broken\x1b[2J") == "✓ terminal {broken\\x1b[2J 2.5 s"
+    assert line('{"command": "a\\nb", "content": "long"}') == "✓ Run a … 2.5 s"
+    assert line("{broken\x1b[2J") == "✓ Run (unreadable arguments) 2.5 s"
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80])
@@ -128,7 +126,7 @@ def test_a_command_that_failed_says_how_it_ended_and_what_it_said_last() -> None
     }
     shown = calls.finish(done, Style(enabled=False), Marks(), 80).split("\n")
     assert shown == [
-        "✗ terminal 1.0 s · exit code 2",
+        "✗ Run 1.0 s · exit code 2",
         "  │ two",
         "  │ three",
         "  │ four",

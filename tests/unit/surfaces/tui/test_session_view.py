@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hermes.core.answers import approval_hash
-from hermes.surfaces.terminal.approval import PersonAnswer
+from hermes.surfaces.terminal.question_menu import PersonAnswer, QuestionMenu
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.plain_screen import TypedInput
@@ -32,6 +32,7 @@ class FakeScreen:
         self.is_whole = True
         self.settled = 0
         self.asked = asyncio.Event()
+        self.menus: list[QuestionMenu | None] = []
 
     def write(self, text: str) -> None:
         self.is_whole = False
@@ -53,6 +54,15 @@ class FakeScreen:
 
     def show_prompt(self) -> None:
         self.settled += 1
+
+    last_key_at = float("-inf")
+
+    def menu(self, menu: QuestionMenu | None) -> None:
+        self.menus.append(menu)
+        self.asked.set()
+
+    async def edit(self, text: str, suffix: str) -> str:
+        raise AssertionError(text)
 
     def ask(self, label: str, *, keys: str = "") -> None:
         self.label = label
@@ -114,7 +124,7 @@ def test_a_whole_turn() -> None:
         ENDED,
     )
     assert screen.text == (
-        "› hello\n  you\n✓ read_file a.py 200 ms\n\nIt is short.\n1.5 s · 1,020 tokens · $0.50\n\n"
+        "› hello\n  you\n✓ Read a.py 200 ms\n\nIt is short.\n1.5 s · 1,020 tokens · $0.50\n\n"
     )
     assert screen.now == []
     assert screen.settled == 1
@@ -131,7 +141,7 @@ def test_what_is_text_is_shown_and_for_how_long() -> None:
     )
     progress = event("tool.progress", call_id="c", text="one\ntwo\nthree\nfour\n")
     shown = viewed(SAID, STARTED, started, progress).now
-    assert shown == ["… terminal make 2.0 s", "  │ two", "  │ three", "  │ four"]
+    assert shown == ["… Run make 2.0 s", "  │ two", "  │ three", "  │ four"]
 
 
 def test_messages_that_wait_are_shown() -> None:
@@ -171,7 +181,7 @@ def test_a_diff_is_shown_with_the_call_that_made_it() -> None:
     done = event("tool.finished", call_id="c", name="edit_file", text=DIFF)
     assert (
         viewed(STARTED, EDIT, done).text
-        == "✓ edit_file a.py 0 ms\n  │ @@ -1,1 +1,1 @@\n  │ -old\n  │ +new\n"
+        == "✓ Edit a.py +1 -1 0 ms\n  │ 1 - old\n  │ 1 + new\n"
     )
 
 
@@ -187,7 +197,7 @@ async def test_a_diff_that_was_approved_is_not_shown_again() -> None:
     done = event("tool.finished", call_id="c", name="edit_file", text=DIFF)
     assert (
         viewed(STARTED, EDIT, asked, answered, done).text
-        == "Allowed once.\n✓ edit_file a.py 0 ms\n"
+        == "Allowed once.\n✓ Edit a.py +1 -1 0 ms\n"
     )
 
 
@@ -195,7 +205,7 @@ async def test_a_call_that_waits_says_so() -> None:
     asked = event(
         "approval.requested", call_id="c", name="edit_file", arguments="{}", summary="x"
     )
-    assert viewed(STARTED, EDIT, asked).now == ["? edit_file a.py waiting for you"]
+    assert viewed(STARTED, EDIT, asked).now == ["? Edit a.py waiting for you"]
 
 
 def test_a_long_message_is_echoed_in_short() -> None:
@@ -279,12 +289,13 @@ def test_a_plan_is_shown_with_its_steps() -> None:
         name="todo",
         text="[x] one\n[>] two\n[ ] three\n(1 of 3 done)",
     )
-    assert viewed(STARTED, done).text.splitlines()[1:] == [
-        "  [x] one",
-        "  [>] two",
-        "  [ ] three",
-        "  (1 of 3 done)",
-    ]
+    screen = viewed(STARTED, done)
+    plan = ["Plan 1 of 3 done", "  ✓ one", "  › two", "  · three"]
+    assert (screen.text, screen.now[1:]) == ("", plan)
+    later = done | {"text": "[x] one\n[x] two\n[x] three\n(3 of 3 done)"}
+    assert viewed(STARTED, done, later, ENDED).now == []
+    printed = viewed(STARTED, done, screen=FakeScreen(echoes=True))
+    assert printed.text.splitlines() == plan
 
 
 async def test_the_answer_to_a_question_is_shown() -> None:
@@ -306,7 +317,7 @@ def test_a_verdict_names_its_call_if_several_wait() -> None:
         for one in ("make", "curl")
     ]
     said = event("approval.answered", call_id="curl", answer="deny", by="cli")
-    assert viewed(STARTED, *started, said).text == "terminal curl: Not allowed.\n"
+    assert viewed(STARTED, *started, said).text == "Run curl: Not allowed.\n"
     assert viewed(STARTED, started[1], said).text == "Not allowed.\n"
 
 
@@ -379,7 +390,8 @@ def test_a_command_that_failed_shows_how_it_ended_and_its_last_lines() -> None:
     )
     done = event("tool.finished", call_id="c", name="terminal", ok=False, text=FAILED)
     expected = [
-        "✗ terminal make 0 ms · exit code 2",
+        "✗ Run make 0 ms · exit code 2",
+        "  │ a",
         "  │ b",
         "  │ c",
         "  │ d",
@@ -441,7 +453,7 @@ def test_a_reply_that_is_ahead_of_the_result_before_it_is_shown_below_it() -> No
         event("message.delta", text="is "),
         done,
     )
-    assert screen.text == "✓ read_file a.py 0 ms\n\nIt is "
+    assert screen.text == "✓ Read a.py 0 ms\n\nIt is "
     reply = event("message.assistant", text="It is.")
     assert (
         viewed(STARTED, started, event("message.delta", text="It is."), reply).text
@@ -458,7 +470,7 @@ def test_a_patch_names_its_files_on_its_card() -> None:
         arguments=f'{{"patch": "{patch}"}}',
         ts=14.0,
     )
-    assert viewed(STARTED, started).now == ["… apply_patch a.py b.txt"]
+    assert viewed(STARTED, started).now == ["… Edit a.py, b.txt"]
 
 
 def test_that_room_was_made_by_itself_is_said_and_that_it_could_not_be() -> None:
@@ -494,3 +506,80 @@ def test_a_turn_that_is_out_of_steps_says_how_to_go_on() -> None:
         event("turn.started"), event("turn.ended", reason="budget", detail=detail)
     ).text
     assert "Stopped after 3 steps (budget.max_steps). Say “go on” to continue." in shown
+
+
+def call(number: int, name: str, arguments: str, **result: Any) -> list[dict[str, Any]]:
+    started = event(
+        "tool.started", call_id=f"c{number}", name=name, arguments=arguments
+    )
+    finished = event(
+        "tool.finished", call_id=f"c{number}", name=name, ts=10.5, **result
+    )
+    return [started, finished]
+
+
+def test_calls_that_read_are_shown_as_one_line() -> None:
+    reads = [
+        one
+        for number, path in enumerate("abcdea")
+        for one in call(number, "read_file", f'{{"path": "{path}.py", "offset": 7}}')
+    ]
+    search = call(9, "search_files", '{"pattern": "def main", "path": "src"}')
+    screen = viewed(STARTED, *reads, *search)
+    assert screen.text == ""
+    line = (
+        "✓ Read 5 files, searched 1 time  a.py from line 7, b.py from line 7, c… 500 ms"
+    )
+    assert screen.now[0] == line
+    screen = viewed(STARTED, *reads, *search, event("message.delta", text="Done."))
+    assert screen.text == f"{line}\n\nDone."
+    assert screen.now == []
+
+
+def test_a_failed_call_stands_alone_below_those_before_it() -> None:
+    screen = viewed(
+        STARTED,
+        *call(1, "read_file", '{"path": "a"}'),
+        *call(2, "read_file", '{"path": "b"}', ok=False, text="There is no b."),
+    )
+    assert screen.text == ("✓ Read a 500 ms\n✗ Read b 500 ms · There is no b.\n")
+
+
+def test_long_output_is_folded_and_kept_whole() -> None:
+    output = "".join(f"line {number}\n" for number in range(10_000))
+    done = call(1, "terminal", '{"command": "seq"}', text=f"{output}[exit code 0]")
+    screen = FakeScreen()
+    view = ChatView(screen, "s", clock=FakeClock(14.0))
+    for one in (STARTED, *done):
+        view.on_event(one)
+    assert screen.text.splitlines() == [
+        "✓ Run seq 500 ms",
+        "  │ … 9,997 more lines (Ctrl-O)",
+        *(f"  │ line {number}" for number in (9_997, 9_998, 9_999)),
+    ]
+    assert ("  │ line 4711") in map(plain, view.details.rows(79, Marks()))
+
+
+def test_thoughts_are_folded_and_kept() -> None:
+    screen = FakeScreen()
+    view = ChatView(screen, "s", clock=FakeClock(14.0))
+    thought = [
+        event("reasoning.delta", text="first\n", ts=10.0),
+        event("reasoning.delta", text="second", ts=13.0),
+    ]
+    for one in (STARTED, *thought):
+        view.on_event(one)
+    assert screen.now == ["… thinking 4.0 s", "  │ second"]
+    view.on_event(event("message.delta", text="Yes."))
+    assert screen.text == "· Thought for 3.0 s (Ctrl-O)\n\nYes."
+    assert "  │ first" in map(plain, view.details.rows(79, Marks()))
+
+
+def test_quiet_leaves_out_what_succeeds() -> None:
+    screen = FakeScreen()
+    view = ChatView(screen, "s", quiet=True, clock=FakeClock(14.0))
+    failed = call(2, "terminal", '{"command": "make"}', ok=False, text="[exit code 2]")
+    done = call(1, "edit_file", '{"path": "a"}', text="Edited a:\n@@ -1 +1 @@\n-a\n+b")
+    for one in (STARTED, *done, *failed):
+        view.on_event(one)
+    assert screen.text == "✗ Run make 500 ms · exit code 2\n"

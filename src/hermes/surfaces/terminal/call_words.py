@@ -1,0 +1,146 @@
+"""A tool call in words: `Read src/app.py`, and several of one kind as `Read 6 files`."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from hermes.core.arguments import BadArguments, parse_arguments
+from hermes.surfaces.terminal.text import count, one_line
+
+_Arguments: TypeAlias = Mapping[str, Any]
+_PATCHED = re.compile(
+    r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$",
+    re.MULTILINE,
+)
+_MAX_VALUES = 3  # of a call that has no words of its own
+
+
+class CallWords(msgspec.Struct, frozen=True):
+    """What a call does."""
+
+    verb: str
+    object: str = ""
+    kind: str = ""
+    """Calls of one kind that follow each other are shown as one; empty for a call that stands alone."""
+
+    @property
+    def label(self) -> str:
+        """The call on one line."""
+        return f"{self.verb} {self.object}".rstrip()
+
+
+class _Wording(msgspec.Struct, frozen=True):
+    verb: str
+    object: Callable[[_Arguments], str]
+    kind: str = ""
+
+
+def _of(*names: str) -> Callable[[_Arguments], str]:
+    """Returns a function that finds the first of these arguments."""
+    return lambda values: next(
+        (_first_line(values[name]) for name in names if values.get(name)), ""
+    )
+
+
+def _searched(values: _Arguments) -> str:
+    where = values.get("path") or values.get("glob") or "."
+    words = _first_line(values.get("pattern", ""))
+    return f"for {words}" if where == "." else f"for {words} in {_first_line(where)}"
+
+
+def _read(values: _Arguments) -> str:
+    path, first = _of("path")(values), values.get("offset") or 1
+    return f"{path} from line {first}" if isinstance(first, int) and first > 1 else path
+
+
+def _delegated(values: _Arguments) -> str:
+    action = values.get("action", "start")
+    task = _of("task", "child")(values)
+    return task if action == "start" else f"{action} {task}".rstrip()
+
+
+_WORDINGS: Mapping[str, _Wording] = {
+    "read_file": _Wording("Read", _read, "read"),
+    "view_image": _Wording("Look at", _of("path"), "look"),
+    "list_files": _Wording("List", lambda values: _of("path")(values) or ".", "list"),
+    "search_files": _Wording("Search", _searched, "search"),
+    "session_search": _Wording("Search sessions for", _of("query", "words"), "search"),
+    "write_file": _Wording("Write", _of("path")),
+    "edit_file": _Wording("Edit", _of("path")),
+    "apply_patch": _Wording(
+        "Edit", lambda values: ", ".join(patched_files(str(values.get("patch", ""))))
+    ),
+    "terminal": _Wording("Run", _of("command")),
+    "exec_command": _Wording("Run", _of("command", "cmd")),
+    "run_python": _Wording("Run Python", _of("code")),
+    "process": _Wording("Check", _of("id", "process", "name")),
+    "process_write": _Wording("Type into", _of("id", "process", "name")),
+    "web_search": _Wording("Search the web for", _of("query"), "web"),
+    "web_fetch": _Wording("Fetch", _of("url"), "fetch"),
+    "todo": _Wording("Plan", lambda _: ""),
+    "ask_user": _Wording("Ask", _of("question", "text")),
+    "delegate": _Wording("Delegate", _delegated),
+}
+_SEVERAL = {
+    "read": ("Read", "file"),
+    "look": ("Looked at", "picture"),
+    "list": ("Listed", "folder"),
+    "search": ("Searched", "time"),
+    "web": ("Searched the web", "time"),
+    "fetch": ("Fetched", "page"),
+}
+
+
+def call_words(name: str, arguments: str) -> CallWords:
+    """Returns what a call does. A tool without words of its own is shown by its name and its first values."""
+    wording = _WORDINGS.get(name)
+    try:
+        values = parse_arguments(arguments)
+    except BadArguments:
+        verb = wording.verb if wording else _tool_name(name)
+        return CallWords(verb, "(unreadable arguments)")
+    named: _Arguments = values if isinstance(values, dict) else {}
+    if wording is None:
+        return CallWords(_tool_name(name), one_line(_values(named)))
+    return CallWords(wording.verb, one_line(wording.object(named)), wording.kind)
+
+
+def calls_in_words(calls: Sequence[CallWords]) -> str:
+    """Returns several calls in one phrase: `Read 6 files, searched 2 times`."""
+    kinds: dict[str, set[str]] = {}
+    for number, call in enumerate(calls):
+        is_thing = call.kind in {"read", "list", "look", "fetch"}
+        one = call.object.partition(" from line ")[0] if is_thing else str(number)
+        kinds.setdefault(call.kind, set()).add(one)
+    parts: list[str] = []
+    for kind, objects in kinds.items():
+        verb, noun = _SEVERAL[kind]
+        first = verb[:1].lower() + verb[1:] if parts else verb
+        parts.append(f"{first} {count(len(objects), noun)}")
+    return ", ".join(parts)
+
+
+def patched_files(patch: str) -> list[str]:
+    """Returns the files that a patch changes, each once."""
+    return list(
+        dict.fromkeys(name for name in _PATCHED.findall(patch) if name != "/dev/null")
+    )
+
+
+def _tool_name(name: str) -> str:
+    """Returns the name of a tool: `files: read` for the tool `read` of the MCP server `files`."""
+    return one_line(name.removeprefix("mcp__").replace("__", ": "))
+
+
+def _values(values: _Arguments) -> str:
+    """Returns the first plain values. Lists and objects are left out, because they would be shown as JSON."""
+    plain = [_first_line(one) for one in values.values() if isinstance(one, str)]
+    return " ".join(part for part in plain[:_MAX_VALUES] if part)
+
+
+def _first_line(value: object) -> str:
+    text = str(value).strip()
+    first, _, more = text.partition("\n")
+    return f"{first} …" if more.strip() else first

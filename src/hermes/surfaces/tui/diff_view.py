@@ -1,0 +1,187 @@
+"""Draws diffs: line numbers, syntax colour, and the changed words of a line highlighted."""
+
+import difflib
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+import msgspec
+
+from hermes.surfaces.terminal.text import clean, count, cut, width
+from hermes.surfaces.terminal.theme import ADDED, ADDED_WORD, REMOVED, REMOVED_WORD
+from hermes.surfaces.terminal.tool_line import Marks
+from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, RED, Row, Run
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_TITLE = re.compile(r"(?:Edited|Moved|Created|Deleted) (.+?):?$")
+_DIFF_MARKS = frozenset("@+- \\.")
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+_MIN_SIMILARITY = 0.4  # of two lines whose words are compared
+_MAX_COMPARED_CHARS = 400
+
+
+class FileDiff(msgspec.Struct, frozen=True):
+    """The changes of one file."""
+
+    name: str
+    """Empty if the text does not name it."""
+    lines: Sequence[str]
+
+    @property
+    def added(self) -> int:
+        """How many lines were added."""
+        return sum(line.startswith("+") for line in self.lines)
+
+    @property
+    def removed(self) -> int:
+        """How many lines were removed."""
+        return sum(line.startswith("-") for line in self.lines)
+
+
+class _DiffLine(msgspec.Struct):
+    sign: str
+    text: str
+    number: int
+    changed: tuple[tuple[int, int], ...] = ()
+    """The changed parts of the text: where they begin and end."""
+
+
+def diffs_in(text: str) -> list[FileDiff]:
+    """Returns the diffs in a result or a question, by file."""
+    found: list[FileDiff] = []
+    name, lines, is_open = "", list[str](), False
+    for line in [*clean(text).split("\n"), ""]:
+        if line.startswith("@@ "):
+            is_open = True
+        elif is_open and not (line and line[0] in _DIFF_MARKS):
+            found.append(FileDiff(name, lines))
+            name, lines, is_open = "", list[str](), False
+        if is_open:
+            lines.append(line)
+        elif title := _TITLE.match(line):
+            name = title[1]
+    return found
+
+
+def diff_rows(
+    diffs: Sequence[FileDiff], columns: int, marks: Marks, most: int, *, name: str = "", hint: str = ""
+) -> Iterator[Row]:  # fmt: skip
+    """Yields the rows of diffs, at most `most` and then how many are hidden. `name` is shown already."""
+    rows = [
+        row
+        for diff in diffs
+        for row in _file_rows(diff, columns, marks, known=name, several=len(diffs) > 1)
+    ]
+    if len(rows) <= most + 1:
+        yield from rows
+        return
+    yield from rows[:most]
+    note = f"  {marks.bar} {marks.runs} {count(len(rows) - most, 'more line')}{hint}"
+    yield ((cut(note, columns), DIM),)
+
+
+def _file_rows(
+    diff: FileDiff, columns: int, marks: Marks, *, known: str, several: bool
+) -> Iterator[Row]:
+    from hermes.surfaces.tui.markdown.syntax import Highlighter
+
+    bar = f"  {marks.bar} "
+    if several and diff.name:
+        yield ((bar, DIM), (cut(diff.name, columns - width(bar)), BOLD))
+    language = PurePath(diff.name or known).suffix[1:].lower()
+    highlighter = Highlighter(language)
+    lines = list(_numbered(diff.lines))
+    digits = len(str(max((line.number for line in lines), default=0)))
+    room = max(columns - width(bar) - digits - 3, 8)
+    is_first = True
+    for line in lines:
+        if line.sign == "@":
+            if not is_first:
+                yield ((bar, DIM), (marks.runs, DIM))
+            is_first = False
+            highlighter = Highlighter(language)
+            continue
+        text = cut(line.text, room)
+        runs = tuple(highlighter.line(text)) if line.sign != "-" else ((text, ""),)
+        yield _line_row(line, runs, bar, digits)
+
+
+def _line_row(line: _DiffLine, runs: Sequence[Run], bar: str, digits: int) -> Row:
+    look, word, sign = {
+        "+": (ADDED, ADDED_WORD, GREEN),
+        "-": (REMOVED, REMOVED_WORD, RED),
+    }.get(line.sign, ("", "", DIM))
+    number = (f"{line.number or '':>{digits}} {line.sign} ", sign)
+    return ((bar, DIM), number, *_backed(runs, line.changed, look, word))
+
+
+def _backed(
+    runs: Sequence[Run], changed: Sequence[tuple[int, int]], look: str, word: str
+) -> Iterator[Run]:
+    """Yields runs on the background of their line, and changed words on a stronger one."""
+    if not look:
+        yield from runs
+        return
+    at = 0
+    edges = sorted({edge for part in changed for edge in part})
+    for text, colour in runs:
+        end = at + len(text)
+        cuts = [at, *(edge for edge in edges if at < edge < end), end]
+        for start, stop in itertools.pairwise(cuts):
+            is_changed = any(first <= start < last for first, last in changed)
+            back = word if is_changed else look
+            yield text[start - at : stop - at], f"{colour};{back}".strip(";")
+        at = end
+
+
+def _numbered(lines: Sequence[str]) -> Iterator[_DiffLine]:
+    """Yields the lines with their numbers, and compares removed lines with the added ones after them."""
+    old = new = 0
+    removed: list[_DiffLine] = []
+    added: list[_DiffLine] = []
+    for line in [*lines, "@"]:
+        sign = line[:1] or " "
+        if sign not in "+-" or (sign == "-" and added):
+            _compare(removed, added)
+            yield from removed
+            yield from added
+            removed, added = list[_DiffLine](), list[_DiffLine]()
+        match sign:
+            case "@":
+                if found := _HUNK.match(line):
+                    old, new = int(found[1]), int(found[2])
+                    yield _DiffLine("@", "", 0)
+            case "-":
+                removed.append(_DiffLine("-", line[1:], old))
+                old += 1
+            case "+":
+                added.append(_DiffLine("+", line[1:], new))
+                new += 1
+            case " ":
+                yield _DiffLine(" ", line[1:], new)
+                old, new = old + 1, new + 1
+            case _:
+                yield _DiffLine(" ", line, 0)
+
+
+def _compare(removed: Sequence[_DiffLine], added: Sequence[_DiffLine]) -> None:
+    """Notes which words differ between lines that replace each other."""
+    if len(removed) != len(added):
+        return
+    for before, after in zip(removed, added, strict=True):
+        if max(len(before.text), len(after.text)) > _MAX_COMPARED_CHARS:
+            continue
+        first, second = _WORD.findall(before.text), _WORD.findall(after.text)
+        matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+        if matcher.ratio() < _MIN_SIMILARITY:
+            continue
+        changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+        before.changed = tuple(_span(first, code[1], code[2]) for code in changes)
+        after.changed = tuple(_span(second, code[3], code[4]) for code in changes)
+
+
+def _span(words: Sequence[str], first: int, last: int) -> tuple[int, int]:
+    """Returns where these words begin and end in their line."""
+    start = sum(map(len, words[:first]))
+    return start, start + sum(map(len, words[first:last]))

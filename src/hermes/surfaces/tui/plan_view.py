@@ -1,0 +1,62 @@
+"""The model's todo list: pinned above the input, and updated in place."""
+
+from collections.abc import Iterator
+
+from hermes.surfaces.terminal.text import clean, count, cut
+from hermes.surfaces.terminal.tool_line import Marks
+from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, Row
+
+_MAX_PINNED_STEPS = 7
+
+
+class PlanView:
+    """The latest list. `text` is a result of the `todo` tool."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+        self._steps: list[tuple[str, str]] = []  # mark and text
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every step is done."""
+        return all(mark == "x" for mark, _ in self._steps)
+
+    def update(self, text: str) -> None:
+        """Replaces the list by that of a result."""
+        lines = clean(text).split("\n")
+        self._steps = [
+            (line[1], line[4:])
+            for line in lines
+            if len(line) > 4 and line[0] == "[" and line[2:4] == "] "
+        ]
+
+    def clear(self) -> None:
+        """Forgets the list."""
+        self._steps = []
+
+    def rows(self, columns: int) -> Iterator[Row]:
+        """Yields the list: done steps dimmed, the current one bold; of a long list the part around the current step."""
+        steps, total = self._steps, len(self._steps)
+        if not steps:
+            return
+        done = sum(mark == "x" for mark, _ in steps)
+        yield (("Plan", BOLD), (f" {done} of {total} done", DIM))
+        current = next(
+            (number for number, (mark, _) in enumerate(steps) if mark != "x"), total
+        )
+        first = max(0, min(current - 1, total - _MAX_PINNED_STEPS))
+        shown = steps[first : first + _MAX_PINNED_STEPS]
+        for mark, text in shown:
+            yield self._row(mark, cut(text, columns - 4))
+        hidden = total - first - len(shown)
+        if hidden > 0:
+            yield ((f"  {self._marks.runs} {count(hidden, 'more step')}", DIM),)
+
+    def _row(self, mark: str, text: str) -> Row:
+        match mark:
+            case "x":
+                return ((f"  {self._marks.done} ", GREEN), (text, DIM))
+            case ">":
+                return ((f"  {self._marks.prompt.strip()} ", BOLD), (text, BOLD))
+            case _:
+                return ((f"  {self._marks.bullet} ", DIM), (text, ""))

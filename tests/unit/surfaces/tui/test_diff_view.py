@@ -1,0 +1,70 @@
+"""Diffs: numbers, files, changed words, and what is hidden."""
+
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.theme import DARK, LIGHT, NEUTRAL, theme_for
+from hermes.surfaces.terminal.tool_line import Marks
+from hermes.surfaces.tui.diff_view import diff_rows, diffs_in
+from hermes.surfaces.tui.styled_text import painted, plain
+from hermes.surfaces.tui.toolkit_style import toolkit_style
+
+TEXT = """Edited a.py:
+@@ -9,3 +9,3 @@
+ def f():
+-    return old_value
++    return new_value
+@@ -40,1 +40,2 @@
+ x = 1
++y = 2
+Edited b.txt:
+@@ -1 +1 @@
+-a
++b
+The rest is text.
+- not a diff"""
+
+
+def test_each_file_is_named_once_and_lines_are_numbered() -> None:
+    diffs = diffs_in(TEXT)
+    assert [(one.name, one.added, one.removed) for one in diffs] == [
+        ("a.py", 2, 1),
+        ("b.txt", 1, 1),
+    ]
+    rows = [plain(row) for row in diff_rows(diffs, 60, Marks(), 50)]
+    assert rows == [
+        "  │ a.py",
+        "  │  9   def f():",
+        "  │ 10 -     return old_value",
+        "  │ 10 +     return new_value",
+        "  │ …",
+        "  │ 40   x = 1",
+        "  │ 41 + y = 2",
+        "  │ b.txt",
+        "  │ 1 - a",
+        "  │ 1 + b",
+    ]
+
+
+def test_only_the_changed_words_are_marked() -> None:
+    rows = list(diff_rows(diffs_in(TEXT)[:1], 60, Marks(), 50, name="a.txt"))
+    style = Style(enabled=True, theme=DARK)
+    assert "\x1b[48;5;88mold_value\x1b[0m" in painted(rows[1], style)
+    assert "\x1b[48;5;52m    return \x1b[0m" in painted(rows[1], style)
+    assert "\x1b[48;5;28mnew_value\x1b[0m" in painted(rows[2], style)
+
+
+def test_a_long_diff_says_how_much_is_hidden() -> None:
+    text = "@@ -1,0 +1,40 @@\n" + "\n".join(f"+{number}" for number in range(40))
+    rows = [plain(row) for row in diff_rows(diffs_in(text), 40, Marks(), 24, hint=" !")]
+    assert len(rows) == 25
+    assert rows[-1] == "  │ … 16 more lines !"
+
+
+def test_the_theme_follows_the_terminal() -> None:
+    term = {"TERM": "xterm-256color"}
+    assert theme_for("auto", term) is NEUTRAL
+    assert theme_for("auto", term | {"COLORFGBG": "0;15"}) is LIGHT
+    assert theme_for("auto", term | {"COLORFGBG": "15;default;0"}) is DARK
+    assert theme_for("light", {}) is LIGHT
+    assert LIGHT.sgr("1;32") == "1;38;5;28"
+    assert toolkit_style("1;38;5;28;48;5;194") == "bold fg:#008700 bg:#d7ffd7"
+    assert toolkit_style("2;91") == "dim ansibrightred"
