@@ -18,7 +18,7 @@ CAP_TOKENS = 12_000
 CALL_TOKENS = 3_000  # about what the request is estimated at, or less
 
 
-async def test_eight_processes_together_never_pass_a_cap(
+async def test_eight_sessions_on_two_workers_never_pass_a_cap(
     tmp_path: Path, postgres: LocalPostgres
 ) -> None:
     def respond(request: Recorded) -> ScriptedResponse:
