@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --custom-compile-command "make lock" pyproject.toml
-EXTRAS := --extra local --extra search --extra mcp --extra markdown --extra web --extra discord --extra slack --extra otel --extra images --extra postgres
+EXTRAS := --extra local --extra search --extra mcp --extra markdown --extra web --extra discord --extra slack --extra otel --extra images --extra postgres --extra nats
 ARGS ?=
 
 help:          ## show this list

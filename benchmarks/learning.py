@@ -164,7 +164,7 @@ class Anything:
     ) -> PolicyDecision:
         return PolicyDecision("allow")
 
-    def remember(self, request: object) -> None:
+    def remember(self, request: object, rule: str = "") -> None:
         """Nothing is asked."""
 
 

@@ -252,9 +252,10 @@ async def test_a_tool_can_ask_and_gets_the_answer(tmp_path: Path) -> None:
         async with InstalledHermes(tmp_path, server.url).terminal() as terminal:
             await terminal.sees(READY)
             terminal.type("ask me" + ENTER)
-            shown = await terminal.until(lambda shown: "your own answer ›" in shown)
-            assert "? Which colour?\n  1. red\n  2. blue" in shown
-            terminal.type("2" + ENTER)
+            shown = await terminal.until(lambda shown: "Esc stops" in shown)
+            assert "? Which colour?" in shown
+            assert "› 1  red\n  2  blue\n  3  Something else" in shown
+            terminal.type("2")
             await terminal.sees("Blue it is.")
         assert "blue" in str(
             msgspec.json.decode(server.posts[-1].body)["messages"][-1]["content"]
@@ -270,7 +271,7 @@ async def test_a_no_can_tell_the_model_why(tmp_path: Path) -> None:
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
             terminal.type("write it" + ENTER)
-            await terminal.sees("Allow?")
+            await terminal.sees("Esc stops")
             terminal.type("n, use another name" + ENTER)
             await terminal.sees("Then not.")
         assert b"Not run: the user said no: use another name" in server.posts[1].body
@@ -440,7 +441,7 @@ async def test_a_question_waits_when_the_terminal_is_gone(
         async with hermes.terminal() as terminal:
             await terminal.sees(READY)
             terminal.type("write it" + ENTER)
-            await terminal.sees("Allow?")
+            await terminal.sees("Esc stops")
             terminal.vanish()
             assert await terminal.ends() == 129
         with build(Settings(), Home(hermes.home)) as app:
@@ -449,7 +450,7 @@ async def test_a_question_waits_when_the_terminal_is_gone(
             if seen:
                 app.record(session.id, TurnEnded(reason="crashed"))
         async with hermes.terminal("--continue") as terminal:
-            await terminal.sees("Allow?")
+            await terminal.sees("Esc stops")
             terminal.type("y" + ENTER)
             await terminal.sees("Written at last.")
         assert (hermes.work / "made.txt").exists()
@@ -596,7 +597,7 @@ async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
             await terminal.sees(READY)
             terminal.type("let a child do it" + ENTER)
             for _ in range(2):  # the delegation itself may be asked about, too
-                shown = await terminal.until(lambda shown: "Allow?" in shown)
+                shown = await terminal.until(lambda shown: "Esc stops" in shown)
                 terminal.type("y" + ENTER)
                 if "Hermes wants to use write_file" in shown:
                     break

@@ -29,6 +29,9 @@ class FakeEngine:
         self._prompt = prompt
         self._budget = budget
 
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        return prompt
+
     async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
         return self._prompt()
 

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.fakes.nats_server import LocalNats, running_nats
 from tests.fakes.postgres_server import LocalPostgres, running_postgres
 from tests.fakes.store_engines import (
     OpenStore,
@@ -25,6 +26,20 @@ def postgres() -> Iterator[LocalPostgres]:
             server = stack.enter_context(running_postgres())
         except NotFetched as why:
             text = f"Tests with PostgreSQL are left out. {why}"
+            if os.environ.get("CI") == "true":
+                pytest.fail(text)
+            pytest.skip(text)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nats() -> Iterator[LocalNats]:
+    """A running NATS server."""
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(running_nats())
+        except NotFetched as why:
+            text = f"Tests with NATS are left out. {why}"
             if os.environ.get("CI") == "true":
                 pytest.fail(text)
             pytest.skip(text)

@@ -18,6 +18,7 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import AuxiliarySettings
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
+from hermes.tools.policy import RuleFile
 
 SETTINGS = Settings(auxiliary=AuxiliarySettings(title="off"))
 
@@ -180,3 +181,80 @@ async def test_a_session_of_many_gets_another_mode_in_the_middle_of_its_turn(
             await agent.service.submit(other, "write")
             assert await asked.next() == "call-c.txt"  # asked there as before
             await agent.close()
+
+
+async def test_nobody_is_asked_about_an_edit_that_can_not_succeed_or_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    calls = (
+        ("edit_file", {"path": "a.txt", "old_text": "missing", "new_text": "y"}),
+        ("write_file", {"path": "a.txt", "content": "same\n"}),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: b.txt\n*** End Patch"}),
+    )  # fmt: skip
+    replies: list[ScriptedResponse] = []
+    for place, (name, given) in enumerate(calls):
+        arguments = msgspec.json.encode(given).decode()
+        call = ServedCall(id=f"c{place}", name=name, arguments=arguments)
+        replies.append(ScriptedResponse(calls=(call,)))
+    async with (
+        ModelServer(*replies, "done") as server,
+        bench(tmp_path, server) as one,
+    ):
+        (tmp_path / "project" / "a.txt").write_text("same\n")
+        await one.agent.service.submit(one.session, "edit")
+        await one.agent.service.idle(one.session)
+        assert one.answers() == []
+        bodies = [post.body for post in server.posts[1:]]
+        assert b"old_text was not found" in bodies[0]
+        assert b"already has exactly this content" in bodies[1]
+        assert b"b.txt does not exist" in bodies[2]
+
+
+async def test_a_rule_for_a_kind_holds_in_every_session_and_can_be_taken_back(
+    tmp_path: Path,
+) -> None:
+    async with (
+        ModelServer(writes("a.txt"), writes("b.txt"), "done", writes("c.txt"), "x") as server,
+        bench(tmp_path, server) as one,
+    ):  # fmt: skip
+        service = one.agent.service
+        await service.submit(one.session, "write")
+        first = await one.asked.next()
+        (request,) = await service.pending(one.session)
+        assert isinstance(request, ApprovalRequested)
+        assert await service.answer(
+            one.session,
+            first,
+            "always",
+            by="test",
+            shown=approval_hash(request),
+            rule=request.scope,
+        )
+        await service.idle(one.session)
+        assert one.answers() == [("always", "test")], "the second was not asked about"
+        rules = RuleFile(tmp_path / "home")
+        assert rules.current().remembered == (request.scope,)
+        rules.forget((request.scope,))
+        assert await service.permissions(one.session) == {request.scope}
+        await service.revoke(one.session, [request.scope], by="test")
+        await service.submit(one.session, "write more")
+        assert await one.asked.next() == "call-c.txt"
+        assert await service.answer(one.session, "call-c.txt", "deny", by="test")
+        await service.idle(one.session)
+
+
+async def test_how_often_such_a_call_was_allowed_is_told(tmp_path: Path) -> None:
+    async with (
+        ModelServer(writes("a.txt"), writes("b.txt"), "done") as server,
+        bench(tmp_path, server) as one,
+    ):
+        service = one.agent.service
+        await service.submit(one.session, "write")
+        for similar in (0, 1):
+            call = await one.asked.next()
+            (request,) = await service.pending(one.session)
+            assert isinstance(request, ApprovalRequested)
+            assert request.similar == similar
+            shown = approval_hash(request)
+            await service.answer(one.session, call, "once", by="test", shown=shown)
+        await service.idle(one.session)

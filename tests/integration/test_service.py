@@ -95,7 +95,7 @@ class Fixed:
     ) -> PolicyDecision:
         return self._decision
 
-    def remember(self, request: ApprovalRequested) -> None:
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
         raise AssertionError(request)
 
 
@@ -121,6 +121,9 @@ class Desktop:
             keep_files=self._keep_files,
         )
         self.service = SessionService(self.deps)
+
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        return prompt
 
     async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
         return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
@@ -635,6 +638,26 @@ async def test_whoever_looks_ends_a_turn_whose_process_is_gone_and_keeps_what_it
         assert not list(desk.app.home.root.glob("run/partial/*"))
         assert not await desk.service.end_dead_turn(session)
         assert not desk.service.works_on(session)
+
+
+async def test_a_call_within_a_call_has_a_result_after_a_crash_too(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        session = desk.begin()
+        call = ToolCall(id="a", name="run_python", arguments="{}")
+        desk.app.record(
+            session,
+            TurnStarted(),
+            AssistantMessage(tool_calls=(call,)),
+            ToolStarted(call_id="a", name="run_python", arguments="{}"),
+            ToolStarted(call_id="a/1", name="wait", arguments="{}"),
+            turn="old",
+        )
+        assert await desk.service.end_dead_turn(session)
+        results = [one for one in desk.events(session) if isinstance(one, ToolFinished)]
+        assert sorted(one.call_id for one in results) == ["a", "a/1"]
+        assert all(one.text.startswith("Outcome unknown") for one in results)
 
 
 async def test_a_part_of_a_reply_that_is_in_the_log_already_is_not_kept_twice(

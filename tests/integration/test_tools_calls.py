@@ -58,7 +58,7 @@ class Rules:
             else PolicyDecision("allow")
         )
 
-    def remember(self, request: ApprovalRequested) -> None:
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
         pass
 
 

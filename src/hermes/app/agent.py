@@ -26,6 +26,7 @@ from hermes.app.prompt_files import PromptFile, PromptFiles, stricter
 from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService
 from hermes.app.session_tools import SessionTools
+from hermes.app.turn_placement import TurnPlacement
 from hermes.core.answers import approval_hash
 from hermes.core.context_usage import Context
 from hermes.core.ports import Tool
@@ -34,9 +35,11 @@ from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
-from hermes.schema.events import ApprovalRequested, SessionCompacted
+from hermes.schema.events import ApprovalRequested, ModeChanged, SessionCompacted
 from hermes.settings import Secrets
 from hermes.tools.policy import ApprovalPolicy
+
+_MAX_KNOWN_MODES = 4_096  # of sessions; one that was dropped is read from the log again
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
@@ -75,6 +78,7 @@ class Agent:
         self._choice_of = choice_of
         self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
+        self._modes: RecentDict[str, ApprovalMode | None] = RecentDict(_MAX_KNOWN_MODES)
         self._child_choices: dict[str, EngineChoice] = {}
         """What children run on that work as an agent from a file."""
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
@@ -102,6 +106,7 @@ class Agent:
                 engine=self.engine,
                 keep_files=self._keep_files,
                 prepare=self._prepare,
+                placement=self._placement(),
             )
         )
 
@@ -116,10 +121,17 @@ class Agent:
         self._app.store.has_jobs  # noqa: B018 - remembered for a moment
         if self._choice_of is not None:
             self._prepared[root] = self._choice_of(root)
+        self._read_mode(root)
 
     def forget_choice(self, session: str) -> None:
         """What `choice_of` returns for a session has changed."""
         self._prepared.pop(session, None)
+
+    def _placement(self) -> TurnPlacement | None:
+        """Gateways and dashboards may leave turns to workers; a worker and a terminal run their own."""
+        if self._surface not in {"gateway", "dashboard"}:
+            return None
+        return TurnPlacement(self._app, lambda session: session in self._chosen)
 
     async def _keep_files(self, turn: str, cwd: Path) -> None:
         await self._parts.keeper.finish(turn, cwd)
@@ -130,7 +142,12 @@ class Agent:
             if self._made is None:
                 app, secrets = self._app, self._secrets
                 parts = EngineParts(
-                    app, secrets, self.engine, lambda: self.service, self._choose_agent
+                    app,
+                    secrets,
+                    self.engine,
+                    lambda: self.service,
+                    self.set_mode,
+                    self._choose_agent,
                 )
                 if self._surface:
                     parts.learner.start(self._is_attended, self._loop)
@@ -157,11 +174,29 @@ class Agent:
         if session in self._child_choices:
             return self._child_choices[session]
         session = self._app.root(session) or session
+        choice = self._chosen.get(session, self._default)
         if self._choice_of is not None:
             prepared = self._prepared.get(session)
             is_current = prepared and self.service.works_on(session)
-            return prepared if is_current else self._choice_of(session)
-        return self._chosen.get(session, self._default)
+            choice = prepared if prepared and is_current else self._choice_of(session)
+        mode = self._mode_of(session)
+        return choice if mode is None else _changed(choice, None, mode)
+
+    def _mode_of(self, session: str) -> ApprovalMode | None:
+        """The mode that was chosen for a session here. Of an earlier process only `plan` holds, which asks for no trust."""
+        if session not in self._modes:
+            self._modes[session] = None
+            self._read_mode(session)
+        return self._modes.get(session)
+
+    def _read_mode(self, session: str) -> None:
+        """Reads whether the session is in plan mode, which holds in every process."""
+        logged = None
+        if self._app.has_log:
+            logged = self._app.store.log.latest(session, ModeChanged.topic)
+        is_planned = isinstance(logged, ModeChanged) and logged.mode == "plan"
+        if is_planned or self._modes.get(session) == "plan":
+            self._modes[session] = "plan" if is_planned else None
 
     def _choose_agent(self, session: str, file: PromptFile) -> None:
         """Gives a child the model of its agent, and its mode if that allows less. A model that is not there is an error."""
@@ -249,18 +284,22 @@ class Agent:
                 "A turn of this session is running.",
                 hint=f"Wait for it or stop it, then change {what}.",
             )
-        self._chosen[session] = wanted
+        self._chosen[session] = msgspec.structs.replace(wanted, approvals=None)
+        if approvals is not None:
+            self._modes[session] = approvals
 
     async def set_mode(self, session: str, approvals: ApprovalMode) -> None:
         """Changes the mode of a session, also in a turn that runs here, and answers questions that need no answer now.
 
         Raises SessionBusy while another process runs the turn.
         """
+        session = self._app.root(session) or session
         if not self.service.works_on(session):
             await asyncio.to_thread(self.choose, session, None, approvals)
-            return
-        self._chosen[session] = _changed(self._choice(session), None, approvals)
-        await self.settle_allowed(by=self._surface)
+        await self.service.note_mode(session, approvals, by=self._surface or "cli")
+        self._modes[session] = approvals
+        if self.service.works_on(session):
+            await self.settle_allowed(by=self._surface or "cli")
 
     async def settle_allowed(self, *, by: str) -> int:
         """Answers the open requests that need no answer in the current mode. Returns how many."""

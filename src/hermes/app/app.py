@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+import msgspec
+
 from hermes.app.log_writer import LogWriter, PublishedRows
 from hermes.core.ports import Clock, Ids, SystemClock
 from hermes.errors import StoreError
@@ -161,6 +163,11 @@ class App:
 
     def begin(self, created: SessionCreated, session: str = "") -> Row:
         """Begins a session under the given id, or a new one. Its first row is on disk and published."""
+        if self.settings.store.url and created.cwd and not created.place:
+            from hermes.app.turn_placement import place_of
+
+            place = place_of(self, created.cwd)
+            created = msgspec.structs.replace(created, place=place)
         return self.writer.create(session or self.ids.session(), created)
 
     def record(

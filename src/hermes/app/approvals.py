@@ -128,7 +128,10 @@ class SessionApprovals:
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
         """Waits for the first answer. Denies at once when nobody can be asked."""
-        allowed = self._journal.history.allowed
+        history = self._journal.history
+        similar = history.approved[request.scope or request.shape]
+        request = msgspec.structs.replace(request, similar=similar)
+        allowed = history.allowed
         covered = not allowed.isdisjoint((request.shape, request.scope))
         if request.memorable and covered:
             remembered = ApprovalAnswered(

@@ -26,6 +26,7 @@ from hermes.app.spending_caps import Spending
 from hermes.app.turn_checks import CheckDeps, CheckedRuntime, TurnChecks
 from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
+from hermes.core.accepted_plan import PLAN_TOOL
 from hermes.core.budget import Metered, Price, TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.context_window import ContextLimits, ContextWindow
@@ -38,6 +39,7 @@ from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, chosen_route
 from hermes.schema.events import (
     ApprovalRequested,
+    Mode,
     SessionAgentChosen,
     SessionPrompted,
 )
@@ -45,6 +47,7 @@ from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
+from hermes.tools.present_plan import PlanTool, SetMode
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.shadow import ShadowKeeper
 from hermes.tools.toolsets import SURFACES
@@ -52,7 +55,7 @@ from hermes.tools.toolsets import SURFACES
 if TYPE_CHECKING:
     from hermes.codex.runtime import CodexEngine
 
-ApprovalMode: TypeAlias = Literal["ask", "auto-edit", "full"]
+ApprovalMode: TypeAlias = Mode
 EngineName: TypeAlias = Literal["native", "codex"]
 
 
@@ -105,9 +108,9 @@ class CurrentPolicy:
         """Decides about a call."""
         return self._current().judge(tool, arguments, cwd)
 
-    def remember(self, request: ApprovalRequested) -> None:
-        """Allows calls of exactly this shape from now on."""
-        self._current().remember(request)
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
+        """Allows calls of this shape or scope from now on."""
+        self._current().remember(request, rule)
 
     def check(
         self, command: str, folder: Path, *, workspace: Path | None = None
@@ -142,6 +145,7 @@ class EngineParts:
         secrets: Secrets,
         engine_of: "Callable[[str], Engine]",
         service: Callable[[], SessionService],
+        set_mode: SetMode,
         choose: Callable[[str, PromptFile], None] = lambda *_: None,
     ) -> None:
         self.choose = choose
@@ -167,6 +171,7 @@ class EngineParts:
                 engine=self._review_engine,
             ),
         )
+        self.plan_tool: Tool = PlanTool(set_mode).present_plan
         self.refused_checks: set[tuple[str, str]] = set()
         """Sessions, and the versions of a project's rules that their user did not agree to."""
         self._models: dict[str, AnsweringModel] = {}
@@ -390,7 +395,7 @@ class Engine:
         """What runs the next turn of a session, which may work as an agent from a file."""
         parts = self._parts
         policy = CurrentPolicy(lambda: parts.engine_of(session).policy_for(session))
-        tools, keeper = self._tools(session, agent), parts.keeper
+        tools, keeper = self._callable(session, agent), parts.keeper
         if self.name(session) == "codex":
             from hermes.codex.tool_lending import LendingContext
 
@@ -424,6 +429,11 @@ class Engine:
         )
         return TurnChecks(deps)
 
+    def _callable(self, session: str, agent: str) -> Mapping[str, Tool]:
+        """The tools that a session's calls can reach. A plan that waits may be answered in any mode."""
+        tools, plan = self._tools(session, agent), self._parts.plan_tool
+        return tools if self._is_child(session) else {**tools, plan.spec.name: plan}
+
     def review(
         self, session: str, tools: Mapping[str, Tool]
     ) -> AbstractAsyncContextManager[Runtime] | None:
@@ -441,6 +451,19 @@ class Engine:
         return self._answering.codex.run_outside_sessions(
             CodexTurnServices(nobody, policy, lending)
         )
+
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        """The prompt as the mode needs it: the tool that ends plan mode is offered only there."""
+        plans = self.mode == "plan" and self.attended and not self._is_child(session)
+        tools = tuple(one for one in prompt.tools if one.name != PLAN_TOOL)
+        if plans:
+            tools += (self._parts.plan_tool.spec,)
+        if tools == prompt.tools:
+            return prompt
+        return msgspec.structs.replace(prompt, tools=tools)
+
+    def _is_child(self, session: str) -> bool:
+        return self._app.store.sessions.origin(session).kind == "child"
 
     def _tools(self, session: str, agent: str) -> Mapping[str, Tool]:
         """The tools of a session; an agent gets those of them that its file names."""
@@ -468,11 +491,12 @@ class Engine:
                 system = (*system[:-1], learned, system[-1])
         tools = await asyncio.to_thread(self._tools, session, agent)
         more = await asyncio.to_thread(self._agent_parts, session, cwd, agent, tools)
-        return SessionPrompted(
+        prompt = SessionPrompted(
             system=(*system[:-1], *more, system[-1]),
             tools=tuple(tool.spec for tool in tools.values()),
             agent=agent,
         )
+        return self.adapted(session, prompt)
 
     def _agent_parts(
         self, session: str, cwd: Path, agent: str, tools: Mapping[str, Tool]

@@ -17,8 +17,11 @@ from hermes.settings.load import event_target
 
 if TYPE_CHECKING:
     from hermes.app.app import App
+    from hermes.app.feed import Feed
     from hermes.app.hook_events import HookEvents
+    from hermes.app.live_events import LiveEventReceiver, LiveEventSender
     from hermes.bridge.bridge import Bridge
+    from hermes.bridge.nats_link import NatsLink
     from hermes.bridge.traces import TraceExport
     from hermes.bridge.webhooks import WebhookSender
 
@@ -41,10 +44,15 @@ class Exporters:
         self._webhooks: list[WebhookSender] = []
         self._unsigned: list[dict[str, str]] = []
         self._traces: TraceExport | None = None
+        self.link: NatsLink | None = None
+        """The connection to NATS, if there is one."""
+        self._live_sender: LiveEventSender | None = None
+        self._live_receiver: LiveEventReceiver | None = None
 
     def open(self) -> None:
         """Starts the exporters that are configured or found in the home."""
         self._begin(
+            self._open_link,
             self._open_window,
             self.start_bridge,
             self._start_hooks,
@@ -88,6 +96,42 @@ class Exporters:
             self.bridge.stop()
         if self._window is not None:
             self._window.close()
+        self._close_link()
+
+    def _open_link(self) -> None:
+        settings = self._app.settings.events
+        if not settings.url or not self._app.settings.store.url:
+            return
+        from hermes.app.live_events import LiveEventSender
+        from hermes.bridge.nats_link import open_link
+
+        self.link = open_link(settings, self._secrets)
+        self._app.store.use_wake_ups(self.link)
+        self._live_sender = LiveEventSender(self._app, self.link)
+
+    def receive_live_events(
+        self, feed: "Feed", *, everything: bool, skip_own_home: bool = False
+    ) -> None:
+        """Publishes the transient events of other machines here. Called in the feed's event loop."""
+        if self.link is None or self._live_receiver is not None:
+            return
+        from hermes.app.live_events import LiveEventReceiver
+
+        self._live_receiver = LiveEventReceiver(
+            self._app,
+            feed,
+            self.link,
+            everything=everything,
+            skip_own_home=skip_own_home,
+        )
+
+    def _close_link(self) -> None:
+        if self._live_receiver is not None:
+            self._live_receiver.stop()
+        if self._live_sender is not None:
+            self._live_sender.stop()
+        if self.link is not None:
+            self.link.close()
 
     def start_bridge(self) -> None:
         """Starts the bridge to a dashboard, if one is configured or runs. An earlier bridge is replaced."""

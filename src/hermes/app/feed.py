@@ -65,7 +65,9 @@ class Feed:
         self._is_trusted = True
         self._readers = 0
         self._dropped = 0
-        self._loop = asyncio.get_running_loop()
+        self._loop = self.loop = asyncio.get_running_loop()
+        self.on_reader: Callable[[str, bool], None] | None = None
+        """Is told when a session gets its first reader, and when its last one has gone."""
         self._thread = get_ident()
         # An event that nobody subscribes to costs nothing, so other topics are left out while nobody reads a session.
         self._handle = bus.subscribe("agent.**", self._receive)
@@ -113,7 +115,10 @@ class Feed:
         inbox = Inbox()
         if self._others is None:
             self._others = self._bus.subscribe("**", self._receive_other)
+        is_first = session not in self._sessions
         self._sessions.setdefault(session, set()).add(inbox)
+        if is_first and self.on_reader is not None:
+            self.on_reader(session, True)
         try:
             with self.watching():
                 yield inbox
@@ -123,6 +128,8 @@ class Feed:
             inboxes.discard(inbox)
             if not inboxes:
                 del self._sessions[session]
+                if self.on_reader is not None:
+                    self.on_reader(session, False)
             if not self._sessions:
                 self._unsubscribe_others()
 
@@ -168,6 +175,11 @@ class Feed:
             if not self._readers:
                 self.watched.clear()
 
+    async def keep_watched(self) -> None:
+        """Counts as a reader until it is cancelled."""
+        with self.watching():
+            await asyncio.Event().wait()
+
     @contextmanager
     def relaying(self, *, trusted: bool) -> Iterator[None]:
         """Inside, events come from another process. Their cursors are not trusted; the log is read instead.
@@ -201,6 +213,26 @@ class Feed:
         """The cursor of the newest row that was published here."""
         live = self._live.get(session)
         return (live.epoch, live.head) if live else (0, 0)
+
+    def restore(
+        self, session: str, partial: Envelope, position: tuple[int, int]
+    ) -> None:
+        """Replaces the part of a session that is not in the log yet, as the process that runs the session knows it.
+
+        `position` is the `(epoch, seq)` of the row that it follows, which may not have been published here.
+        """
+        live = self._live.get_or_make(session, LiveReply)
+        live.restore(partial, position)
+        event = live.event(session)
+        for inbox in self._sessions.get(session, ()):
+            inbox.put(READ_LOG)
+            inbox.put(FeedItem(self.encode(event), event=event))
+
+    def report_gap(self, session: str, dropped: int) -> None:
+        """Tells the readers of a session that transient events are missing."""
+        event = {"type": "gap", "session_id": session, "dropped": dropped}
+        for inbox in self._sessions.get(session, ()):
+            inbox.put(FeedItem(self.encode(event), event=event))
 
     def read_log(self, session: str) -> None:
         """Makes the readers of a session read its log."""
@@ -257,7 +289,8 @@ class Feed:
             if trusted:
                 head = max((epoch, seq), (live.epoch, live.head))
                 live.epoch, live.head = head
-            live.note(event)
+            if not seq or (epoch, seq) > live.restored_at:
+                live.note(event)
         inboxes = self._sessions.get(session)
         if inboxes:
             item = READ_LOG

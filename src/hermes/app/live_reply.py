@@ -36,6 +36,8 @@ class LiveReply:
         self.epoch = 0
         self.head = 0
         self.turn = ""
+        self.restored_at = (0, 0)
+        """Rows up to this one are known to what was restored."""
         self._text = _StreamedText()
         self._reasoning = _StreamedText()
         self._tools: dict[str, str] = {}
@@ -66,6 +68,16 @@ class LiveReply:
                 self._tools.clear()
             case _:
                 pass
+
+    def restore(self, partial: Mapping[str, Any], position: tuple[int, int]) -> None:
+        """Takes over what another process knows, as a `feed.partial` event that follows the row at `position`."""
+        self.restored_at = position
+        self._clear_text()
+        self.turn = str(partial.get("turn_id", ""))
+        self._text.add(str(partial.get("text", "")))
+        self._reasoning.add(str(partial.get("reasoning", "")))
+        tools = partial.get("tools")
+        self._tools = dict(tools) if isinstance(tools, dict) else {}
 
     def text(self) -> str:
         """The text of the reply so far."""

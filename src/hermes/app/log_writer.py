@@ -68,9 +68,17 @@ class LogWriter:
         return rows
 
     async def write(
-        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+        self,
+        session: str,
+        *events: Event,
+        turn: str = "",
+        lease: Lease | None = None,
+        offer: bool = False,
     ) -> tuple[Row, ...]:
-        """As `append`, without blocking the event loop. A caller that may be cancelled shields it."""
+        """As `append`, without blocking the event loop. A caller that may be cancelled shields it.
+
+        With `offer`, the session waits for a worker from then on.
+        """
         import asyncio  # here, as a command that only reads the log never needs it
 
         order = self._order(session)
@@ -78,7 +86,9 @@ class LogWriter:
         rows: tuple[Row, ...] = ()
         try:
             rows = await asyncio.wrap_future(
-                self._log().submit(session, *events, turn=turn, lease=lease)
+                self._log().submit(
+                    session, *events, turn=turn, lease=lease, offer=offer
+                )
             )
             await self._prepare(session)
         finally:

@@ -86,6 +86,11 @@ class SessionJournal:
             self._read_up_to = row.seq
             self.epoch = row.epoch
 
+    @property
+    def read_up_to(self) -> int:
+        """The seq of the last row that the history has taken in."""
+        return self._read_up_to
+
     async def record(self, *events: Event) -> tuple[int, ...]:
         """Writes rows and publishes them. A cancelled caller does not cancel the write."""
         if any(

@@ -2,11 +2,12 @@
 and reacts to what other processes write into the log."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -15,6 +16,7 @@ from hermes.app.approvals import PendingQuestions, SessionApprovals
 from hermes.app.partial_text import PartialText
 from hermes.app.session_journal import OUTCOME_UNKNOWN, SessionJournal, crashed
 from hermes.app.session_titles import first_words
+from hermes.app.turn_placement import TurnPlacement
 from hermes.children.helper_programs import add_workspace
 from hermes.children.process_tree import end_leftovers
 from hermes.core.budget import TurnBudget
@@ -37,11 +39,15 @@ from hermes.schema.messages import ToolCall
 from hermes.settings.load import environment
 from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
+from hermes.store.ports import RowWatch
 from hermes.tools.sandbox import read_only_programs
 
 log = logging.getLogger("hermes.app")
 
 _LOG_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
+_FOLLOW_INTERVAL_S = 0.5  # between looks at a session that another process runs
+LEAVE_S = 5.0
+"""How long a session is left to workers before its own process looks whether one has taken it."""
 _STOPPED = "Stopped while running; what it had done by then remains."
 
 
@@ -57,6 +63,10 @@ class TurnEngine(Protocol):
         self, session: str, cwd: Path, agent: str = ""
     ) -> SessionPrompted: ...
 
+    def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
+        """The prompt as the session's mode needs it now."""
+        ...
+
     def runtime(
         self, session: str, approvals: Approver, agent: str = ""
     ) -> Runtime: ...
@@ -68,6 +78,11 @@ class TurnEngine(Protocol):
 
     def title(self, session: str, history: ConversationHistory) -> None:
         """Looks for a better title in the background."""
+
+
+RunnerMode = Literal["run", "leave", "claim"]
+"""How a runner begins: it takes the session or waits for whoever has it; it leaves the session to a worker as long as
+one works on it; or it takes the session only if nobody has it, as a worker does."""
 
 
 async def _prepare_nothing(session: str) -> None:
@@ -85,13 +100,20 @@ class RunnerDeps(msgspec.Struct, frozen=True):
     """Saves the state of the files at the end of a turn, for undo."""
     prepare: Callable[[str], Awaitable[None]] = _prepare_nothing
     """Reads what `engine` needs to know about a session from the store."""
+    placement: TurnPlacement | None = None
+    """Decides whether a turn is left to a worker; without it, all turns run here."""
 
 
 class Runner:
     """Runs one session until nothing waits any more."""
 
-    def __init__(self, deps: RunnerDeps, session: str) -> None:
+    def __init__(
+        self, deps: RunnerDeps, session: str, mode: RunnerMode = "run"
+    ) -> None:
         self._deps = deps
+        self._mode: RunnerMode = mode
+        self._is_following = False
+        self._answered = 0
         self._app = deps.app
         self._journal: SessionJournal | None = None
         self._engine: TurnEngine | None = None  # of the running turn
@@ -113,6 +135,8 @@ class Runner:
 
     def interrupt(self) -> bool:
         """Stops the running turn, or the one that is about to begin. Returns False when no turn runs yet."""
+        if self._is_following:
+            return False  # whoever runs it reads the log
         if self._turn is None:
             self._is_interrupted = not self._is_closing  # the next turn is not meant
             return False
@@ -134,15 +158,18 @@ class Runner:
         folder = self._folder()  # a workspace before any program is started
         programs = await asyncio.to_thread(read_only_programs, folder, environment())
         add_workspace(folder, programs)
-        lease = await self._take_lease()
-        if lease is None and not self.stopping:
+        lease = None
+        if self._mode != "leave" or self.stopping:
+            lease = await self._take_lease()
+        if lease is None and not self.stopping and self._mode != "claim":
             lease = await self._wait_for_lease()
         if lease is None:
             return
         try:
             await self._work(lease)
         finally:
-            giving_back = self._app.store.leases.give_back(lease)
+            leases, answered = self._app.store.leases, self._answered
+            giving_back = leases.give_back(lease, answered=answered)
             try:
                 await asyncio.shield(asyncio.wrap_future(giving_back))
             finally:
@@ -159,6 +186,8 @@ class Runner:
             while (carried or await self._has_messages(journal)) and not self.stopping:
                 await self._run_turn(journal, carried)
                 carried = ()
+            if not journal.history.waiting:
+                self._answered = journal.read_up_to
         finally:
             self._journal = None  # right after the last look, so no message is missed
             helpers.cancel()
@@ -190,11 +219,35 @@ class Runner:
     async def _wait_for_lease(self) -> Lease | None:
         """Follows the process that has the session until it has answered everything (None) or is gone."""
         follower = await self._open_journal(Lease(self.session, "", 0, 0.0))
-        while follower.history.waiting:
-            await asyncio.sleep(_LOG_POLL_INTERVAL_S)
-            self._app.writer.publish(*await follower.foreign(), foreign=True)
-            if lease := await self._take_lease():
-                return lease
+        watch = self._app.store.watch(self.session)
+        self._is_following = True
+        self.settled.set()
+        try:
+            return await self._follow(follower, watch)
+        finally:
+            self._is_following = False
+            watch.close()
+
+    async def _follow(self, follower: SessionJournal, watch: RowWatch) -> Lease | None:
+        """Reads what the other process writes. Tries to take the session when that has been silent for a while."""
+        loop = asyncio.get_running_loop()
+        is_left = self._mode == "leave"
+        next_try = loop.time() + (LEAVE_S if is_left else _LOG_POLL_INTERVAL_S)
+        while follower.history.waiting or (is_left and follower.history.open_turn):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_FOLLOW_INTERVAL_S):
+                    await watch.wait(_LOG_POLL_INTERVAL_S)
+            rows = await follower.foreign() if watch.changed() else []
+            self._app.writer.publish(*rows, foreign=True)
+            for row in rows:
+                if isinstance(row.event, TurnEnded):
+                    self.ended = row.event
+            if loop.time() >= next_try and not self.stopping:
+                if lease := await self._take_lease():
+                    return lease
+                next_try = loop.time() + (LEAVE_S if is_left else _LOG_POLL_INTERVAL_S)
+            if self.stopping:
+                return None
         return None
 
     async def _open_journal(self, lease: Lease) -> SessionJournal:
@@ -272,6 +325,8 @@ class Runner:
         prompt, agent = journal.history.prompt, journal.history.agent
         if not prompt or prompt.agent != agent:
             opening = [await engine.prompt(self.session, cwd, agent)]
+        elif (adapted := engine.adapted(self.session, prompt)) is not prompt:
+            opening = [adapted]
         questions = self._deps.questions
         approvals = SessionApprovals(questions, journal, attended=engine.attended)
         runtime = engine.runtime(self.session, approvals, agent)
@@ -350,7 +405,7 @@ class Runner:
                 errors.succeeded(what)
 
     async def _poll(self, journal: SessionJournal) -> None:
-        watch = self._app.store.watch()
+        watch = self._app.store.watch(self.session)
         try:
             while True:
                 await watch.wait(_LOG_POLL_INTERVAL_S)

@@ -6,12 +6,13 @@ When `submit` returns, the message is on disk. The turn that answers it belongs 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Collection
 from typing import Literal
 
 from hermes.app.app import App
 from hermes.app.approvals import AnswerFuture
 from hermes.app.session_journal import read_history
-from hermes.app.session_runner import Runner, RunnerDeps
+from hermes.app.session_runner import Runner, RunnerDeps, RunnerMode
 from hermes.core.calls import writable
 from hermes.errors import AnsweredAlready, HermesError, LeaseLost
 from hermes.primitives.tasks import cancel_and_wait, running
@@ -20,6 +21,9 @@ from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     InterruptRequested,
+    Mode,
+    ModeChanged,
+    PermissionsRevoked,
     QuestionAnswered,
     QuestionAsked,
     TurnEnded,
@@ -46,6 +50,7 @@ class SessionService:
         self._runners: dict[str, Runner] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._wanted: set[str] = set()
+        self._next_modes: dict[str, RunnerMode] = {}
         self._failures: dict[str, HermesError] = {}
 
     async def submit(
@@ -62,11 +67,33 @@ class SessionService:
         message = UserMessage(
             text=writable(text), images=images, delivery=kind, via=via
         )
-        cursor = await self._record(session, message)
+        leave = await self._leaves(session)
+        cursor = await self._record(session, message, offer=leave)
         if delivery == "interrupt":
             await self.interrupt(session, by="user")
-        self._start(session)
+        if leave and self._deps.placement is not None:
+            self._deps.placement.offered(session)
+        self._start(session, "leave" if leave else "run")
         return cursor
+
+    async def _leaves(self, session: str) -> bool:
+        """Whether a message is left to a worker. A session that runs here goes on here."""
+        runner = self._runners.get(session)
+        if self._deps.placement is None or (runner and runner.journal):
+            return False
+        return await self._deps.placement.leaves(session)
+
+    async def work_on(self, session: str) -> bool:
+        """Answers what waits in a session, unless another process works on it. Returns whether this one did.
+
+        Raises what stopped it.
+        """
+        if session not in self._tasks:
+            self._runners[session] = Runner(self._deps, session, "claim")
+            self._start_task(session)
+        runner = self._runners[session]
+        await self.idle(session)
+        return runner.released.is_set()
 
     async def interrupt(self, session: str, *, by: str) -> None:
         """Stops the running turn, in whichever process it runs. Queued messages are still answered."""
@@ -78,7 +105,7 @@ class SessionService:
             runner.interrupt()
         await self._record(session, InterruptRequested(by=by))
 
-    async def answer(
+    async def answer(  # noqa: PLR0913 - what a person decided
         self,
         session: str,
         call_id: str,
@@ -87,22 +114,54 @@ class SessionService:
         by: str,
         shown: str = "",
         reason: str = "",
+        rule: str = "",
     ) -> bool:
         """Answers a request for approval, in whichever process it waits. Returns False when it is not open.
 
         `shown` is the `approval_hash` of the request that the person saw. Raises AnswerRefused if another request is
-        waiting. The model reads the `reason` together with a denial.
+        waiting. The model reads the `reason` together with a denial. `rule` is the request's scope if `always` is to
+        cover all of it.
         """
         answered = ApprovalAnswered(
-            call_id=call_id, answer=answer, by=by, shown=shown, reason=writable(reason)
+            call_id=call_id,
+            answer=answer,
+            by=by,
+            shown=shown,
+            reason=writable(reason),
+            rule=rule,
         )
         return await self._write_answer(session, answered)
 
-    async def reply(self, session: str, call_id: str, text: str, *, by: str) -> bool:
-        """Answers a question of a tool, in whichever process it waits. Returns False when it is not open."""
-        return await self._write_answer(
-            session, QuestionAnswered(call_id=call_id, text=writable(text), by=by)
+    async def reply(
+        self, session: str, call_id: str, text: str, *, by: str, plan: str = ""
+    ) -> bool:
+        """Answers a question of a tool, in whichever process it waits. Returns False when it is not open.
+
+        `plan` is the plan that was asked about, as the user changed it.
+        """
+        answered = QuestionAnswered(
+            call_id=call_id, text=writable(text), by=by, plan=writable(plan)
         )
+        return await self._write_answer(session, answered)
+
+    async def note_mode(self, session: str, mode: Mode, *, by: str) -> None:
+        """Writes down that a session's mode was changed."""
+        await self._record(session, ModeChanged(mode=mode, by=by))
+
+    async def revoke(
+        self, session: str, permissions: Collection[str], *, by: str
+    ) -> None:
+        """Takes back answers for the rest of a session."""
+        revoked = PermissionsRevoked(permissions=tuple(sorted(permissions)), by=by)
+        await self._record(session, revoked)
+
+    async def permissions(self, session: str) -> set[str]:
+        """What the user has allowed for the rest of a session: scopes and shapes of calls."""
+        runner = self._runners.get(session)
+        if runner and runner.journal:
+            return set(runner.journal.history.allowed)
+        history = await asyncio.to_thread(read_history, self._app.store, session)
+        return set(history.allowed)
 
     async def pending(self, session: str) -> list[ApprovalRequested | QuestionAsked]:
         """The questions of a session that wait for a person, in this process or another."""
@@ -276,7 +335,11 @@ class SessionService:
         await cancel_and_wait(*self._tasks.values())
 
     async def _record(
-        self, session: str, event: UserMessage | InterruptRequested
+        self,
+        session: str,
+        event: UserMessage | InterruptRequested | ModeChanged | PermissionsRevoked,
+        *,
+        offer: bool = False,
     ) -> tuple[int, int]:
         """Writes an event, through the runner while it has the session. Returns the event's cursor."""
         runner = self._runners.get(session)
@@ -286,24 +349,29 @@ class SessionService:
             with contextlib.suppress(LeaseLost):
                 (seq,) = await journal.record(event)
                 return journal.epoch, seq
-        return await self._append(session, event)
+        return await self._append(session, event, offer=offer)
 
-    async def _append(self, session: str, event: Event) -> tuple[int, int]:
+    async def _append(
+        self, session: str, event: Event, *, offer: bool = False
+    ) -> tuple[int, int]:
         """Writes an event without a lease, as any process may. Returns the event's cursor."""
-        writing = asyncio.ensure_future(self._app.writer.write(session, event))
+        writing = asyncio.ensure_future(
+            self._app.writer.write(session, event, offer=offer)
+        )
         rows = await asyncio.shield(writing)
         return rows[0].epoch, rows[0].seq
 
-    def _start(self, session: str) -> None:
+    def _start(self, session: str, mode: RunnerMode = "run") -> None:
         """Makes sure that a runner looks at the session after this moment."""
         runner = self._runners.get(session)
         if session in self._tasks and runner and runner.journal and not runner.stopping:
             return
         if session not in self._tasks:
-            self._runners[session] = Runner(self._deps, session)
+            self._runners[session] = Runner(self._deps, session, mode)
             self._start_task(session)
         else:
             self._wanted.add(session)
+            self._next_modes[session] = mode
 
     def _start_task(self, session: str) -> None:
         self._wanted.discard(session)
@@ -315,7 +383,8 @@ class SessionService:
             await self._runners[session].run()
             while session in self._wanted:
                 self._wanted.discard(session)
-                self._runners[session] = Runner(self._deps, session)
+                mode = self._next_modes.pop(session, "run")
+                self._runners[session] = Runner(self._deps, session, mode)
                 await self._runners[session].run()
         except HermesError as error:
             log.error("session %s stopped: %s", session, error)  # noqa: TRY400 - the message is enough

@@ -119,13 +119,14 @@ class Spending:
         today = self.today()
         store = self._app.store
         of_session = cap.scope == "session"
+        # Claims first: one is released only after its usage is in the log, so nothing is missed between the two.
+        claimed = store.claims.of_others(
+            session, today, family=first if of_session else ""
+        )
         rows = (
             store.sessions.usage(session=first)
             if of_session
             else store.sessions.usage(since_day=today)
-        )
-        claimed = store.claims.of_others(
-            session, today, family=first if of_session else ""
         )
         guessed = self._guessed.get(first if of_session else today, Usage())
         if cap.unit == "usd":

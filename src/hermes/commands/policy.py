@@ -44,6 +44,7 @@ _RULE_LISTS = ("forbid", "ask", "allow", "network")
 _MODES = {
     "ask": "Hermes asks before every change to a file, and before commands that do more than work in this folder",
     "auto-edit": "Hermes changes files in this folder without asking; commands as in ask",
+    "plan": "Hermes only reads, searches and asks, then shows you a plan; nothing is changed before you accept it",
     "full": "Hermes asks only about commands that it can't analyse",
 }
 
@@ -124,7 +125,9 @@ def check_command(
     context: CommandContext,
     command_text: Annotated[str, Arg("the command, in quotes", metavar="COMMAND")],
     *,
-    mode: Annotated[Literal["ask", "auto-edit", "full"], "the approval mode"] = "ask",
+    mode: Annotated[
+        Literal["ask", "auto-edit", "plan", "full"], "the approval mode"
+    ] = "ask",
     cwd: Annotated[
         str, Arg("the workspace (default: this folder)", metavar="DIR")
     ] = ".",
@@ -205,16 +208,105 @@ def _accept_notes(context: CommandContext, path: Path) -> TextResult:
 async def choose_approvals(
     context: CommandContext,
     mode: Annotated[
-        Literal["ask", "auto-edit", "full"] | None, Arg(metavar="MODE")
+        Literal["ask", "auto-edit", "plan", "full"] | None, Arg(metavar="MODE")
     ] = None,
 ) -> TextResult:
-    """Show what runs without asking, or change it: ask, auto-edit or full."""
+    """Show what runs without asking, or change it: ask, auto-edit, plan or full."""
     chat = context.chat
     note = await chat.use_approvals(mode) if mode is not None else ""
     current = chat.approvals
     about = f"Approvals: {current}; {_MODES[current]}."
-    how = "" if mode else "Change it: /approvals ask|auto-edit|full"
+    how = "" if mode else "Change it: /approvals ask|auto-edit|plan|full"
     return message(*filter(None, (about, note, how)))
+
+
+class Permissions(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs without asking because the user said so."""
+
+    mode: str
+    rules: tuple[str, ...]
+    """Written in policy.yaml by hand."""
+    remembered: tuple[str, ...]
+    """Answers for every session."""
+    granted: tuple[str, ...]
+    """Answers until the end of this session."""
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if self.mode:
+            yield line(f"Mode: {self.mode}")
+        for title, entries, start in (
+            ("Always allowed:", self.remembered, 1),
+            ("Allowed in this session:", self.granted, 1 + len(self.remembered)),
+        ):
+            if entries:
+                yield line(title, "bold")
+            for number, text in enumerate(entries, start):
+                yield line(f"{number:>4}  {shown(text)}", fit="wrap")
+        if self.rules:
+            yield line("Your rules in policy.yaml:", "bold")
+        for text in self.rules:
+            yield line(f"      {shown(text)}", fit="wrap")
+        if self.remembered or self.granted:
+            yield line(
+                "Take one back: /permissions NUMBER, or all of them: /permissions all"
+            )
+        elif not self.rules:
+            yield line(
+                "There are no rules and no permissions: Hermes asks as its mode says."
+            )
+
+
+@command(
+    "policy permissions",
+    slash="permissions which",
+    role="owner",
+    scope="admin",
+    group="Permissions",
+)
+async def show_permissions(
+    context: CommandContext,
+    which: Annotated[
+        str, Arg("a number to take back, or `all`", metavar="NUMBER")
+    ] = "",
+) -> Permissions | TextResult:
+    """List what runs without asking because you said so, and take it back."""
+    rules = RuleFile(context.home.root)
+    book, chat = rules.current(), context.conversation
+    service = chat.agent.service if chat is not None else None
+    allowed: set[str] = set()
+    if service is not None:
+        allowed = await service.permissions(context.session)
+    granted = tuple(sorted(allowed - set(book.remembered)))
+    if not which:
+        lists = ("forbid", "ask", "allow", "network")
+        written = [
+            f"{title}: {rule.describe()}"
+            for title in lists
+            for rule in getattr(book, title)
+        ]
+        return Permissions(
+            mode=chat.approvals if chat is not None else "",
+            rules=tuple(written),
+            remembered=book.remembered,
+            granted=granted,
+        )
+    chosen = _numbered((*book.remembered, *granted), which)
+    rules.forget(tuple(one for one in chosen if one in book.remembered))
+    if service is not None and allowed.intersection(chosen):
+        await service.revoke(context.session, chosen, by=context.surface.name)
+    taken = [f"Taken back: {shown(one)}" for one in chosen]
+    return message(*taken, "Hermes asks about it again.")
+
+
+def _numbered(entries: tuple[str, ...], which: str) -> tuple[str, ...]:
+    """The entries that a number or `all` names."""
+    if which == "all" and entries:
+        return entries
+    if which.isdecimal() and 1 <= int(which) <= len(entries):
+        return (entries[int(which) - 1],)
+    raise NotFound(
+        f"There is no permission {which!r}.", hint="See the numbers with: /permissions"
+    )
 
 
 def _rule_lines(book: RuleBook) -> Iterator[str]:

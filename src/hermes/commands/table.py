@@ -49,6 +49,7 @@ TOPICS = (
     _topic("gateway", "surfaces.gateway.command surfaces.gateway.api_server.command",
            "Hermes in chat apps, as a service", "Sessions",
            pair="list who has access; approve and revoke people", key=_KEYS),
+    _topic("worker", "surfaces.cli.worker", "run turns for several machines", "Sessions"),
     _topic("cron", "commands.jobs surfaces.cli.jobs", "run jobs at certain times", "Sessions", "list"),
     _topic("events", "commands.events surfaces.cli.event_tail", "watch live events, replay past ones, count them", "Sessions"),
     _topic("api", "surfaces.gateway.api_server.command", "Hermes behind OpenAI's API", "Sessions", key=_KEYS),

@@ -19,6 +19,7 @@ from hermes.core.ports import (
     Approver,
     Journal,
     Keeper,
+    PlanReply,
     Policy,
     PolicyDecision,
     Tool,
@@ -197,11 +198,13 @@ class CallRunner:
                 ApprovalAnswered(call_id=item.call.id, answer="deny", by="policy"),
             )
             return f"forbidden by policy: {decision.reason}"
+        if decision.may_precheck and (failure := await _failure(item, place.cwd)):
+            return failure
         answer = await self._approvals.ask(request)
         if answer.answer == "deny":
             return _denial(answer)
         if answer.answer == "always" and decision.memorable:
-            self._policy.remember(request)
+            self._policy.remember(request, answer.rule)
         again = self._judged(item, place.cwd)
         same = again.targets == decision.targets and (
             again.verdict == "allow" or again.binding == decision.binding
@@ -233,8 +236,15 @@ class CallRunner:
             return ToolResult(text=result.text, ok=result.ok, images=result.images)
 
         async def ask(question: str, options: tuple[str, ...]) -> str:
+            return (await ask_about_plan(question, options, "")).text
+
+        async def ask_about_plan(
+            question: str, options: tuple[str, ...], plan: str
+        ) -> PlanReply:
             answered = await self._approvals.question(
-                QuestionAsked(call_id=call.id, text=question, options=options)
+                QuestionAsked(
+                    call_id=call.id, text=question, options=options, plan=plan
+                )
             )
             if answered.text is None:
                 raise ToolFailed(
@@ -243,7 +253,7 @@ class CallRunner:
                     else "Nobody can be asked here.",
                     hint="Decide yourself, or say in your answer what you need to know.",
                 )
-            return answered.text
+            return PlanReply(answered.text, answered.plan)
 
         return ToolContext(
             call_id=call.id,
@@ -255,6 +265,7 @@ class CallRunner:
             targets=decision.targets,
             call=inner,
             ask=ask,
+            ask_about_plan=ask_about_plan,
         )
 
     async def _guarded(self, item: ReadyCall, context: ToolContext) -> ToolResult:
@@ -360,6 +371,18 @@ def _intent(item: ReadyCall) -> ToolStarted:
     return ToolStarted(
         call_id=item.call.id, name=item.call.name, arguments=item.call.arguments
     )
+
+
+async def _failure(item: ReadyCall, cwd: Path) -> str:
+    """Why a call can't succeed or would change nothing, so that nobody is asked about it; empty if it may run."""
+    precheck = getattr(item.tool, "precheck", None)
+    if precheck is None:
+        return ""
+    try:
+        await asyncio.to_thread(precheck, item.arguments, cwd)
+    except ToolFailed as error:
+        return in_sentences(error)
+    return ""
 
 
 def _plan(index: int, item: ReadyCall | Unusable, cwd: Path) -> PlannedCall:

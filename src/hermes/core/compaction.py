@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from hermes.core.accepted_plan import PINNED, accepted_plan
 from hermes.core.budget import add, estimate_tokens, message_tokens
 from hermes.core.complete import complete
 from hermes.core.ports import Model
@@ -148,6 +149,8 @@ async def compact(
                 unusable=True,
                 usage=usage,
             )
+    if plan := accepted_plan(middle):
+        notes += f"{PINNED}{redact(plan)}"
     before = sum(map(message_tokens, messages))
     stays = message_tokens(messages[cut.kept - 1]) if cut.kept else 0
     return SessionCompacted(

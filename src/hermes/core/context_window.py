@@ -9,6 +9,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from hermes.core.accepted_plan import is_accepted_plan
 from hermes.core.budget import IMAGE_TOKENS, request_tokens
 from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, uncounted
 from hermes.core.ports import Clock
@@ -78,6 +79,8 @@ def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
         if not isinstance(message, ToolFinished) or _is_pointer(message):
+            continue
+        if is_accepted_plan(message):
             continue
         key = (message.name, message.text)
         old = place < len(messages) - last

@@ -5,6 +5,7 @@ of the one before. A person's message enters where a turn took it in, not where 
 in the order of the calls. Only an undo removes messages, and leaves what was there before the undone turns.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ from hermes.schema.events import (
     CodexThread,
     MessagePinned,
     MessageUnpinned,
+    Mode,
+    ModeChanged,
+    PermissionsRevoked,
     PictureDescribed,
     PictureReduced,
     PictureWithheld,
@@ -104,6 +108,10 @@ class ConversationHistory:
         """Calls that wait for a person, with their question."""
         self.allowed: set[str] = set()
         """Scopes and shapes of calls that the user has allowed for the rest of the session."""
+        self.mode: Mode | None = None
+        """What the user chose to run without asking; None for what their surface says."""
+        self.approved: Counter[str] = Counter()
+        """How often calls were allowed, by scope, or by shape where there is no scope."""
         self.text_only: set[str] = set()
         """Images that the user was told the model can't see."""
         self.call_ids: set[str] = set()
@@ -176,6 +184,10 @@ class ConversationHistory:
     def _choose(self, seq: int, event: Event | None) -> None:
         """Adds what was chosen for the session: a thread of codex, an agent, a pin."""
         match event:
+            case PermissionsRevoked(permissions=permissions):
+                self.allowed.difference_update(permissions)
+            case ModeChanged(mode=mode):
+                self.mode = mode
             case CodexThread():
                 self.codex_thread = event
             case SessionAgentChosen(agent=agent):
@@ -272,11 +284,12 @@ class ConversationHistory:
             request, ApprovalRequested
         ):
             return
+        if answer.answer != "deny":
+            self.approved[request.scope or request.shape] += 1
         if answer.answer in ("session", "always") and request.memorable:
+            only_same = answer.answer == "always" and not answer.rule
             self.allowed.add(
-                request.shape
-                if answer.answer == "always"
-                else request.scope or request.shape
+                request.shape if only_same else request.scope or request.shape
             )
 
     def _add_reply(self, message: AssistantMessage) -> None:

@@ -87,6 +87,16 @@ CallTool: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[ToolResult]]
 AskUser: TypeAlias = Callable[[str, tuple[str, ...]], Awaitable[str]]
 
 
+class PlanReply(msgspec.Struct, frozen=True):
+    """What the user answered to a plan: one of the choices, or words; and the plan, if they changed it."""
+
+    text: str
+    plan: str = ""
+
+
+AskAboutPlan: TypeAlias = Callable[[str, tuple[str, ...], str], Awaitable[PlanReply]]
+
+
 async def _no_calls(name: str, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG001 - the port's shape
     raise ToolFailed("Tools can't be called from here.")
 
@@ -95,6 +105,12 @@ async def _nobody(question: str, options: tuple[str, ...]) -> str:  # noqa: ARG0
     raise ToolFailed(
         "Nobody can be asked here.",
         hint="Decide yourself, or say in your answer what you need.",
+    )
+
+
+async def _no_plan(*_: object) -> PlanReply:
+    raise ToolFailed(
+        "Nobody can accept a plan here.", hint="Give the plan as your answer."
     )
 
 
@@ -115,6 +131,8 @@ class ToolContext(msgspec.Struct, frozen=True):
     """Calls another tool as the model would: logged, judged by the same policy and approved by the same person."""
     ask: AskUser = _nobody
     """Asks the user a question with suggested answers, and waits. Raises ToolFailed when nobody can answer."""
+    ask_about_plan: AskAboutPlan = _no_plan
+    """Shows the user a plan that they can change, with choices, and waits. Raises ToolFailed when nobody can answer."""
 
 
 class Tool(Protocol):
@@ -152,6 +170,8 @@ class PolicyDecision(msgspec.Struct, frozen=True):
     """Whether an answer may cover more than this one call."""
     scope: str = ""
     """What an answer for the rest of the session covers, in words; empty for only what `shape` identifies."""
+    may_precheck: bool = False
+    """Whether the call may look at its files before anybody is asked, since reading them needs no approval."""
 
 
 class Policy(Protocol):
@@ -161,8 +181,8 @@ class Policy(Protocol):
         self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
     ) -> PolicyDecision: ...
 
-    def remember(self, request: ApprovalRequested) -> None:
-        """Allows calls of exactly this shape from now on, in every session."""
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
+        """Allows from now on, in every session, calls of exactly this shape or, as a `rule`, of the request's scope."""
         ...
 
 

@@ -15,10 +15,12 @@ from hermes.errors import ModelError
 from hermes.images.image_resize import ImageLimits
 from hermes.providers import retry_rules
 from hermes.providers.catalogue import with_cost
+from hermes.providers.control_tokens import without_control_tokens
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.http_client import Http, HttpReply, HttpTimeouts, TransportFailure
 from hermes.providers.image_encoding import load_pictures
 from hermes.providers.opaque_items import ABSENT, is_present
+from hermes.providers.provider_table import is_local
 from hermes.providers.request_prefix import Prefixes, Writer, build_body
 from hermes.providers.sse import MAX_EVENT_BYTES, BrokenEvents, EventParser, ServerEvent
 from hermes.providers.tool_names import own_names, with_own_names
@@ -135,7 +137,7 @@ class ModelAdapter:
         pictures = await load_pictures(seen, limits)
         body, settled = build_body(self._codec, endpoint, request, pictures, settled)
         self._prefixes.remember(request, settled)
-        return body
+        return without_control_tokens(body) if is_local(endpoint.base_url) else body
 
     async def list_models(self, key: str = "") -> list[str]:
         """Returns the names that GET /models lists. Raises ModelError if the server can't be asked."""

@@ -6,13 +6,14 @@ credentials in the address) goes through `proxied_http`.
 
 import asyncio
 import select
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 import h11
 
 from hermes.providers.http_response import ConnectionBroken
+from hermes.providers.metadata_addresses import is_hidden_metadata
 
 if TYPE_CHECKING:
     import ssl
@@ -22,11 +23,16 @@ _IDLE_CONNECTION_TIMEOUT_S = 30.0
 _MAX_HEAD_BYTES = 64 * 1024
 _READ_BYTES = 64 * 1024
 
+OpenConnection: TypeAlias = Callable[
+    ..., Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
+]
+
 
 class Direct:
     """The connections of one process, by server."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_connection: OpenConnection | None = None) -> None:
+        self._open = open_connection or asyncio.open_connection
         self._idle: dict[str, list[Http11Connection]] = {}
         self._context: ssl.SSLContext | None = None
 
@@ -39,11 +45,12 @@ class Direct:
         """Opens a new connection. Raises OSError, which includes ssl's errors."""
         parts = urlsplit(url)
         secure = parts.scheme == "https"
-        reader, writer = await asyncio.open_connection(
+        reader, writer = await self._open(
             parts.hostname,
             parts.port or (443 if secure else 80),
             ssl=self._secure() if secure else None,
         )
+        _require_no_metadata(parts.hostname or "", writer)
         return Http11Connection(self, _server(parts), reader, writer)
 
     def idle(self, url: str) -> "Http11Connection | None":
@@ -79,6 +86,14 @@ class Direct:
 
             self._context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return self._context
+
+
+def _require_no_metadata(host: str, writer: asyncio.StreamWriter) -> None:
+    """Refuses a connection whose name led to a cloud's metadata, whatever it led to when it was checked."""
+    peer = str(writer.get_extra_info("peername")[0])
+    if is_hidden_metadata(host, peer):
+        writer.transport.abort()
+        raise OSError(f"{host} leads to {peer}, which belongs to the machine's cloud")
 
 
 class Http11Connection:

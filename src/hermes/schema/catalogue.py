@@ -29,6 +29,8 @@ _OTHERS: tuple[type[Event], ...] = (
     events.SessionUndone,
     events.SessionRedone,
     events.CodexThread,
+    events.PermissionsRevoked,
+    events.ModeChanged,
     events.TurnStarted,
     events.Steered,
     events.InterruptRequested,

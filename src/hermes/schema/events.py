@@ -12,6 +12,8 @@ from hermes.schema.tool_spec import ToolSpec
 SessionKind: TypeAlias = Literal["root", "branch", "child"]
 Reach: TypeAlias = Literal["workspace", "network", "machine"]
 """How far a call reaches: the working directory, also the network, or everything the user can."""
+Mode: TypeAlias = Literal["ask", "auto-edit", "plan", "full"]
+"""What runs without asking."""
 TurnEnd: TypeAlias = Literal[
     "done", "interrupted", "failed", "crashed", "refused", "budget"
 ]
@@ -40,6 +42,12 @@ class SessionCreated(Event, frozen=True, kw_only=True):
         Meta(description="Where it was started (cli, tui, dashboard, telegram...)."),
     ] = ""
     cwd: Annotated[str, Meta(description="Working directory it was started in.")] = ""
+    place: Annotated[
+        str,
+        Meta(
+            description="Machine that has this folder; empty if every machine may have it."
+        ),
+    ] = ""
     person: Annotated[
         str,
         Meta(
@@ -394,6 +402,10 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
         bool,
         Meta(description="Whether an answer may apply to more than this one call."),
     ] = True
+    similar: Annotated[
+        int,
+        Meta(description="How many calls like it were allowed in this session before."),
+    ] = 0
 
 
 class ApprovalAnswered(Event, frozen=True, kw_only=True):
@@ -425,19 +437,49 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True):
             description="Why the user denied it; the model reads it together with the denial."
         ),
     ] = ""
+    rule: Annotated[
+        str,
+        Meta(
+            description="The rule that `always` made, in words: the request's `scope`; empty for only the same call."
+        ),
+    ] = ""
+
+
+class PermissionsRevoked(Event, frozen=True, kw_only=True):
+    """Answers for the rest of the session were taken back: such calls are asked about again."""
+
+    topic: ClassVar[str] = "session.permissions_revoked"
+
+    permissions: Annotated[
+        tuple[str, ...], Meta(description="The scopes and shapes that no longer hold.")
+    ]
+    by: Annotated[str, Meta(description="Surface that took them back.")] = ""
+
+
+class ModeChanged(Event, frozen=True, kw_only=True):
+    """The user chose what runs without asking in a session."""
+
+    topic: ClassVar[str] = "session.mode_changed"
+
+    mode: Annotated[Mode, Meta(description="The new mode.")]
+    by: Annotated[str, Meta(description="Surface that changed it.")] = ""
 
 
 class QuestionAsked(Event, frozen=True, kw_only=True):
     """A tool asks the user a question."""
 
     topic: ClassVar[str] = "agent.question.asked"
-    sensitive: ClassVar[tuple[str, ...]] = ("text", "options")
+    sensitive: ClassVar[tuple[str, ...]] = ("text", "options", "plan")
 
     call_id: Annotated[
         str, Meta(description="Id of the tool call; also names the question.")
     ]
     text: Annotated[str, Meta(description="The question.")]
     options: Annotated[tuple[str, ...], Meta(description="Suggested answers.")] = ()
+    plan: Annotated[
+        str,
+        Meta(description="A plan to accept, as Markdown; each option starts the work."),
+    ] = ""
     expires: Annotated[
         float,
         Meta(
@@ -450,12 +492,15 @@ class QuestionAnswered(Event, frozen=True, kw_only=True):
     """The user answered, or nobody could be asked."""
 
     topic: ClassVar[str] = "agent.question.answered"
-    sensitive: ClassVar[tuple[str, ...]] = ("text",)
+    sensitive: ClassVar[tuple[str, ...]] = ("text", "plan")
 
     call_id: Annotated[str, Meta(description="Id of the tool call.")]
     text: Annotated[
         str | None, Meta(description="The answer; null when there is none.")
     ] = None
+    plan: Annotated[
+        str, Meta(description="The plan as the user changed it; empty if unchanged.")
+    ] = ""
     by: Annotated[
         str, Meta(description="Surface that answered; `nobody` or `expired`.")
     ] = ""

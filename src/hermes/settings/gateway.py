@@ -282,7 +282,7 @@ class ScheduleSettings(Section, frozen=True):
         ),
     ] = "once"
     approvals: Annotated[
-        Literal["ask", "auto-edit", "full"],
+        Literal["ask", "auto-edit", "plan", "full"],
         Meta(
             description="The approval mode of jobs. Calls that would need approval don't run."
         ),
@@ -337,7 +337,7 @@ class ApiSettings(Section, frozen=True):
         False
     )
     approvals: Annotated[
-        Literal["ask", "auto-edit", "full"],
+        Literal["ask", "auto-edit", "plan", "full"],
         Meta(
             description="The approval mode of API sessions. Calls that would need approval don't run."
         ),

@@ -73,6 +73,69 @@ class StoreSettings(Section, frozen=True):
     ] = 30.0
 
 
+class EventSettings(Section, frozen=True):
+    """How processes on several machines tell one another what happens, beside the shared store."""
+
+    url: Annotated[
+        str,
+        Meta(
+            description="Address of a NATS server, as `nats://hermes@nats.example:4222`, or `tls://...`; several are "
+            "separated by commas. Empty: NOTIFY of PostgreSQL. The password is apart: `hermes config set EVENTS_PASSWORD`."
+        ),
+    ] = ""
+    subject: Annotated[
+        str,
+        Meta(
+            pattern="^[A-Za-z0-9_-]{1,60}$",
+            description="First word of all subjects. Machines that share a store have the same.",
+        ),
+    ] = "hermes"
+    credentials_file: Annotated[
+        str, Meta(description="File with a NATS user's credentials (`.creds`).")
+    ] = ""
+    tls_ca: Annotated[
+        str,
+        Meta(
+            description="File with the certificates that the server's is checked against; empty for the system's."
+        ),
+    ] = ""
+    tls_certificate: Annotated[
+        str, Meta(description="File with this client's certificate for NATS.")
+    ] = ""
+    tls_private_key_file: Annotated[
+        str, Meta(description="File with the key of that certificate.")
+    ] = ""
+
+
+class WorkerSettings(Section, frozen=True):
+    """Which turns `hermes worker` runs for other machines."""
+
+    place: Annotated[
+        str,
+        Meta(
+            description="Name of this machine, which its sessions belong to; empty for its host name."
+        ),
+    ] = ""
+    places: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Shared folders, the same on every machine: any worker runs the sessions in them."
+        ),
+    ] = ()
+    at_once: Annotated[
+        int,
+        Meta(ge=1, le=10_000, description="Most sessions that a worker runs at once."),
+    ] = 64
+    drain_timeout: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=86_400,
+            description="Seconds that running turns have to finish when a worker is stopped.",
+        ),
+    ] = 60.0
+
+
 class DisplaySettings(Section, frozen=True):
     """How the terminal output looks."""
 
@@ -794,5 +857,7 @@ class Settings(Section, frozen=True):
             description="Slash commands of your own, by name: another command or a message, such as `/review main`."
         ),
     ] = {}
+    events: EventSettings = EventSettings()
+    worker: WorkerSettings = WorkerSettings()
     display: DisplaySettings = DisplaySettings()
     logging: LoggingSettings = LoggingSettings()

@@ -25,7 +25,10 @@ _USAGE = (
     "session, day, provider, model, calls, input_tokens, output_tokens, cache_read_tokens, "
     "cache_write_tokens, reasoning_tokens, cost_usd, unpriced_calls"
 )
-_SESSIONS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
+_SESSIONS = (
+    "id, epoch, head, created, updated, kind, parent, parent_seq, root, "
+    "surface, cwd, place, title, model, messages, turns"
+)
 _INSTANTS = "job, due, starts, cause, state, reason, repeats, session, owner, expires, began, ended, delivery"
 TABLES = (
     _Table("sessions", "id", _SESSIONS),

@@ -23,6 +23,7 @@ from hermes.core.ports import Clock
 from hermes.errors import LeaseLost, SessionBusy, StoreDamaged, StoreError
 from hermes.store.ports import SqlDatabase
 from hermes.store.sql import SqlConnection
+from hermes.store.work_queue import SETTLE
 
 LEASE_TTL_S = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
 RETRY_THREAD = "hermes-lease-release"
@@ -121,10 +122,10 @@ class Leases:
             raise
         self._given_back.discard((lease.session, lease.token))
 
-    def give_back(self, lease: Lease) -> "Future[None]":
-        """Does the same as `release`, without waiting."""
+    def give_back(self, lease: Lease, *, answered: int = 0) -> "Future[None]":
+        """Does the same as `release`, without waiting. Messages up to row `answered` wait for no worker any more."""
         self._given_back.add((lease.session, lease.token))
-        future = self._db.submit(_releasing(lease), order=lease.session)
+        future = self._db.submit(_releasing(lease, answered), order=lease.session)
         future.add_done_callback(partial(self._after_release, lease))
         return future
 
@@ -215,8 +216,11 @@ def shown(owner: str) -> str:
     return f"process {pid} on {host}" if pid else owner
 
 
-def _releasing(lease: Lease) -> Callable[[SqlConnection], None]:
+def _releasing(lease: Lease, answered: int = 0) -> Callable[[SqlConnection], None]:
     def job(connection: SqlConnection) -> None:
+        if answered:
+            values = (lease.session, answered, lease.owner, lease.token)
+            connection.execute(SETTLE, values)
         query = "UPDATE leases SET expires = 0, owner = '' WHERE session = ? AND owner = ? AND token = ?"
         connection.execute(query, (lease.session, lease.owner, lease.token))
 

@@ -102,11 +102,26 @@ class MessageIndex(Protocol):
         ...
 
 
+class WakeUps(Protocol):
+    """A faster way than the database's own to tell other processes which sessions have new rows.
+
+    It may lose some: readers also look by themselves.
+    """
+
+    def announce(self, sessions: frozenset[str]) -> bool:
+        """Tells all processes. Returns False if that is not possible now. Called on any thread."""
+        ...
+
+    def listen(self, heard: Callable[[frozenset[str]], None]) -> Callable[[], None]:
+        """Calls `heard` with the sessions, on any thread; with none if some may have been missed. Returns how to stop."""
+        ...
+
+
 class RowWatch(Protocol):
     """Tells one reader when rows may have been written, by this process or another."""
 
     async def wait(self, timeout_s: float) -> None:
-        """Waits until there may be new rows, at most so long."""
+        """Waits until there may be new rows; so long where nobody tells."""
         ...
 
     def changed(self) -> bool:

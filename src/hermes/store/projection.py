@@ -25,8 +25,8 @@ _ADVANCE = """
 UPDATE sessions SET head = ?, updated = ?, messages = messages + ?, turns = turns + ? WHERE id = ?
 """
 _INSERT = """
-INSERT INTO sessions (id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO sessions (id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, place)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _ADD_USAGE = """
 INSERT INTO usage VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
@@ -77,6 +77,7 @@ def _begin_session(connection: SqlConnection, row: Row, event: SessionCreated) -
         event.root or row.session,
         event.surface,
         event.cwd,
+        event.place,
     )
     connection.execute(
         _INSERT, (row.session, row.epoch, row.seq, row.ts, row.ts, *values)

@@ -34,6 +34,7 @@ from hermes.store.log_row import (
 from hermes.store.ports import SqlDatabase
 from hermes.store.projection import project
 from hermes.store.sql import SqlConnection
+from hermes.store.work_queue import OFFER
 
 _PAGE_ROWS = 1000
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
@@ -43,6 +44,10 @@ _PAGE = (
 _PART = f"SELECT {STORED} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
 _LAST_TURN = (
     f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
+    " ORDER BY seq DESC LIMIT 1"
+)
+_LATEST = (
+    f"SELECT {STORED} FROM events WHERE session = ? AND type = ?"  # noqa: S608 - our own names
     " ORDER BY seq DESC LIMIT 1"
 )
 _ASKED_SINCE = (
@@ -99,15 +104,28 @@ class SessionLog:
         )
 
     def submit(
-        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+        self,
+        session: str,
+        *events: Event,
+        turn: str = "",
+        lease: Lease | None = None,
+        offer: bool = False,
     ) -> "Future[tuple[Row, ...]]":
-        """Does the same as `append`, without waiting: the future resolves once the rows are on disk."""
+        """Does the same as `append`, without waiting: the future resolves once the rows are on disk.
+
+        With `offer`, the session waits for a worker from then on.
+        """
         return self._db.submit(
-            self._appending(session, events, turn, lease), order=session
+            self._appending(session, events, turn, lease, offer), order=session
         )
 
     def _appending(
-        self, session: str, events: Sequence[Event], turn: str, lease: Lease | None
+        self,
+        session: str,
+        events: Sequence[Event],
+        turn: str,
+        lease: Lease | None,
+        offer: bool = False,
     ) -> Callable[[SqlConnection], tuple[Row, ...]]:
         entries = [(draft(event), event) for event in events]
         if any(isinstance(event, SessionCreated) for event in events):
@@ -126,6 +144,8 @@ class SessionLog:
                 row = Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data)
                 written = write_row(self._db.insert_row, connection, row, event)
                 rows.append(self._noted(written))
+            if offer:
+                connection.execute(OFFER, (now, session))
             return tuple(rows)
 
         return job
@@ -149,6 +169,13 @@ class SessionLog:
     def has_open_turn(self, session: str) -> bool:
         """Returns whether a turn of the session has started and not ended."""
         return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
+
+    def latest(self, session: str, topic: str) -> Event | None:
+        """Returns the newest event with that topic in a session; None if there is none."""
+        rows = self._db.run_on_reader(
+            lambda connection: checked(connection.execute(_LATEST, (session, topic)))
+        )
+        return rows[0].event if rows else None
 
     def asked_in_last_turn(self, session: str) -> bool:
         """Returns whether a tool asked the user a question since the last turn started."""
@@ -258,8 +285,8 @@ class SessionLog:
                 raise StoreError(f"session {session} has rows 1 to {head}, not {at}")
             require_free(connection, new)
             last = _last_row(connection, session, head if at is None else at)
-            root, cwd = connection.execute(
-                "SELECT root, cwd FROM sessions WHERE id = ?", (session,)
+            root, cwd, place = connection.execute(
+                "SELECT root, cwd, place FROM sessions WHERE id = ?", (session,)
             ).get
             created = SessionCreated(
                 kind="branch",
@@ -268,6 +295,7 @@ class SessionLog:
                 root=root,
                 surface=surface,
                 cwd=cwd,
+                place=place,
                 person=_person(connection, session),
             )
             entry = draft(created)

@@ -83,6 +83,7 @@ class SessionOrigin(msgspec.Struct, frozen=True):
     surface: str
     cwd: str
     created: float
+    place: str = ""
 
 
 class UsageRow(msgspec.Struct, frozen=True):
@@ -148,7 +149,7 @@ class SessionTable:
         """Returns how a session started; cached."""
         known = self._origins.get(session)
         if known is None:
-            query = "SELECT kind, parent, root, surface, cwd, created FROM sessions WHERE id = ?"
+            query = "SELECT kind, parent, root, surface, cwd, created, place FROM sessions WHERE id = ?"
             row = self._db.run_on_reader(
                 lambda connection: connection.execute(query, (session,)).fetchone()
             )
@@ -194,7 +195,7 @@ class SessionTable:
             rows = connection.execute(
                 "SELECT count(*) FROM events WHERE session = ?", (session,)
             ).get
-            for table in ("events", "usage", "leases", "claims"):
+            for table in ("events", "usage", "leases", "claims", "work"):
                 connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
             connection.execute(shared_text.FORGET)

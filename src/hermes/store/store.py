@@ -12,7 +12,7 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.store.budget_claims import BudgetClaims
 from hermes.store.leases import Leases
-from hermes.store.ports import MessageIndex, RowWatch, SqlDatabase
+from hermes.store.ports import MessageIndex, RowWatch, SqlDatabase, WakeUps
 from hermes.store.session_log import SessionLog
 from hermes.store.sessions import SessionTable
 
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from hermes.store.chats import Chats
     from hermes.store.hosts import HostTable
     from hermes.store.people import People
+    from hermes.store.role_leases import RoleLeases
     from hermes.store.schedules import ScheduleStore
     from hermes.store.session_export import SessionTransfer
     from hermes.store.sqlite.recovery import Incomplete, Recovery
+    from hermes.store.work_queue import WorkQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -123,6 +125,20 @@ class Store(ABC):
 
         return SessionTransfer(self._db, self.log, self._clock)
 
+    @cached_property
+    def work(self) -> "WorkQueue":
+        """Sessions that wait for a worker; loaded on first use."""
+        from hermes.store.work_queue import WorkQueue
+
+        return WorkQueue(self._db, self._clock)
+
+    @cached_property
+    def roles(self) -> "RoleLeases":
+        """Which process holds a platform's connection, and which workers there are; loaded on first use."""
+        from hermes.store.role_leases import RoleLeases
+
+        return RoleLeases(self._db, self._clock)
+
     @property
     def has_jobs(self) -> bool:
         """Whether anything was ever scheduled; cheap."""
@@ -133,6 +149,9 @@ class Store(ABC):
         loop.
         """
 
+    def use_wake_ups(self, faster: WakeUps) -> None:  # noqa: B027 - a file needs none
+        """Tells other processes of new rows by something faster from now on, as long as that works."""
+
     async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Runs a read from an event loop. It never blocks the loop for a server that is slow or away; in a file it takes
         microseconds, and is done at once.
@@ -140,8 +159,11 @@ class Store(ABC):
         return work(*args, **kwargs)
 
     @abstractmethod
-    def watch(self) -> RowWatch:
-        """Returns what tells a reader that rows may have been written."""
+    def watch(self, session: str = "") -> RowWatch:
+        """Returns what tells a reader that rows may have been written, in one session or in any.
+
+        `work_queue.OFFERED` instead of a session stands for new entries of the work queue.
+        """
 
     @abstractmethod
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:

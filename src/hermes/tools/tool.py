@@ -30,6 +30,8 @@ _AT = re.compile(r" - at `\$\.?(.*)`$")
 PathsOf: TypeAlias = Callable[[Mapping[str, Any]], Iterable[str]]
 """Finds the paths in a call's arguments, as the model wrote them. It never raises, whatever the arguments are."""
 
+Precheck: TypeAlias = Callable[[Any, Mapping[str, Any], tuple[Path, ...], Path], None]
+"""Raises ToolFailed if a call of the owner's tool with these arguments and files can't succeed or changes nothing."""
 About: TypeAlias = Callable[[Any, Mapping[str, Any]], str]
 """Describes a call by the tool's owner and the arguments, where the arguments alone don't say enough. Never raises."""
 
@@ -44,6 +46,7 @@ class Signature(msgspec.Struct, frozen=True):
     context_name: str
     is_async: bool
     about: "About | None" = None
+    precheck: "Precheck | None" = None
 
 
 class FunctionTool:
@@ -85,6 +88,13 @@ class FunctionTool:
             else ""
         )
 
+    def precheck(self, arguments: Mapping[str, Any], cwd: Path) -> None:
+        """Raises ToolFailed for a call that can't succeed or changes nothing, as far as that is known before it runs."""
+        if self._signature.precheck is not None:
+            self._convert(arguments)
+            paths = self.paths(arguments, cwd)
+            self._signature.precheck(self.owner, arguments, paths, cwd)
+
     async def run(
         self, arguments: Mapping[str, Any], context: ToolContext
     ) -> ToolResult:
@@ -119,9 +129,11 @@ def tool(
     effect: Effect,
     paths: tuple[str, ...] | PathsOf = (),
     about: About | None = None,
+    precheck: Precheck | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Makes a tool of a function. `paths` names the parameters that are paths, or finds the paths in the arguments;
-    `about` says what a call means when that depends on more than its arguments."""
+    `about` says what a call means when that depends on more than its arguments; `precheck` fails for a call that
+    nobody needs to be asked about."""
 
     def make(function: Callable[..., Any]) -> FunctionTool:
         hints = get_type_hints(function, include_extras=True)
@@ -148,7 +160,9 @@ def tool(
         return FunctionTool(
             spec,
             effect,
-            Signature(function, form, paths_of, context_name, is_async, about),
+            Signature(
+                function, form, paths_of, context_name, is_async, about, precheck
+            ),
         )
 
     return make

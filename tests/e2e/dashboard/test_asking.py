@@ -253,3 +253,38 @@ async def test_undo_asks_before_it_deletes_a_file(page: Page, dashboard: Board) 
     await box(page).press("Alt+r")
     await expect(page.locator(".taken")).to_have_count(0)
     assert made.read_text() == "by a turn"
+
+
+async def test_a_plan_is_edited_and_accepted_on_the_page(
+    page: Page, dashboard: Board
+) -> None:
+    plan = {
+        "title": "Add a note",
+        "steps": ["Write plan.txt", "Check it"],
+        "files": ["plan.txt"],
+        "risks": ["none"],
+        "check": "cat plan.txt",
+    }
+    write = ServedCall("write_file", json.dumps({"path": "plan.txt", "content": "x"}))
+    dashboard.says(
+        ScriptedResponse(calls=(write,)),
+        ScriptedResponse(calls=(ServedCall("present_plan", json.dumps(plan)),)),
+        ScriptedResponse(calls=(write,)),
+        "It is written.",
+    )
+    await page.get_by_role("button", name="Approvals: Ask").click()
+    await page.get_by_role("button", name="Hermes only reads").click()
+    await say(page, "plan a note")
+    asking = page.get_by_role("form", name="A plan for you to accept")
+    await expect(asking).to_contain_text("Write plan.txt")
+    assert not (dashboard.hermes.work / "plan.txt").exists()
+    await asking.get_by_role("button", name="Edit the plan").click()
+    await asking.get_by_label("The plan").fill("1. Write plan.txt\n2. Nothing else")
+    await asking.get_by_role("button", name="Start, and edit files").click()
+    await rests(page, 1)
+    assert (dashboard.hermes.work / "plan.txt").read_text() == "x"
+    results = [one["content"] for one in dashboard.asked() if one["role"] == "tool"]
+    assert any("2. Nothing else" in str(text) for text in results)
+    await expect(
+        page.get_by_role("button", name="Approvals: Auto-edit")
+    ).to_be_visible()

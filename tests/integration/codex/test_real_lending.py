@@ -68,7 +68,7 @@ class Asks:
             summary="search the web",
         )
 
-    def remember(self, request: ApprovalRequested) -> None:
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
         raise AssertionError("not asked for")
 
 

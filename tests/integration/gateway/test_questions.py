@@ -455,3 +455,55 @@ async def test_an_owner_is_found_among_many_chats_and_one_without_a_chat_is_not_
             telegram.press(await telegram.sees("Approval needed", chat=1), "Allow")
             await telegram.sees("done for two", chat=2)
         assert (tmp_path / "elsewhere.txt").exists()
+
+
+def plans() -> ScriptedResponse:
+    plan = {"title": "Write", "steps": ["write a.txt"], "files": ["a.txt"], "risks": ["none"], "check": "read it"}  # fmt: skip
+    arguments = msgspec.json.encode(plan).decode()
+    return ScriptedResponse(
+        calls=(ServedCall(id="plan", name="present_plan", arguments=arguments),)
+    )
+
+
+async def test_a_plan_is_made_and_accepted_in_a_chat(tmp_path: Path) -> None:
+    write = ServedCall(
+        id="c", name="write_file", arguments='{"path": "a.txt", "content": "x"}'
+    )
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(
+            ScriptedResponse(calls=(write,)),
+            plans(),
+            ScriptedResponse(calls=(msgspec.structs.replace(write, id="d"),)),
+            "written down",
+        ) as model,
+        opened(tmp_path, model, telegram),
+    ):
+        telegram.say("/approvals plan")
+        await telegram.sees("Approvals: plan")
+        telegram.say("write it")
+        question = await telegram.sees("Plan: Write")
+        assert "1. write a.txt" in question.text
+        assert b"in plan mode nothing is changed" in model.posts[1].body
+        telegram.press(question, "Start, and edit files in this folder without asking")
+        await telegram.sees("written down")
+        assert b"The user accepted this plan" in model.posts[2].body
+
+
+async def test_only_an_owner_lets_a_plan_start_without_questions(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("hi owner", plans(), "ready") as model,
+        opened(tmp_path, model, telegram, allow=("telegram:2",)),
+    ):
+        telegram.say("hello")
+        await telegram.sees("hi owner")
+        telegram.say("plan it", sender=2)
+        question = await telegram.sees("Plan: Write", chat=2)
+        telegram.press(question, "Start, and ask as little as possible", sender=2)
+        await telegram.until(lambda server: bool(server.notes))
+        assert telegram.notes == ["Only an owner can let Hermes work without asking."]
+        telegram.press(question, "Start, and ask before each change", sender=2)
+        await telegram.sees("ready", chat=2)

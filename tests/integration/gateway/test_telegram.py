@@ -8,6 +8,12 @@ import msgspec
 from tests.fakes.telegram_server import Failure, TelegramServer
 from tests.integration.gateway.harness import opened, until
 
+from hermes.schema.events import (
+    CompactionFailed,
+    SessionCompacted,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import UserMessage
 from hermes.settings.gateway import TelegramSettings
 from hermes.testing.model_server import ModelServer, Recorded
@@ -254,3 +260,26 @@ async def test_a_webhook_takes_only_what_telegram_calls_with_and_each_update_onc
             assert harness.gateway.senders["telegram"].counters.repeated == 1
         assert len(model.posts) == 1
         assert not any(method == "getUpdates" for method, _ in telegram.calls)
+
+
+async def test_that_the_conversation_was_shortened_by_itself_is_said_in_the_chat(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("hi") as model,
+        opened(tmp_path, model, telegram) as harness,
+    ):
+        telegram.say("hello")
+        await telegram.sees("hi")
+        await harness.gateway.agent.service.idle(harness.session)
+        harness.app.record(
+            harness.session,
+            TurnStarted(),
+            SessionCompacted(summary="s", head=0, tail=0, before=120_000, after=30_000),
+            CompactionFailed(detail="the summary was empty"),
+            TurnEnded(reason="done"),
+            turn="elsewhere",
+        )
+        await telegram.sees("120,000 tokens became 30,000")
+        await telegram.sees("could not be shortened: the summary was empty")

@@ -124,7 +124,7 @@ class FixedPolicy:
     ) -> PolicyDecision:
         return self._decision
 
-    def remember(self, request: ApprovalRequested) -> None:
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
         self.remembered.append(request.shape)
 
 
@@ -554,7 +554,7 @@ async def test_what_was_approved_but_is_forbidden_by_now_does_not_run() -> None:
         ) -> PolicyDecision:
             return PolicyDecision(self.verdicts.pop(0), "say something")  # type: ignore[arg-type]
 
-        def remember(self, request: ApprovalRequested) -> None:
+        def remember(self, request: ApprovalRequested, rule: str = "") -> None:
             raise AssertionError(request)
 
     bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))
@@ -582,7 +582,7 @@ async def test_a_policy_that_fails_means_no_and_the_turn_goes_on(good: int) -> N
         ) -> PolicyDecision:
             return self.verdicts.pop()
 
-        def remember(self, request: ApprovalRequested) -> None:
+        def remember(self, request: ApprovalRequested, rule: str = "") -> None:
             raise AssertionError(request)
 
     bench = Bench(ScriptedModel(Reply(calls=(("say", '{"text": "hi"}'),)), "ok"))

@@ -186,7 +186,7 @@ class ReviewPolicy:
             else PolicyDecision("forbid", reason=_NOT_IN_A_REVIEW)
         )
 
-    def remember(self, request: ApprovalRequested) -> None:
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
         """Does nothing, as nothing is asked."""
 
     def check(

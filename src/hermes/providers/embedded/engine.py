@@ -19,8 +19,10 @@ from hermes.children.piped_child import PipedChild
 from hermes.children.process_tree import describe_exit
 from hermes.errors import ModelError
 from hermes.installation import install_hint
+from hermes.providers.control_tokens import plain_text, without_control_tokens
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.completion import (
+    ChatTurn,
     Completion,
     CompletionEnded,
     CompletionText,
@@ -66,7 +68,7 @@ class LocalEngine:
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
         """Streams a reply. Closing the stream stops the generation within 0.2 seconds."""
-        job = engine_wire.Generate(id=0, prompt=prompt)
+        job = engine_wire.Generate(id=0, prompt=_without_control_tokens(prompt))
         async with aclosing(self._run(job)) as reports:
             async for report in reports:
                 if (event := self._taken(report)) is not None:
@@ -78,7 +80,7 @@ class LocalEngine:
         """Streams the reply to a request of the chat completions format, as `complete` does."""
         job = engine_wire.ChatJob(
             id=0,
-            body=msgspec.Raw(body),
+            body=msgspec.Raw(without_control_tokens(body)),
             slot="work" if state_key else "other",
             state_key=state_key,
             max_tokens=max_tokens,
@@ -317,3 +319,11 @@ def _failure(report: engine_wire.Failed) -> ModelError:
                 reason="server",
                 retryable=True,
             )
+
+
+def _without_control_tokens(prompt: Completion) -> Completion:
+    turns, prefix = (
+        tuple(ChatTurn(turn.role, plain_text(turn.content)) for turn in part)
+        for part in (prompt.turns, prompt.prefix)
+    )
+    return msgspec.structs.replace(prompt, turns=turns, prefix=prefix)

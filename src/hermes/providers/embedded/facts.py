@@ -34,7 +34,7 @@ _SPOKEN = (
     (re.compile(rf"\bsubtract ({_NUMBER}) from ({_NUMBER})", re.IGNORECASE), r"\2 - \1"),
 )  # fmt: skip
 _PERCENT = re.compile(
-    rf"({_NUMBER})\s*(?:%|percent|per cent|prozent|pour cent|por ciento)\s*(?:of|von|de)\s*({_NUMBER})",
+    rf"(?<![\d,.])({_NUMBER})\s*(?:%|percent|per cent|prozent|pour cent|por ciento)\s*(?:of|von|de)\s*({_NUMBER})",
     re.IGNORECASE,
 )
 _ROOT = re.compile(

@@ -60,7 +60,7 @@ _MAKES = re.compile(
     re.IGNORECASE,
 )
 _PRODUCT = re.compile(
-    r"\w+\.(?:js|ts|go|sh|db|rs)|(?i:makefile|dockerfile|readme|license|changelog)"
+    r"\b\w+\.(?:js|ts|go|sh|db|rs)|(?i:makefile|dockerfile|readme|license|changelog)"
 )
 """Names of products and kinds of files that look like files: node.js, a Makefile."""
 _NO_ROOM = "I ran out of room before this was complete, so nothing of it was done."

@@ -85,7 +85,7 @@ class PostgresDatabase:
 
         async def transact() -> T:
             result = await self.server.transaction(run)
-            self.notices.announce()
+            self.notices.announce(order)
             return result
 
         return self.start(transact, order)

@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 
 from hermes.core.ports import Clock, SystemClock
 from hermes.store.log_row import STORED, Row, is_whole
+from hermes.store.ports import WakeUps
 from hermes.store.postgres.database import PostgresDatabase
 from hermes.store.postgres.health import ServerHealth, server_health
 from hermes.store.postgres.options import PostgresOptions
@@ -60,8 +61,12 @@ class PostgresStore(Store):
             self._has_jobs = (now, super().has_jobs)
         return self._has_jobs[1]
 
-    def watch(self) -> NotifyWatch:
-        return self._database.notices.watch()
+    def watch(self, session: str = "") -> NotifyWatch:
+        return self._database.notices.watch(session)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def use_wake_ups(self, faster: WakeUps) -> None:
+        self._database.notices.use(faster)
 
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
         return self._database.server.options.shown, self._health.details

@@ -1,46 +1,56 @@
-"""Wakes readers when rows were written anywhere, by NOTIFY.
+"""Wakes readers when rows were written anywhere: by NOTIFY, or by something faster where it is configured.
 
-A process announces its rows after they are committed, many at once: a NOTIFY inside the transaction would make all
-transactions of the database commit one after the other. Readers also look now and then by themselves, so an
-announcement that was lost costs time and nothing else.
+A process announces the sessions of its rows after they are committed, many at once: a NOTIFY inside the transaction
+would make all transactions of the database commit one after the other. Readers also look now and then by themselves,
+so an announcement that was lost costs time and nothing else.
 """
 
 import asyncio
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import asyncpg
 
 from hermes.primitives.backoff import Backoff
+from hermes.store.ports import WakeUps
 from hermes.store.postgres.server import UNREACHABLE, PostgresServer
+from hermes.store.work_queue import OFFERED
 
 CHANNEL = "hermes_rows"
 _LOOK_S = 1.0  # between looks without an announcement
+_SESSION_LOOK_S = 5.0  # the same for one session: a process may run thousands
 _ANNOUNCE_INTERVAL_S = 0.005
 _MAX_NOTICE_WAIT_S = 2.0
 _PING_S = 10.0  # between checks that the listening connection lives
+_MAX_PAYLOAD_BYTES = 7_000  # of a NOTIFY
 
 
 class NotifyWatch:
     """Tells one reader that there may be new rows."""
 
-    def __init__(self, notices: "RowNotices") -> None:
+    def __init__(self, notices: "RowNotices", session: str) -> None:
         self._notices = notices
         self._loop: asyncio.AbstractEventLoop | None = None
         self._event: asyncio.Event | None = None
         self._is_due = True
         self._looked = 0.0
+        self._look_s = _SESSION_LOOK_S if session not in {"", OFFERED} else _LOOK_S
+        self.session = session
 
-    async def wait(self, timeout_s: float) -> None:
-        """Waits until there may be new rows, at most so long."""
+    async def wait(self, timeout_s: float) -> None:  # noqa: ARG002 - a port
+        """Waits until there may be new rows, or it is time to look."""
         if self._event is None:
             self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
         if not self._is_due:
             with suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
+                async with asyncio.timeout(self._look_s):
                     await self._event.wait()
+        elif not self._notices.is_reachable:
+            await asyncio.sleep(_ANNOUNCE_INTERVAL_S * 20)
         self._event.clear()
 
     def changed(self) -> bool:
@@ -48,7 +58,7 @@ class NotifyWatch:
         now = time.monotonic()
         if not self._notices.is_reachable:
             return False
-        if not self._is_due and now - self._looked < _LOOK_S:
+        if not self._is_due and now - self._looked < self._look_s:
             return False
         self._is_due, self._looked = False, now
         return True
@@ -59,10 +69,10 @@ class NotifyWatch:
 
     def close(self) -> None:
         """Ends the watch."""
-        self._notices.watches.discard(self)
+        self._notices.remove(self)
 
     def notice(self) -> None:
-        """There are new rows. Called on the thread of the server's connections."""
+        """There are new rows. Called on any thread."""
         self._is_due = True
         if self._loop is not None and self._event is not None:
             with suppress(RuntimeError):  # the reader's loop has ended
@@ -74,36 +84,67 @@ class RowNotices:
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
-        self._written = asyncio.Event()
+        self._written: set[str] = set()
         self._tasks: list[asyncio.Task[None]] = []
-        self.watches: set[NotifyWatch] = set()
+        self._watches: dict[str, set[NotifyWatch]] = {}
+        self._faster: WakeUps | None = None
+        self._stop_hearing: Callable[[], None] = lambda: None
 
     @property
     def is_reachable(self) -> bool:
         """Whether the server was reachable at the last attempt."""
         return self._server.reachability.is_reachable
 
-    def watch(self) -> NotifyWatch:
-        """Returns a new watch. The first one begins to listen."""
-        watch = NotifyWatch(self)
-        self.watches.add(watch)
-        self._server.loop.call_soon_threadsafe(self._start_listening)
+    def use(self, faster: WakeUps) -> None:
+        """Announces by something faster from now on, as long as that works, and listens to it too."""
+        self._faster = faster
+        self._stop_hearing = faster.listen(self._wake)
+
+    def watch(self, session: str = "") -> NotifyWatch:
+        """Returns a new watch on one session or on all. The first one begins to listen."""
+        watch = NotifyWatch(self, session)
+        self._server.loop.call_soon_threadsafe(self._add, watch)
         return watch
 
-    def announce(self) -> None:
-        """Rows were committed. Called on the server's event loop."""
-        if not self._written.is_set():
-            self._written.set()
-            if not self._tasks or self._tasks[0].done():
-                self._tasks[:1] = [self._server.loop.create_task(self._announce())]
+    def _add(self, watch: NotifyWatch) -> None:
+        self._watches.setdefault(watch.session, set()).add(watch)
+        self._start_listening()
+        watch.notice()  # of what came while it was being added
+
+    def remove(self, watch: NotifyWatch) -> None:
+        """Ends a watch. Called on any thread."""
+        with suppress(RuntimeError):  # the server's loop has ended
+            self._server.loop.call_soon_threadsafe(self._discard, watch)
+
+    def _discard(self, watch: NotifyWatch) -> None:
+        watches = self._watches.get(watch.session, set())
+        watches.discard(watch)
+        if not watches:
+            self._watches.pop(watch.session, None)
+
+    def announce(self, session: str) -> None:
+        """Rows of a session were committed, or of no session. Called on the server's event loop."""
+        if " " in session or session == "chats":  # no rows of the log
+            return
+        is_first = not self._written
+        self._written.add(session)
+        if is_first and (not self._tasks or self._tasks[0].done()):
+            self._tasks[:1] = [self._server.loop.create_task(self._announce())]
 
     async def _announce(self) -> None:
-        while self._written.is_set():
-            self._written.clear()
-            with suppress(*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
-                async with self._server.connection() as connection:
-                    await connection.execute(f"NOTIFY {CHANNEL}")
+        while self._written:
+            sessions, self._written = frozenset(self._written), set()
+            if self._faster is None or not self._faster.announce(sessions):
+                await self._notify(sessions)
             await asyncio.sleep(_ANNOUNCE_INTERVAL_S)
+
+    async def _notify(self, sessions: frozenset[str]) -> None:
+        with suppress(*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
+            async with self._server.connection() as connection:
+                for payload in _payloads(sessions):
+                    await connection.execute(
+                        "SELECT pg_notify($1, $2)", CHANNEL, payload
+                    )
 
     def _start_listening(self) -> None:
         if len(self._tasks) < 2:
@@ -120,7 +161,7 @@ class RowNotices:
                     await connection.add_listener(CHANNEL, self._heard)
                     pause.reset()
                     self._server.note_success()
-                    self._wake()  # for what was announced before
+                    self._wake_all()  # for what was announced before
                     while True:
                         await asyncio.sleep(_PING_S)
                         await connection.execute("SELECT 1")
@@ -150,19 +191,44 @@ class RowNotices:
         finally:
             listening.terminate()
 
-    def _heard(self, *_: Any) -> None:
-        self._wake()
+    def _heard(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
+        self._wake_named(frozenset(payload.split(" ")))
 
-    def _wake(self) -> None:
-        for watch in list(self.watches):
-            watch.notice()
+    def _wake(self, sessions: frozenset[str]) -> None:
+        """Heard on another thread."""
+        wake = partial(self._wake_named, sessions) if sessions else self._wake_all
+        with suppress(RuntimeError):  # the server's loop has ended
+            self._server.loop.call_soon_threadsafe(wake)
+
+    def _wake_named(self, sessions: frozenset[str]) -> None:
+        names = {*sessions, ""} if sessions - {OFFERED} else sessions
+        for name in names:
+            for watch in self._watches.get(name, ()):
+                watch.notice()
+
+    def _wake_all(self) -> None:
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.notice()
 
     async def close(self) -> None:
         """Ends listening and announcing; what was written last is announced."""
-        if self._tasks and self._written.is_set():
+        if self._tasks and self._written:
             with suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
                     await asyncio.shield(self._tasks[0])
+        self._stop_hearing()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _payloads(sessions: frozenset[str]) -> Iterator[str]:
+    """The sessions, separated by spaces, in pieces that a NOTIFY can hold."""
+    piece = ""
+    for session in sorted(sessions):
+        if piece and len((piece + session).encode()) > _MAX_PAYLOAD_BYTES:
+            yield piece
+            piece = ""
+        piece = f"{piece} {session}" if piece else session
+    yield piece

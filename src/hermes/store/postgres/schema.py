@@ -273,5 +273,44 @@ CREATE TABLE hosts (
 ) WITH (fillfactor = 80);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FUNCTIONS + _TABLES + _APPEND, _HOSTS)
+_MACHINES = """
+ALTER TABLE sessions ADD COLUMN place text NOT NULL DEFAULT '';
+
+CREATE TABLE work (
+  session text PRIMARY KEY,
+  place   text NOT NULL,
+  seq     bigint NOT NULL,
+  offered float8 NOT NULL
+) WITH (fillfactor = 80);
+CREATE INDEX work_by_place ON work (place, offered);
+
+CREATE TABLE roles (
+  name    text PRIMARY KEY,
+  owner   text NOT NULL,
+  token   bigint NOT NULL,
+  since   float8 NOT NULL,
+  expires float8 NOT NULL,
+  data    text NOT NULL
+) WITH (fillfactor = 80);
+
+-- As append_events, for a message that a worker is to answer.
+CREATE FUNCTION append_offered(
+  name text, after bigint, of_epoch bigint, lease_owner text, lease_token bigint, written_at float8, of_turn text,
+  types text[], roles text[], texts text[], crcs bigint[], lexemes text[],
+  new_title text, new_model text, message_count bigint, turn_count bigint, calls jsonb,
+  OUT outcome text, OUT head bigint, OUT epoch bigint, OUT first_id bigint, OUT holder text
+) LANGUAGE plpgsql AS $$
+BEGIN
+  SELECT done.outcome, done.head, done.epoch, done.first_id, done.holder INTO outcome, head, epoch, first_id, holder
+  FROM append_events(name, after, of_epoch, lease_owner, lease_token, written_at, of_turn, types, roles, texts, crcs,
+    lexemes, new_title, new_model, message_count, turn_count, calls) AS done;
+  IF outcome = 'written' THEN
+    INSERT INTO work (session, place, seq, offered)
+    SELECT sessions.id, sessions.place, sessions.head, written_at FROM sessions WHERE sessions.id = name
+    ON CONFLICT ON CONSTRAINT work_pkey DO UPDATE SET seq = excluded.seq;
+  END IF;
+END $$;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FUNCTIONS + _TABLES + _APPEND, _HOSTS, _MACHINES)
 """Step n migrates a database of version n to version n + 1."""

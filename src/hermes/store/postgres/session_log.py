@@ -27,10 +27,12 @@ from hermes.store.postgres.job_connection import storable
 from hermes.store.postgres.word_index import lexemes
 from hermes.store.projection import usage_of
 from hermes.store.session_log import SessionLog, missing_session
+from hermes.store.work_queue import OFFERED
 
 _MAX_HEADS = 4_096
 _MAX_ATTEMPTS = 50  # while other processes append to the same session
 _CALL = f"SELECT * FROM append_events({', '.join(f'${n}' for n in range(1, 18))})"  # noqa: S608 - our own name
+_CALL_OFFERED = _CALL.replace("append_events", "append_offered")
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = $1"
 _encode = msgspec.json.Encoder().encode
 
@@ -52,25 +54,34 @@ class PostgresSessionLog(SessionLog):
 
     # pyrefly: ignore[missing-override-decorator]
     def submit(
-        self, session: str, *events: Event, turn: str = "", lease: Lease | None = None
+        self,
+        session: str,
+        *events: Event,
+        turn: str = "",
+        lease: Lease | None = None,
+        offer: bool = False,
     ) -> "Future[tuple[Row, ...]]":
         if any(
             isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events
         ):  # checked against the log in a transaction
-            return super().submit(session, *events, turn=turn, lease=lease)
+            return super().submit(session, *events, turn=turn, lease=lease, offer=offer)
         if any(isinstance(event, SessionCreated) for event in events):
             raise StoreError("not saved: a session is created once, at its beginning")
         entries = [draft(event) for event in events]
+        call = _CALL_OFFERED if offer else _CALL
 
         async def append() -> tuple[Row, ...]:
-            rows = await self._append(session, entries, events, turn, lease)
-            self._database.notices.announce()
+            rows = await self._append(call, session, entries, events, turn, lease)
+            self._database.notices.announce(session)
+            if offer:
+                self._database.notices.announce(OFFERED)
             return rows
 
         return self._database.start(append, order=session)
 
     async def _append(
         self,
+        call: str,
         session: str,
         entries: Sequence[EncodedEvent],
         events: Sequence[Event],
@@ -88,7 +99,7 @@ class PostgresSessionLog(SessionLog):
             head, epoch = known
             rows = _placed(session, head, epoch, entries, fixed.at, turn)
             values = _values(rows, (head, epoch), lease, fixed, turn, session)
-            reply = await server.request(partial(_call, values=values))
+            reply = await server.request(partial(_call, call, values=values))
             if reply["outcome"] == "written":
                 self._heads[session] = (head + len(rows), epoch)
                 written = [
@@ -111,8 +122,8 @@ def _missing(session: str, lease: Lease | None) -> StoreError:
     return missing_session(session) if lease is None else lost_to(session, "")
 
 
-async def _call(connection: "asyncpg.Connection", values: list[Any]) -> Any:
-    return await connection.fetchrow(_CALL, *values)
+async def _call(call: str, connection: "asyncpg.Connection", values: list[Any]) -> Any:
+    return await connection.fetchrow(call, *values)
 
 
 class _Fixed(msgspec.Struct, frozen=True):

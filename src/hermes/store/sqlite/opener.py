@@ -65,7 +65,7 @@ class SqliteStore(Store):
     def share(self) -> None:
         self._database.share()
 
-    def watch(self) -> FileWatch:
+    def watch(self, session: str = "") -> FileWatch:  # noqa: ARG002 - a port
         return FileWatch(self._database.path)
 
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -194,6 +194,26 @@ CREATE TABLE hosts (
 ) WITHOUT ROWID;
 """
 
+MACHINES = """
+ALTER TABLE sessions ADD COLUMN place TEXT NOT NULL DEFAULT '';  -- the machine that has its folder
+
+CREATE TABLE work (
+  session TEXT PRIMARY KEY,     -- whose messages wait for a worker, or are being answered by one
+  place   TEXT NOT NULL,
+  seq     INTEGER NOT NULL,     -- the last such message
+  offered REAL NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE roles (
+  name    TEXT PRIMARY KEY,
+  owner   TEXT NOT NULL,        -- a process, as in leases
+  token   INTEGER NOT NULL,
+  since   REAL NOT NULL,
+  expires REAL NOT NULL,
+  data    TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
 KEPT: tuple[str, ...] = (
     "jobs",
     "instants",
@@ -201,6 +221,7 @@ KEPT: tuple[str, ...] = (
     "gateway_inbox",
     "gateway_outbox",
     "gateway_people",
+    "work",
 )
 """Tables that are not projections: a rebuilt database takes over what can be read of them."""
 
@@ -211,5 +232,6 @@ MIGRATIONS: tuple[str, ...] = (
     CHATS,
     FRAMES,
     HOSTS,
+    MACHINES,
 )
 """Step n migrates a file of version n to version n + 1; a new file runs them all."""

@@ -13,13 +13,12 @@ from typing import Any
 from hermes.app.agent import Agent
 from hermes.surfaces.terminal.approval import (
     QUESTION_EVENTS,
-    PersonAnswer,
     Questions,
     again,
     deliver_answer,
-    label_for,
+    menu_label,
+    menu_lines,
     question_lines,
-    wants_all,
 )
 from hermes.surfaces.terminal.line_input import LineReader
 from hermes.surfaces.terminal.notices import (
@@ -27,6 +26,7 @@ from hermes.surfaces.terminal.notices import (
     compaction_notice,
     evidence_lines,
 )
+from hermes.surfaces.terminal.question_menu import PersonAnswer
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
 from hermes.surfaces.terminal.tool_line import RunningCalls, marks_for, preparing
@@ -151,8 +151,11 @@ class AskScreen:
 
     def _ask_again(self) -> None:
         self.finish()
-        request = self._questions.current
-        label = label_for(request, terminal_width(sys.stderr)) if request else ""
+        menu = self._questions.menu
+        if menu is not None:
+            for line in menu_lines(menu, terminal_width(sys.stderr) - 1):
+                print(line, file=sys.stderr)
+        label = menu_label(menu) if menu else ""
         print(
             self._style.bold(f"{label} {self._marks.prompt}".lstrip()),
             end="",
@@ -162,15 +165,17 @@ class AskScreen:
 
     async def _answer(self, lines: LineReader) -> None:
         while (line := await lines.read()) is not None:
-            request = self._questions.current
-            if request is None:
+            menu = self._questions.menu
+            if menu is None:
                 continue
-            if wants_all(request, line.text):
-                self._show_request(request, whole=True)
-            elif not await self._questions.take(
+            taken = await self._questions.take(
                 line.text, self._deliver, typed_at=line.at
-            ):
-                print(again(request), file=sys.stderr)
+            )
+            if taken == "view":
+                self._show_request(menu.request, whole=True)
+            elif taken != "answered":
+                if taken == "unclear":
+                    print(again(menu), file=sys.stderr)
                 self._ask_again()
         while (
             request := self._questions.current

@@ -9,14 +9,11 @@ another window, is noticed and not undone.
 import hashlib
 import os
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hermes.children.helper_programs import find_program, skipped_program
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import TextResult, message
@@ -24,9 +21,10 @@ from hermes.errors import HermesError, SettingsError, UsageError, os_reason
 from hermes.settings import atomic
 from hermes.settings.edit import install
 from hermes.settings.home import Home
-from hermes.settings.load import environment, read_text
+from hermes.settings.load import read_text
 from hermes.settings.parse import parse_config
 from hermes.settings.setting_keys import all_keys
+from hermes.surfaces.terminal.external_editor import editor
 from hermes.surfaces.terminal.style import printable
 
 
@@ -174,39 +172,6 @@ def _continues(draft: Path) -> bool:
         raise KeyboardInterrupt from error
 
 
-def editor() -> list[str]:
-    """The command of the editor. One that was not chosen needs a terminal."""
-    environ = environment()
-    chosen = environ.get("VISUAL", "").strip() or environ.get("EDITOR", "").strip()
-    try:
-        command = shlex.split(chosen)
-    except ValueError as error:
-        raise HermesError(
-            f"VISUAL or EDITOR is not a valid command: {error}", hint="Correct it."
-        ) from error
-    if command:
-        program = command[0] if "/" in command[0] else find_program(command[0], environ)
-        if program is None:
-            raise _no_such_editor(command[0], environ)
-        return [program, *command[1:]]
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        hint = "Set VISUAL or EDITOR, or use: hermes config set KEY VALUE"
-        raise HermesError(
-            "There is no terminal to edit in, and no editor is set.", hint=hint
-        )
-    return _some_editor()
-
-
-def _no_such_editor(name: str, environ: Mapping[str, str]) -> HermesError:
-    if found := skipped_program(name, environ):
-        hint = f"Hermes does not use {found}: it is inside a project. If you trust it, set EDITOR to its full path."
-        return HermesError(f"The editor was not found: {name}.", hint=hint)
-    return HermesError(
-        f"The editor was not found: {name}.",
-        hint="Set VISUAL or EDITOR to one that is installed.",
-    )
-
-
 def _open_editor(command: list[str], draft: Path) -> None:
     try:
         code = subprocess.run([*command, str(draft)], check=False).returncode
@@ -220,16 +185,6 @@ def _open_editor(command: list[str], draft: Path) -> None:
             f"The editor ended with code {code}; config.yaml was not changed.",
             hint=f"The draft is kept: {draft}",
         )
-
-
-def _some_editor() -> list[str]:
-    for name in ("sensible-editor", "nano", "vim", "vi"):
-        if program := find_program(name, environment()):
-            return [program]
-    raise HermesError(
-        "No editor was found.",
-        hint="Set VISUAL or EDITOR to one; or use: hermes config set KEY VALUE",
-    )
 
 
 def template() -> str:

@@ -23,7 +23,12 @@ OPTIONS = (
     ("", "--model", "NAME", "the model for this run: NAME or PROVIDER:NAME"),
     ("", "--provider", "NAME", "the provider for this run"),
     ("", "--cwd", "FOLDER", "the folder to work in (default: the current one)"),
-    ("", "--approvals", "MODE", "what runs without asking: ask, auto-edit or full"),
+    (
+        "",
+        "--approvals",
+        "MODE",
+        "what runs without asking: ask, auto-edit, plan or full",
+    ),
     ("", "--agent", "NAME", "work as an agent from a file (see: hermes agents)"),
     ("", "--fetch", "", "download the local model without asking"),
     ("", "--verbose", "", "show where the local model comes from, and its hash"),
@@ -104,7 +109,9 @@ def _parser() -> Parser:
                 long, metavar=value, help=summary, default=[], action="append"
             )
         elif value:
-            choices = ("ask", "auto-edit", "full") if long == "--approvals" else None
+            choices = (
+                ("ask", "auto-edit", "plan", "full") if long == "--approvals" else None
+            )
             default = None if long == "--prompt" else "ask" if choices else ""
             parser.add_argument(
                 *names, metavar=value, help=summary, default=default, choices=choices

@@ -128,6 +128,10 @@ async def serve(
         announce(app.home, served.board.access.keys, address.url, os.getpid())
         app.go_live(secrets, "dashboard")
         served.board.ingest.own = app.exporters.publisher if app.exporters else ""
+        if app.exporters is not None:
+            app.exporters.receive_live_events(
+                served.board.feed, everything=True, skip_own_home=True
+            )
         await asyncio.to_thread(tell_of_dashboard, app.home.root / "run")
         try:
             ready(served, first_visit(served.board))
@@ -158,6 +162,8 @@ async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
     jobs = BackgroundTasks("a part of the dashboard")
     jobs.start(board.follower.run())
     jobs.start(Presence(board.app, "dashboard").run())
+    if board.app.settings.store.url:  # plugins see the rows of all machines
+        jobs.start(board.feed.keep_watched())
     jobs.start(board.dead_turns.run())
     jobs.start(board.access.connections.keep_checking())
     try:

@@ -42,6 +42,7 @@ _STATES = {
     "retrying": "not connected, retrying",
     "failed": "not connected",
     "stopped": "stopped",
+    "waiting": "waiting for another gateway",
 }
 _SYSTEM = "for the whole machine, not just your session"
 

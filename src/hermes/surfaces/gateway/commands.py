@@ -224,9 +224,8 @@ class AppChat:
         return f"From the next message on, this chat uses {answers}."
 
     async def use_approvals(self, mode: ApprovalMode) -> str:
-        self.agent.use(approvals=mode)
-        await self.agent.settle_allowed(by="gateway")
-        return "This applies to every chat until the gateway restarts."
+        await self.agent.set_mode(self.session, mode)
+        return "This applies to this chat's session until the gateway restarts."
 
     def tell(self, *blocks: Block) -> None:
         """Progress is not sent: each message would be one more."""

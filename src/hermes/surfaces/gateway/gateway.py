@@ -6,8 +6,10 @@ end, park the rest.
 """
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from typing import Any
 
 from hermes import __version__
 from hermes.app import App
@@ -28,6 +30,7 @@ from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.inbound import InboundMessages
 from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.gateway.outage_notices import OutageNotices
+from hermes.surfaces.gateway.platform_lease import PlatformLease
 from hermes.surfaces.gateway.registry import build_part, configured_platforms
 from hermes.surfaces.gateway.sender import Counters, Sender
 from hermes.surfaces.gateway.status import (
@@ -45,6 +48,8 @@ _BACKLOG_TIMEOUT_S = 30.0
 _SETTLE_TIMEOUT_S = 30.0
 """For turns that a crash left."""
 _KEEP_MESSAGE_IDS_S = 30 * 24 * 3600.0
+_LET_GO_TIMEOUT_S = 5.0
+"""For messages that are being sent when a connection is given up."""
 _STATUS_INTERVAL_S = 0.25
 """Between checks whether the status has changed."""
 _WRITING_STATUS = "writing the status"
@@ -81,6 +86,7 @@ class Gateway:
         self._supervisors: dict[str, Supervisor] = {}
         self._broken: list[PartStatus] = []
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._receiving: dict[str, asyncio.Future[None]] = {}
         self._background = BackgroundTasks("a part of the gateway")
         self._stopping = asyncio.Event()
         self.status = GatewayStatus(
@@ -90,6 +96,8 @@ class Gateway:
     async def start(self) -> None:
         """Starts everything. Returns before the platforms are connected."""
         self._app.go_live(self._secrets, "gateway")
+        if self._app.exporters is not None:
+            self._app.exporters.receive_live_events(self._app.feed, everything=True)
         self._app.store.share()
         await self._build()
         self._deliveries.start()
@@ -105,8 +113,9 @@ class Gateway:
         self._background.start(Presence(self._app, "gateway").run())
         if self._app.settings.schedules.enabled:
             self._background.start(jobs.run(self._stopping))
-        await self._recover_sessions()
-        await self._inbound.replay()
+        if not self._is_shared:
+            await self._recover_sessions()
+            await self._inbound.replay()
         self._connect()
         self.status.state = "running"
         self._app.bus.publish(
@@ -148,6 +157,7 @@ class Gateway:
             )
         await self.agent.close()
         await self._outages.close()
+        await self._let_go()
         await self._deliveries.close()
         await self._background.close()
         await self._close_parts()
@@ -228,24 +238,76 @@ class Gateway:
     def _connect(self) -> None:
         loop = asyncio.get_running_loop()
         for name, supervisor in self._supervisors.items():
-            self._running[name] = loop.create_task(supervisor.run())
+            run = supervisor.run()
+            if self._is_shared and name in self._deliveries.senders:
+                run.close()
+                run = self._run_with_lease(name, supervisor)
+            self._running[name] = loop.create_task(run)
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether gateways on other machines use the same store."""
+        return bool(self._app.settings.store.url)
+
+    def _run_with_lease(
+        self, name: str, supervisor: Supervisor
+    ) -> Coroutine[Any, Any, None]:
+        """Runs a platform whenever this gateway holds its connection. Until then it sends nothing there."""
+        sender = self._deliveries.senders.pop(name)
+        lease = PlatformLease(self._app, name, supervisor.wait_for_other)
+        sender.may_send = lambda: lease.is_held
+
+        async def serve() -> None:
+            self._deliveries.senders[name] = sender
+            try:
+                await self._recover_sessions(name)
+                await self._inbound.replay(name)
+                receiving = asyncio.ensure_future(supervisor.run())
+                self._receiving[name] = receiving
+                await asyncio.wait({receiving})
+                await asyncio.Event().wait()  # until what is being sent has arrived
+            finally:
+                await cancel_until_ended(*self._receiving_tasks(name))
+                await self._deliveries.remove_platform(name)
+
+        return lease.run(serve)
+
+    def _receiving_tasks(self, *names: str) -> "list[asyncio.Future[None]]":
+        """The tasks that receive on platforms held by a lease, which are forgotten."""
+        found = [self._receiving.pop(name, None) for name in names]
+        return [task for task in found if task is not None]
 
     async def _disconnect(self) -> None:
         """Stops receiving; every message that was received is on disk."""
+        leased = set(self._receiving)
+        others = [one for name, one in self._running.items() if name not in leased]
+        await cancel_until_ended(*others, *self._receiving_tasks(*leased))
+        if self.status.state != "draining":
+            if leased:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LET_GO_TIMEOUT_S):
+                        await self._deliveries.wait_idle()
+            await self._let_go()
+            await self._close_parts()
+
+    async def _let_go(self) -> None:
+        """Gives back the leases on platforms."""
         await cancel_until_ended(*self._running.values())
         self._running.clear()
-        if self.status.state != "draining":
-            await self._close_parts()
 
     async def _close_parts(self) -> None:
         for supervisor in self._supervisors.values():
             await supervisor.part.close()
         self._supervisors.clear()
 
-    async def _recover_sessions(self) -> None:
-        """Ends turns that the last gateway left, and answers messages that wait."""
+    async def _recover_sessions(self, platform: str = "") -> None:
+        """Ends turns that the last gateway left, on one platform or on all, and answers messages that wait."""
         store = self._app.store
-        sessions = [one.session for one in await store.call(store.chats.busy)]
+        sessions = [
+            one.session
+            for one in await store.call(store.chats.busy)
+            if not platform or one.key.partition("/")[0] == platform
+        ]
         for session in sessions:
             await self.agent.service.resume(session)
         waits = [self.agent.service.recovered(session) for session in sessions]

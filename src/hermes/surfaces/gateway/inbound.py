@@ -12,6 +12,7 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.core.accepted_plan import needs_trust
 from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
 from hermes.primitives.recent import RecentDict
@@ -113,8 +114,8 @@ class InboundMessages:
         finally:
             self._deliveries.remove_pending(key)
 
-    async def replay(self) -> None:
-        """Handles messages that the last gateway stored and did not handle."""
+    async def replay(self, platform: str = "") -> None:
+        """Handles messages that the last gateway stored and did not handle, of one platform or of all."""
         store = self._app.store
         for waiting in await store.call(store.chats.waiting):
             try:
@@ -126,6 +127,8 @@ class InboundMessages:
                     waiting.id,
                     error,
                 )
+                continue
+            if platform not in {"", waiting.platform}:
                 continue
             if waiting.platform in self._deliveries.senders:
                 key = key_of(inbound.chat, inbound.person, self._settings.sessions)
@@ -202,7 +205,7 @@ class InboundMessages:
             if answer or await self._needs_answer(request):
                 await self._send(inbound, answer or "Done.")
             return False
-        if await self._reply(binding, inbound):
+        if await self._reply(binding, inbound, role):
             return False
         await self._submit(binding, inbound, role)
         return True
@@ -276,7 +279,7 @@ class InboundMessages:
         )
         return f"[{name}] {text}", tuple(images)
 
-    async def _reply(self, binding: Binding, inbound: Inbound) -> bool:
+    async def _reply(self, binding: Binding, inbound: Inbound, role: Role) -> bool:
         """Takes a message as the answer to a tool's question; returns whether it was one."""
         if not inbound.text.strip():
             return False
@@ -285,6 +288,9 @@ class InboundMessages:
         if asked is None:
             return False
         text = _chosen_option(inbound.text.strip(), asked.options)
+        trusts = needs_trust(asked.plan, text)
+        if trusts and not self._access.may_approve(role):
+            text = asked.options[0]  # others can start it too, with questions
         return await service.reply(
             binding.session, asked.call_id, text, by=_sender_name(inbound)
         )
@@ -317,6 +323,9 @@ class InboundMessages:
             await asyncio.wrap_future(self._app.store.chats.sent(key, piece))
         counted = False
         if isinstance(asked, QuestionAsked):
+            trusts = needs_trust(asked.plan, _pressed_option(asked, press.word))
+            if trusts and not self._access.may_approve(role):
+                return "Only an owner can let Hermes work without asking."
             counted = await self._reply_with(piece.session, asked, press.word, inbound)
         elif isinstance(asked, ApprovalRequested) and (
             verdict := verdict_of(press.word)
@@ -343,9 +352,7 @@ class InboundMessages:
         self, session: str, asked: QuestionAsked, word: str, inbound: Inbound
     ) -> bool:
         """Replies to a question with the option of a button."""
-        text = word
-        if word.isdigit() and int(word) < len(asked.options):
-            text = asked.options[int(word)]
+        text = _pressed_option(asked, word)
         return await self._agent.service.reply(
             session, asked.call_id, text, by=_sender_name(inbound)
         )
@@ -400,6 +407,13 @@ _NO_TEXT = "Your message had no text that I can read, so I did nothing. Please w
 
 def _sender_name(inbound: Inbound) -> str:
     return f"{inbound.chat.platform} ({inbound.person.name or inbound.person.id})"
+
+
+def _pressed_option(asked: QuestionAsked, word: str) -> str:
+    """The option that a button stands for."""
+    if word.isdigit() and int(word) < len(asked.options):
+        return asked.options[int(word)]
+    return word
 
 
 def _chosen_option(text: str, options: tuple[str, ...]) -> str:

@@ -141,6 +141,8 @@ def _described(session: str, asked: ApprovalRequested) -> str:
 def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
     text = f"❓ {asked.text}"
     options = asked.options[:_MAX_OPTIONS]
+    if asked.plan:
+        text += "\n\nChoose how to start, or write what should be different."
     if not options:
         return Outbound(text=f"{text}\n\nYour next message is the answer.")
     if not buttons:

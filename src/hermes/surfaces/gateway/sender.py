@@ -58,6 +58,8 @@ class Sender:
     def __init__(self, adapter: ChatAdapter, store: Store, counters: Counters) -> None:
         self.adapter = adapter
         self.counters = counters
+        self.may_send: Callable[[], bool] = lambda: True
+        """Whether this gateway has the connection for sure."""
         self._store = store
         self._ledger = store.chats
 
@@ -102,6 +104,7 @@ class Sender:
         """Sends the beginning of a text that is still being written; None when the platform is busy."""
         piece = await asyncio.wrap_future(self._ledger.sending(key, session, 0, part))
         try:
+            self._require_connection()
             message = await self.adapter.send(chat, _addressed(out, piece))
         except AdapterError as error:
             self._count(error)
@@ -116,6 +119,7 @@ class Sender:
     async def try_edit(self, chat: Chat, message: str, out: Outbound) -> float:
         """Edits a message, if the platform allows it now; returns how many seconds to leave it alone."""
         try:
+            self._require_connection()
             await self.adapter.edit(chat, message, out)
         except TooFast as error:
             self._count(error)
@@ -189,11 +193,16 @@ class Sender:
         self.counters.sent += 1
         return msgspec.structs.replace(piece, state="sent", message=message)
 
+    def _require_connection(self) -> None:
+        if not self.may_send():
+            raise Unreachable("another gateway may have this connection now")
+
     async def _retry(self, call: Callable[[], Awaitable[_T]]) -> _T:
         """Tries until it succeeds or the platform refuses permanently."""
         backoff = Backoff(_FIRST_RETRY_S, _MAX_RETRY_S, jitter=0.0)
         while True:
             try:
+                self._require_connection()
                 return await call()
             except DeliveryRefused:
                 raise

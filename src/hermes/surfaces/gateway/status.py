@@ -12,7 +12,7 @@ from hermes.store.leases import is_gone, this_process
 from hermes.surfaces.gateway.sender import Counters
 
 PartState: TypeAlias = Literal[
-    "starting", "connecting", "connected", "retrying", "failed", "stopped"
+    "starting", "connecting", "connected", "retrying", "failed", "stopped", "waiting"
 ]
 HEARTBEAT_INTERVAL_S = 5.0
 _STUCK_AFTER_S = 30.0

@@ -68,6 +68,11 @@ class Supervisor:
         elif self.status.state == "retrying":
             self._set_state("connected")
 
+    def wait_for_other(self, who: str) -> None:
+        """Another gateway has the connection; this one waits for it."""
+        self.status.error = f"{who} has this connection; waiting to take over"
+        self._set_state("waiting")
+
     async def run(self) -> None:
         """Runs the part until this is cancelled."""
         backoff, logged = Backoff(_FIRST_RETRY_S, _MAX_RETRY_S, jitter=0.25), ""

@@ -1,29 +1,23 @@
 """Approvals and questions at a terminal: how they are shown, and how answers are parsed."""
 
 import asyncio
-import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hermes.core.answers import approval_hash
 from hermes.core.arguments import arguments_by_name
+from hermes.surfaces.terminal.question_menu import (
+    READABLE_AFTER_S,
+    Act,
+    PersonAnswer,
+    QuestionMenu,
+)
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import clean, count, one_line, width, wrap
+from hermes.surfaces.terminal.text import clean, count, one_line, wrap
 from hermes.surfaces.terminal.tool_line import patched_files
 
 if TYPE_CHECKING:
     from hermes.app.session_service import SessionService
-
-Word: TypeAlias = Literal["once", "session", "always", "deny"]
-
-_CHOICES = {
-    "y": "once",
-    "s": "until you quit",
-    "a": "always this call",
-    "n": "no",
-    "v": "view",
-}
-_EXACT_CHOICES = _CHOICES | {"s": "this call until you quit", "a": "always"}
 
 QUESTION_EVENTS = frozenset(
     (
@@ -35,21 +29,6 @@ QUESTION_EVENTS = frozenset(
 )
 """Events a surface also handles for child agents, because it answers for them."""
 
-_WORDS: Mapping[str, Word] = {
-    "y": "once",
-    "yes": "once",
-    "once": "once",
-    "s": "session",
-    "session": "session",
-    "a": "always",
-    "always": "always",
-    "n": "deny",
-    "no": "deny",
-    "deny": "deny",
-}
-_NO_BECAUSE = re.compile(r"(?:n|no)[,:;.]?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
-_THEN_ENTER = " + Enter"
-_REASON_HINT = "After n you can add a reason for the model."
 _REACHES = {
     "network": "It may use the network.",
     "machine": "It runs outside the sandbox: it can reach your files and the network.",
@@ -58,22 +37,13 @@ _MAX_SUMMARY_LINES = 40
 _TAIL_LINES = 8  # shown from the end of a long summary
 _MAX_PATCH_FILES_NAMED = 5  # of a patch
 _CUT_SUMMARY_CHARS = 20_000  # from this length on, the policy may have cut the summary
+_SHORT_ANSWERS = frozenset(("y", "yes", "s", "a", "always", "n", "no", "v"))
 _REMEMBERED_ANSWER_WAIT_S = (
     0.03  # a remembered answer arrives by then, and its question is never shown
 )
-KEY_GRACE_S = 0.3  # a key pressed earlier was not meant for the question
-
-
-class PersonAnswer(NamedTuple):
-    """An answer: a decision on a call, with a reason for a denial, or the text a tool asked for."""
-
-    call_id: str
-    word: Word | None
-    text: str = ""
-    session: str = ""
-    """The session that asked: the one shown, or a child of it."""
-    shown: str = ""
-    """The hash of the request that was on the screen."""
+KEY_GRACE_S = READABLE_AFTER_S
+Taken: TypeAlias = Literal["answered", "asked", "unclear"] | Act
+"""What became of a line: an answer, the next step of the menu, nothing, or something for the screen to do."""
 
 
 class Questions:
@@ -89,10 +59,14 @@ class Questions:
         listen: Callable[[Mapping[str, Any]], None] = lambda _: None,
         *,
         clock: Callable[[], float] | None = None,
+        last_key_at: Callable[[], float] = lambda: float("-inf"),
     ) -> None:
+        self._last_key_at = last_key_at
         self._show = show
         self._listen = listen
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self.menu: QuestionMenu | None = None
+        """The menu of the current question."""
         self._open: dict[tuple[str, str], Mapping[str, Any]] = {}  # by session and call
         self._shown = ("", "")
         self._since = 0.0
@@ -133,20 +107,28 @@ class Questions:
         deliver: Callable[[PersonAnswer], Awaitable[bool]],
         *,
         typed_at: float | None = None,
+    ) -> Taken:
+        """Uses a line as the answer to the current question, unless it came too early."""
+        menu = self.menu
+        if menu is None or self.is_early(typed_at):
+            return "unclear"
+        step = menu.step
+        found = menu.line(line)
+        if isinstance(found, PersonAnswer):
+            await self.give(found, deliver)
+            return "answered"
+        return found or ("asked" if menu.step != step else "unclear")
+
+    async def give(
+        self, answer: PersonAnswer, deliver: Callable[[PersonAnswer], Awaitable[bool]]
     ) -> bool:
-        """Uses a line as the answer to the current question. Returns False if it is no clear answer
-        or came too early.
-        """
+        """Delivers an answer to the current question, with what the person saw of it. Returns whether it counted."""
         request = self.current
-        if request is None or self.is_early(typed_at):
-            return False
-        answer = parse_answer(request, line)
-        if answer is None:
+        if request is None or request["call_id"] != answer.call_id:
             return False
         shown = approval_hash(request) if answer.word is not None else ""
         session = request.get("session_id", "")
-        await deliver(answer._replace(session=session, shown=shown))
-        return True
+        return await deliver(answer._replace(session=session, shown=shown))
 
     def is_early(self, typed_at: float | None) -> bool:
         """Returns whether a line was sent before anybody can have read the question.
@@ -158,7 +140,7 @@ class Questions:
     def _close(self, key: tuple[str, str]) -> None:
         self._open.pop(key, None)
         if key == self._shown:
-            self._shown = ("", "")
+            self._shown, self.menu = ("", ""), None
             self._show(None)
             self._put_next()
 
@@ -166,7 +148,11 @@ class Questions:
         if self._shown not in self._open and self._open:
             self._shown = next(iter(self._open))
             self._since = self._clock()
-            self._show(self._open[self._shown])
+            request = self._open[self._shown]
+            self.menu = QuestionMenu(
+                request, self._clock, last_key_at=self._last_key_at()
+            )
+            self._show(request)
             asyncio.get_running_loop().call_later(KEY_GRACE_S, self._begin, self._shown)
 
     def _begin(self, key: tuple[str, str]) -> None:
@@ -182,7 +168,9 @@ async def deliver_answer(
     """
     session = answer.session or session
     if answer.word is None:
-        return await service.reply(session, answer.call_id, answer.text, by="cli")
+        return await service.reply(
+            session, answer.call_id, answer.text, by="cli", plan=answer.plan
+        )
     return await service.answer(
         session,
         answer.call_id,
@@ -190,6 +178,7 @@ async def deliver_answer(
         by="cli",
         shown=answer.shown,
         reason=answer.text,
+        rule=answer.rule,
     )
 
 
@@ -244,89 +233,51 @@ def _summary_rows(
 
 
 def _remarks(request: Mapping[str, Any]) -> list[str]:
-    """Returns why the policy asks, what the call can reach and what `s` would allow."""
+    """Returns why the policy asks and what the call can reach."""
     remarks = [f"({request['reason']})"] if request.get("reason") else []
     if request.get("reach") in _REACHES:
         remarks.append(_REACHES[request["reach"]])
-    if scope := _scope(request):
-        remarks.append(f"s allows until you quit: {scope}")
     return remarks
 
 
-def label_for(request: Mapping[str, Any], columns: int) -> str:
-    """Returns the label before the answer."""
-    if request["type"] == "agent.question.asked":
-        return (
-            "A number or your own answer" if request.get("options") else "Your answer"
-        )
-    keys = _keys(request, columns)
-    words = _CHOICES if _scope(request) else _EXACT_CHOICES
-    full = f"Allow? {', '.join(f'{key} ({words[key]})' for key in keys)}"
-    short = f"Allow? {'/'.join(keys)}{_THEN_ENTER}"
-    labels = (full + _THEN_ENTER, full, short)
-    return next((one for one in labels if width(one) <= columns - 4), short)
+def menu_lines(menu: QuestionMenu, columns: int) -> list[str]:
+    """Returns the menu as numbered lines, for a terminal that only prints."""
+    lines = [row for line in menu.title for row in wrap(clean(line), columns)]
+    if menu.types:
+        return lines
+    for number, choice in enumerate(menu.choices, 1):
+        key = f" ({choice.key})" if choice.key else ""
+        first, *more = wrap(f"{clean(choice.label)}{key}", max(columns - 5, 15))
+        lines += [f"{number:>3}. {first}", *(f"     {row}" for row in more)]
+    return lines
 
 
-def again(request: Mapping[str, Any]) -> str:
+def menu_label(menu: QuestionMenu) -> str:
+    """Returns what stands before a line that is to be typed."""
+    if menu.types:
+        return menu.prompt
+    return f"A number from 1 to {len(menu.choices)}"
+
+
+def again(menu: QuestionMenu) -> str:
     """Returns what to say after a line that was no answer."""
-    if request["type"] == "agent.question.asked":
-        options = request.get("options")
-        return (
-            f"Please type a number from 1 to {len(options)}, or an answer of your own."
-            if options
-            else "Please answer."
-        )
-    if not request.get("memorable", True):
-        return f"Please type y or n. {_REASON_HINT} Hermes asks about this call every time."
-    return f"Please type y, s, a or n. {_REASON_HINT}"
-
-
-def wants_all(request: Mapping[str, Any], line: str) -> bool:
-    """Returns whether a line asks for the whole summary."""
-    return request["type"] == "agent.approval.requested" and line.strip().lower() in {
-        "v",
-        "view",
-    }
-
-
-def is_approval_answer(request: Mapping[str, Any], line: str) -> bool:
-    """Returns whether a line answers an approval."""
-    return (
-        request["type"] == "agent.approval.requested"
-        and parse_answer(request, line) is not None
+    if menu.types:
+        return "Please answer."
+    last = len(menu.choices)
+    if not menu.is_approval:
+        return f"Please type a number from 1 to {last}, or an answer of your own."
+    more = (
+        "" if menu.rule or not menu.is_approval else " Hermes asks about it every time."
     )
+    keys = ", ".join(choice.key for choice in menu.choices)
+    once = len(menu.choices) == 2 and menu.step == "choose"
+    return f"Please type a number from 1 to {last}, or {keys}.{more if once else ''}"
 
 
-def parse_answer(request: Mapping[str, Any], line: str) -> PersonAnswer | None:
-    """Parses a line. Returns None unless it is clearly an answer."""
-    text = line.strip()
-    if request["type"] == "agent.question.asked":
-        chosen = _chosen(request.get("options") or (), text)
-        return PersonAnswer(request["call_id"], None, chosen) if chosen else None
-    word = _WORDS.get(text.lower())
-    if word in {"session", "always"} and not request.get("memorable", True):
-        return None
-    if word is not None:
-        return PersonAnswer(request["call_id"], word)
-    found = _NO_BECAUSE.fullmatch(text)
-    return PersonAnswer(request["call_id"], "deny", found[1]) if found else None
-
-
-def _chosen(options: Sequence[str], text: str) -> str:
-    """Returns the option with that number, or the text itself; empty for a number without an option."""
-    if not options or not text.isdecimal() or text in options:
-        return text
-    return options[int(text) - 1] if 1 <= int(text) <= len(options) else ""
-
-
-def _keys(request: Mapping[str, Any], columns: int) -> list[str]:
-    """Returns the keys that are offered."""
-    rows = sum(1 for _ in wrap(_summary(request), max(columns - 3, 20)))
-    is_cut = rows > _MAX_SUMMARY_LINES or _summary(request) != _summary(
-        request, whole=True
-    )
-    keys = ["y", "s", "a", "n"] if request.get("memorable", True) else ["y", "n"]
-    return [*keys, "v"] if is_cut else keys
+def is_answer(menu: QuestionMenu, line: str) -> bool:
+    """Returns whether a line would answer an approval, so that it is surely no message."""
+    words = line.strip().lower()
+    return menu.is_approval and (words in _SHORT_ANSWERS or words.isdecimal())
 
 
 def _summary(request: Mapping[str, Any], *, whole: bool = False) -> str:
@@ -335,11 +286,6 @@ def _summary(request: Mapping[str, Any], *, whole: bool = False) -> str:
     if whole and len(summary) >= _CUT_SUMMARY_CHARS:
         summary = f"{summary}\n\nThe whole request:\n{_longest(request)}"
     return clean(summary)
-
-
-def _scope(request: Mapping[str, Any]) -> str:
-    """Returns what `s` would allow until you quit; empty if only this exact call."""
-    return str(request.get("scope") or "") if request.get("memorable", True) else ""
 
 
 def _patch(request: Mapping[str, Any]) -> str:
@@ -372,15 +318,7 @@ def _arguments(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
     first, *more = wrap(clean(request["text"]), columns - 2)
-    options = [
-        f"  {number}. {clean(option)}"
-        for number, option in enumerate(request.get("options") or (), 1)
-    ]
-    return [
-        style.yellow(f"? {first}"),
-        *(style.yellow(f"  {line}") for line in more),
-        *(row for option in options for row in wrap(option, columns)),
-    ]
+    return [style.yellow(f"? {first}"), *(f"  {line}" for line in more)]
 
 
 def _diff_paint(style: Style, *, on: bool) -> Callable[[str, str], str]:

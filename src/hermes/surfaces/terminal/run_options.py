@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Approvals: TypeAlias = Literal["ask", "auto-edit", "full"]
+Approvals: TypeAlias = Literal["ask", "auto-edit", "plan", "full"]
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):

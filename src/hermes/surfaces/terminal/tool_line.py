@@ -152,6 +152,8 @@ def label_of(name: str, arguments: str) -> str:
         return one_line(f"{name} {arguments}")
     named = values.items() if isinstance(values, dict) else [("", values)]
     shown = [_shown(value) for key, value in named if key not in _BULKY]
+    if name == "present_plan":
+        shown = [_shown(dict(named).get("title"))]
     if name == "apply_patch":
         shown += patched_files(str(dict(named).get("patch", "")))
     return one_line(" ".join([name, *filter(None, shown)]))

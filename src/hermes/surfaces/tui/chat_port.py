@@ -157,8 +157,6 @@ class TerminalChat:
 
     async def use_approvals(self, mode: ApprovalMode) -> str:
         await self.chat.reconfigure(approvals=mode)
-        if self.chat.is_running and is_elsewhere(self.chat.app, self.session):
-            return "Another terminal or program is running this turn, with its own approval mode."
         return ""
 
     def tell(self, *blocks: Block) -> None:

@@ -18,17 +18,21 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.prompt_files import called_prompt
 from hermes.app.session_service import Delivery
-from hermes.errors import StoreError, in_sentences
+from hermes.errors import HermesError, SessionBusy, StoreError, in_sentences
 from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import Image
 from hermes.settings.load import load, load_secrets
+from hermes.surfaces.terminal.approval import question_lines
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
+from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
+from hermes.surfaces.tui.mode_switch import ModeSwitch
 from hermes.surfaces.tui.own_commands import OwnCommands
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.resume_summary import (
@@ -44,12 +48,16 @@ from hermes.surfaces.tui.status_line import (
     current_status,
     status_facts,
 )
+from hermes.surfaces.tui.styled_text import GREEN, RED, Row
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 
 _REDRAW_INTERVAL_S = 0.1
 EXIT_HUNG_UP = 128 + signal.SIGHUP
 _TURN_END_TIMEOUT_S = 5.0  # for the last rows of a turn to be written
 ELSEWHERE = "Another terminal or program is working on this session. It will answer your message next."
+_OTHER_MODE = (
+    "Another terminal or program is running this turn, with its own approval mode."
+)
 _LEAVE = "Ctrl-C again or Ctrl-D to quit."
 _LEAVE_ELSEWHERE = "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
 _DOUBLE_PRESS_S = 2.0
@@ -61,6 +69,11 @@ _QUESTION_POLL_INTERVAL_S = (
 def folder_of(app: App, session: str) -> Path:
     """Returns the working directory of a session."""
     return Path(app.store.sessions.find(session).cwd or ".")
+
+
+def _diff_look(line: str) -> str:
+    """The style of a line of a request: added and removed lines have their colours."""
+    return {"+": GREEN, "-": RED}.get(line[2:3], "")
 
 
 class DoublePress:
@@ -94,7 +107,6 @@ class ChatConversation:
         self.app = app
         self.agent = agent
         self.screen = screen
-        self.approvals: Approvals = question.approvals
         self._model = question.model
         self.view = ChatView(screen, session, quiet=self._is_quiet)
         self.code = 0
@@ -102,6 +114,9 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
+        self._modes = ModeSwitch(
+            lambda: self.approvals, self._use_mode, self._show_mode
+        )
         self._holding = BackgroundTasks("work beside the conversation")
         self.ctrl_c = DoublePress()
         self.own_commands = OwnCommands()
@@ -120,6 +135,11 @@ class ChatConversation:
     def session(self) -> str:
         """The id of the current session."""
         return self.view.session
+
+    @property
+    def approvals(self) -> Approvals:
+        """What runs without asking in the current session."""
+        return self.agent.mode(self.session)
 
     @property
     def folder(self) -> Path:
@@ -161,8 +181,19 @@ class ChatConversation:
             await self._finish_alone()
         if not self._elsewhere:
             await self.agent.service.close()
+        if not self._elsewhere and not self._hung_up:
+            await self._end_permissions()
         self._interrupts.close()
         self._attachments.close()
+
+    async def _end_permissions(self) -> None:
+        """Takes back what was allowed until the person quits."""
+        service = self.agent.service
+        try:
+            if allowed := await service.permissions(self.session):
+                await service.revoke(self.session, allowed, by="cli")
+        except StoreError as error:
+            self._not_saved(error)
 
     async def submit(
         self, text: str, *, images: tuple[Image, ...] = (), delivery: Delivery = "queue"
@@ -296,11 +327,71 @@ class ChatConversation:
         self, *, model: str = "", approvals: Approvals | None = None
     ) -> None:
         """Switches the model or the approval mode, effective at once."""
+        self._modes.forget()
         self.agent.use(approvals=approvals, model=model or None)
-        self.approvals, self._model = approvals or self.approvals, model or self._model
+        self._model = model or self._model
         if approvals:
-            await self.agent.settle_allowed(by="cli")
+            await self.agent.set_mode(self.session, approvals)
         self.refresh()
+
+    def cycle_mode(self) -> None:
+        """Handles Shift-Tab: goes to the next mode, which holds after a moment without another press."""
+        menu = self.view.questions.menu
+        self._modes.cycle(has_question=menu is not None and menu.is_approval)
+
+    async def settle_mode(self) -> None:
+        """Lets a mode that was just chosen hold now: the person goes on."""
+        await self._modes.settle()
+
+    async def _use_mode(self, mode: Approvals) -> None:
+        try:
+            await self.reconfigure(approvals=mode)
+        except SessionBusy:
+            self.view.say(_OTHER_MODE)
+            self.refresh()
+
+    def _show_mode(self, mode: Approvals, remark: str) -> None:
+        self.view.status.mode = mode
+        if remark:
+            self.view.say(remark)
+        self.view.tick()
+
+    async def view_question(self) -> None:
+        """Shows the whole request that waits, in a pager where there is one."""
+        request = self.view.questions.current
+        if request is None:
+            return
+        from hermes.surfaces.tui.live_screen import LiveScreen
+        from hermes.surfaces.tui.overlays.pager import Pager
+
+        screen = self.screen
+        if not isinstance(screen, LiveScreen):
+            self.view.show_all()
+            return
+        style = Style(enabled=False)
+
+        def lay_out(columns: int) -> list[Row]:
+            lines = question_lines(request, style, columns, whole=True)
+            return [((line, _diff_look(line)),) for line in lines]
+
+        await screen.show(Pager("What Hermes asks", lay_out, screen.marks))
+
+    async def edit_plan(self) -> None:
+        """Opens the plan that waits in the person's editor."""
+        menu = self.view.questions.menu
+        if menu is None:
+            return
+        before = menu.plan or str(menu.request.get("plan") or "")
+        try:
+            after = await self.screen.edit(before, ".md")
+        except HermesError as error:
+            self.view.say(in_sentences(error), alarming=True)
+            return
+        if after.strip() and after != before:
+            menu.plan = after
+            for line in wrap(clean(after.strip()), self.screen.columns - 3):
+                self.screen.line(f"  {line}")
+            self.view.say("The plan is changed. Accept it, or edit it again.")
 
     @property
     def model(self) -> str:

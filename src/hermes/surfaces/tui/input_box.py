@@ -19,6 +19,7 @@ from hermes.surfaces.tui.completion import InputCompleter, Skills
 from hermes.surfaces.tui.drafts import Drafts
 from hermes.surfaces.tui.file_list import FileList
 from hermes.surfaces.tui.input_history import InputHistory
+from hermes.surfaces.tui.menu_input import MenuInput
 from hermes.surfaces.tui.pastes import Pastes, clipboard_image
 from hermes.surfaces.tui.plain_screen import TypedInput
 
@@ -46,8 +47,11 @@ class InputBox:
         """Whether a question is being answered: any line is sent, and none goes into the history."""
         self.instant_keys = ""
         """Keys that are sent as an answer without Enter."""
+        self.menu = MenuInput(self)
+        self.cycle_mode: Callable[[], object] = lambda: None
         self.skills: Skills = lambda: ()
         self.search_history: Callable[[], object] = lambda: None
+        self.open_editor: Callable[[], object] = lambda: None
         self._home = home
         self._clock = clock
         self._changed_at = float("-inf")
@@ -84,6 +88,11 @@ class InputBox:
         """Returns what was sent before, newest first, each once."""
         return list(dict.fromkeys(reversed(self.buffer.history.get_strings())))
 
+    @property
+    def whole_text(self) -> str:
+        """The input, with long pastes in full."""
+        return self._pastes.expand(self.buffer.text)
+
     def replace(self, text: str) -> None:
         """Replaces the input."""
         self.buffer.set_document(Document(self._pastes.fold(text)))
@@ -97,13 +106,28 @@ class InputBox:
         if self.buffer.text and now - self._changed_at < _NOTICE_QUESTION_S:
             self._ignore_answers_until = now + _NOTICE_QUESTION_S
         self._set_aside, self.answering = self.buffer.document, True
-        self.buffer.set_document(Document())
+        self._replace(Document())
+
+    def accept_answers(self) -> None:
+        """Accepts the next line as an answer, because the person has begun to answer."""
+        self._ignore_answers_until = float("-inf")
+
+    @property
+    def last_key_at(self) -> float:
+        """When the person last changed the input, in the clock's time."""
+        return self._changed_at
 
     def restore(self) -> None:
         """Restores the input that `set_aside` cleared."""
         self.answering = False
-        self.buffer.set_document(self._set_aside)
+        self._replace(self._set_aside)
         self._set_aside = Document()
+
+    def _replace(self, document: Document) -> None:
+        """Replaces the input, which is no key of the person."""
+        before = self._changed_at
+        self.buffer.set_document(document)
+        self._changed_at = before
 
     def close(self) -> None:
         """Saves the unsent input for the next chat."""
@@ -123,7 +147,7 @@ class InputBox:
         )
         keys.add("c-s", eager=True)(lambda _: self._submit(steers=True))
         keys.add("tab")(self._tab)
-        keys.add("s-tab")(lambda event: event.current_buffer.complete_previous())
+        keys.add("s-tab")(self._shift_tab)
         keys.add("c-v", eager=True)(self._clipboard)
         keys.add(Keys.BracketedPaste, eager=True)(
             lambda event: self._insert(self._pastes.insert(event.data))
@@ -132,6 +156,7 @@ class InputBox:
         is_inserting = emacs_mode | vi_insert_mode
         keys.add("/", filter=is_inserting)(lambda _: self._slash())
         keys.add("c-r", eager=True)(lambda _: self.search_history())
+        keys.add("c-g", eager=True)(lambda _: self.open_editor())
         keys.add("c-z", eager=True)(lambda event: event.app.suspend_to_background())
         keys.add("escape", "l")(lambda _: self.send(TypedInput("/learn")))
         is_empty = Condition(lambda: not self.buffer.text)
@@ -149,7 +174,14 @@ class InputBox:
         keys.add("c-d", filter=Condition(lambda: not self.buffer.text))(
             lambda _: self.leave()
         )
+        self.menu.bind(keys)
         return keys
+
+    def _shift_tab(self, event: KeyPressEvent) -> None:
+        if event.current_buffer.complete_state:
+            event.current_buffer.complete_previous()
+        else:
+            self.cycle_mode()
 
     def _enter(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
@@ -177,6 +209,9 @@ class InputBox:
             self.say(
                 "The question appeared while you were typing. Please answer it now."
             )
+            return
+        if self.menu.types:
+            self.menu.submit(self._pastes.expand(text))
             return
         now = asyncio.get_running_loop().time()
         typed = TypedInput(
@@ -261,6 +296,7 @@ class InputBox:
     def _changed(self) -> None:
         self._changed_at = self._clock()
         self.touched()
+        self.menu.touched()
         if (
             self.answering
             and self.buffer.text

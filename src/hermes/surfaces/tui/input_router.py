@@ -17,12 +17,10 @@ from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.approval import (
     KEY_GRACE_S,
-    PersonAnswer,
     deliver_answer,
-    is_approval_answer,
-    label_for,
-    wants_all,
+    is_answer,
 )
+from hermes.surfaces.terminal.question_menu import Act, PersonAnswer
 from hermes.surfaces.terminal.run_options import nearest
 from hermes.surfaces.terminal.text import one_line
 from hermes.surfaces.tui.plain_screen import TypedInput
@@ -52,6 +50,10 @@ class InputRouter:
 
     async def take(self, typed: TypedInput) -> None:
         """Handles one input."""
+        if typed.chosen is not None:
+            await self._chosen(typed.chosen)
+            return
+        await self._chat.settle_mode()
         question = self._question_for(typed)
         if question is not None:
             await self._answer(question, typed)
@@ -62,26 +64,51 @@ class InputRouter:
     def _question_for(self, typed: TypedInput) -> Mapping[str, Any] | None:
         """Returns the open question, unless the input was a message sent as the question appeared."""
         questions = self._chat.view.questions
-        question = questions.current
-        if question is None:
+        question, menu = questions.current, questions.menu
+        if question is None or menu is None:
             return None
-        if questions.is_early(typed.at) and not is_approval_answer(
-            question, typed.text
-        ):
+        is_command = typed.text.startswith("/") and find_slash(
+            _command_name(typed.text)
+        )
+        if self._chat.screen.animates and not is_command:
+            return None  # its menu has keys of its own
+        if questions.is_early(typed.at) and not is_answer(menu, typed.text):
             return None
         return question
 
     async def _answer(self, question: Mapping[str, Any], typed: TypedInput) -> None:
-        """Handles input while a question is open: an answer, `show all` or a command."""
-        chat, text = self._chat, typed.text
-        if wants_all(question, text):
-            chat.view.show_all()
-        elif text.startswith("/") and find_slash(_command_name(text)):
+        """Handles a line while a question is open: an answer, or a command."""
+        chat, text, questions = self._chat, typed.text, self._chat.view.questions
+        if text.startswith("/") and find_slash(_command_name(text)):
             await self._command(typed)
-            is_open = chat.view.questions.current is question
-            chat.screen.ask(label_for(question, chat.screen.columns) if is_open else "")
-        elif not await chat.view.questions.take(text, self._deliver, typed_at=typed.at):
-            chat.view.ask_again()
+            if questions.current is question:
+                chat.screen.menu(questions.menu)
+            return
+        match await questions.take(text, self._deliver, typed_at=typed.at):
+            case "answered":
+                pass
+            case "unclear":
+                chat.view.ask_again()
+            case "asked":
+                chat.screen.menu(questions.menu)
+            case act:
+                await self._chosen(act)
+
+    async def _chosen(self, chosen: PersonAnswer | Act) -> None:
+        """Does what was chosen in the menu of a question."""
+        chat = self._chat
+        match chosen:
+            case PersonAnswer():
+                if await chat.view.questions.give(chosen, self._deliver):
+                    return
+            case "view":
+                await chat.view_question()
+            case "edit":
+                await chat.edit_plan()
+            case "stop":
+                chat.interrupt()
+        if chat.view.questions.current is not None:
+            chat.screen.menu(chat.view.questions.menu)
 
     async def _take_message(self, typed: TypedInput) -> None:
         chat = self._chat

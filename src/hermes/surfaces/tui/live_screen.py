@@ -31,7 +31,10 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
+from hermes.errors import HermesError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks
+from hermes.surfaces.terminal.external_editor import edit_text
+from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.style import Style, stdout_style
 from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
@@ -39,6 +42,7 @@ from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.direct_drawing import replace_top_rows
 from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
+from hermes.surfaces.tui.menu_rows import menu_rows
 from hermes.surfaces.tui.overlays.overlay import Overlay
 from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
 from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
@@ -96,8 +100,13 @@ class LiveScreen:
         self._running: asyncio.Task[None] | None = None
         entry.send = self._typed.put_nowait
         entry.leave = self.leave
+        entry.open_editor = lambda: self._tasks.start(self._edit_input())
         entry.search_history = lambda: self._tasks.start(self._search_history())
-        self._tasks = BackgroundTasks("the history of inputs")
+        self._tasks = BackgroundTasks("editing the input")
+        entry.menu.send = lambda chosen: self._typed.put_nowait(
+            TypedInput("", chosen=chosen)
+        )
+        entry.menu.redraw = self._app.invalidate
 
     @property
     def on_interrupt(self) -> Callable[[], object]:
@@ -112,12 +121,14 @@ class LiveScreen:
         self,
         *,
         stop: Callable[[], object],
+        cycle_mode: Callable[[], object],
         touched: Callable[[], object],
         skills: Skills,
     ) -> None:
-        """Sets the handler of Esc in an empty input, the handler of every change, and the source of
+        """Sets the handler of Esc in an empty input, of Shift-Tab, the handler of every change, and the source of
         skills.
         """
+        self._entry.cycle_mode = cycle_mode
         self._entry.stop, self._entry.touched, self._entry.skills = (
             stop,
             touched,
@@ -196,6 +207,15 @@ class LiveScreen:
         self._label = label
         self._app.invalidate()
 
+    def menu(self, menu: QuestionMenu | None) -> None:
+        """Shows the menu of a question above the input; None removes it."""
+        self._entry.menu.show(menu)
+        self._app.invalidate()
+
+    @property
+    def last_key_at(self) -> float:
+        return self._entry.last_key_at
+
     def suggest(self, text: str) -> None:
         self._entry.suggest(text)
 
@@ -209,6 +229,11 @@ class LiveScreen:
                 yield
         finally:
             loop.add_signal_handler(signal.SIGINT, self._entry.interrupt)
+
+    async def edit(self, text: str, suffix: str) -> str:
+        """Returns a text as the person left it in their editor."""
+        async with self.left_to_a_program():
+            return await asyncio.to_thread(edit_text, text, suffix)
 
     async def show(self, overlay: Overlay) -> None:
         """Shows a list or a text in the whole window until the person closes it. What is printed meanwhile follows."""
@@ -228,6 +253,15 @@ class LiveScreen:
         is_vim = self._app.editing_mode == EditingMode.VI
         self.use_keys("emacs" if is_vim else "vim")
         return "emacs" if is_vim else "vim"
+
+    async def _edit_input(self) -> None:
+        """Opens the input in the person's editor."""
+        try:
+            text = await self.edit(self._entry.whole_text, ".md")
+        except HermesError as error:
+            self.line(in_sentences(error))
+        else:
+            self._entry.replace(text.rstrip("\n"))
 
     async def _search_history(self) -> None:
         """Offers earlier inputs and puts the chosen one into the input."""
@@ -366,6 +400,7 @@ class LiveScreen:
             [
                 _shown(self._tail_text, lambda: bool(self._framed)),
                 _shown(lambda: self._fragments(self._rows), lambda: bool(self._rows)),
+                _shown(self._question_menu, lambda: self._entry.menu.is_open),
                 entry,
                 _shown(
                     self._menu, lambda: self._entry.buffer.complete_state is not None
@@ -406,6 +441,7 @@ class LiveScreen:
         room = (
             size.rows
             - len(self._rows)
+            - len(self._question_rows())
             - min(self._entry.buffer.document.line_count, _MAX_INPUT_ROWS)
             - 3
         )
@@ -419,6 +455,15 @@ class LiveScreen:
                 sgr = self.style.theme.sgr(look) if self.style.enabled else ""
                 found.append((toolkit_style(sgr), text))
         return found
+
+    def _question_rows(self) -> Sequence[Row]:
+        menu = self._entry.menu.menu
+        if menu is None or not self._entry.menu.is_open:
+            return ()
+        return menu_rows(menu, self.columns - 1, self.marks)
+
+    def _question_menu(self) -> AnyFormattedText:
+        return self._fragments(self._question_rows())
 
     def _menu(self) -> AnyFormattedText:
         state = self._entry.buffer.complete_state
@@ -449,6 +494,8 @@ class LiveScreen:
         return self._fragments([((cut(self._status, self.columns - 1), DIM),)])
 
     def _prompt(self) -> AnyFormattedText:
+        if words := self._entry.menu.prompt:
+            return ANSI(f"{self.style.bold(words)} {self.marks.prompt}")
         if (
             self._app.editing_mode == EditingMode.VI
             and self._app.vi_state.input_mode == InputMode.NAVIGATION

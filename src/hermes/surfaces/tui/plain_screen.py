@@ -9,8 +9,11 @@ from typing import Protocol, Self
 
 import msgspec
 
+from hermes.errors import HermesError
 from hermes.schema.messages import Image
+from hermes.surfaces.terminal.approval import menu_label, menu_lines
 from hermes.surfaces.terminal.line_input import LineReader
+from hermes.surfaces.terminal.question_menu import Act, PersonAnswer, QuestionMenu
 from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.text import clean
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
@@ -25,6 +28,8 @@ class TypedInput(msgspec.Struct, frozen=True):
     steers: bool = False
     at: float | None = None
     """When it was sent, in the event loop's time; None for lines from a pipe."""
+    chosen: PersonAnswer | Act | None = None
+    """What was chosen in the menu of a question, instead of a text."""
     by_key: bool = False
     """Whether a key sent it, so that nothing was typed that could be shown."""
 
@@ -73,6 +78,19 @@ class ChatScreen(Protocol):
 
         A key in `keys` is sent without Enter, if the screen supports that.
         """
+        ...
+
+    def menu(self, menu: QuestionMenu | None) -> None:
+        """Shows the menu of a question; None removes it."""
+        ...
+
+    @property
+    def last_key_at(self) -> float:
+        """When the person last pressed a key, in the event loop's time."""
+        ...
+
+    async def edit(self, text: str, suffix: str) -> str:
+        """Returns a text as the person left it in their editor. Raises HermesError if there is none."""
         ...
 
     def suggest(self, text: str) -> None:
@@ -153,6 +171,22 @@ class PlainScreen:
         self._label = label
         if label:
             self._prompt()
+
+    def menu(self, menu: QuestionMenu | None) -> None:
+        if menu is None:
+            self._label = ""
+            return
+        for line in menu_lines(menu, self.columns - 1):
+            self.line(line)
+        self.ask(menu_label(menu))
+
+    last_key_at = float("-inf")
+
+    async def edit(self, text: str, suffix: str) -> str:  # noqa: ARG002 - the port's shape
+        raise HermesError(
+            "This terminal only prints lines, so nothing can be edited here.",
+            hint="Choose No and say what should be different.",
+        )
 
     def suggest(self, text: str) -> None:
         """Does nothing: the terminal edits its own lines."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.session_view import ChatView
@@ -50,6 +51,16 @@ class ReplayScreen:
 
     def ask(self, label: str, *, keys: str = "") -> None:
         """Does nothing: what was asked then is not asked now."""
+
+    def menu(self, menu: QuestionMenu | None) -> None:
+        """Does nothing."""
+
+    @property
+    def last_key_at(self) -> float:
+        return 0.0
+
+    async def edit(self, text: str, suffix: str) -> str:  # noqa: ARG002 - nobody is there
+        return text
 
     def suggest(self, text: str) -> None:
         """Does nothing."""

@@ -43,7 +43,12 @@ async def _converse(
     if live is not None:
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
         live.use_keys(app.settings.display.keys)
-        live.on_keys(stop=chat.stop, touched=chat.ctrl_c.forget, skills=chat.skills)
+        live.on_keys(
+            cycle_mode=chat.cycle_mode,
+            stop=chat.stop,
+            touched=chat.ctrl_c.forget,
+            skills=chat.skills,
+        )
     async with screen:
         if is_live:  # Ctrl-C is a key there; this handles a signal from outside
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, chat.interrupt)
@@ -59,6 +64,8 @@ async def _converse(
             events_in_loop(chat.on_event, "session.*"),
             NOTICES.shown_by(say),
         ):
+            if question.approvals == "plan":
+                await chat.reconfigure(approvals="plan")
             if question.resume:
                 await chat.resume()
             if live is not None and live.recover():

@@ -11,7 +11,6 @@ from hermes.surfaces.terminal.approval import (
     QUESTION_EVENTS,
     Questions,
     again,
-    label_for,
     question_lines,
 )
 from hermes.surfaces.terminal.notices import (
@@ -118,7 +117,11 @@ class ChatView:
         self.status = status or StatusLine()
         self.session = session
         self.busy = False
-        self.questions = Questions(self._show_question, self._ask_question)
+        self.questions = Questions(
+            self._show_question,
+            self._ask_question,
+            last_key_at=lambda: screen.last_key_at,
+        )
 
     @property
     def queued(self) -> list[str]:
@@ -210,10 +213,10 @@ class ChatView:
 
     def ask_again(self) -> None:
         """Asks again after a line that was no answer."""
-        request = self.questions.current
-        if request is not None:
-            self.say(again(request))
-            self._screen.ask(label_for(request, self._screen.columns))
+        menu = self.questions.menu
+        if menu is not None:
+            self.say(again(menu))
+            self._screen.menu(menu)
 
     def show_all(self) -> None:
         """Shows the question again in full."""
@@ -223,7 +226,7 @@ class ChatView:
                 request, self._screen.style, self._screen.columns - 1, whole=True
             ):
                 self._screen.line(line)
-            self._screen.ask(label_for(request, self._screen.columns))
+            self._screen.menu(self.questions.menu)
 
     def show_own_command(self, command: str) -> None:
         """Shows a command that the person runs."""
@@ -511,7 +514,7 @@ class ChatView:
     def _show_question(self, request: Mapping[str, Any] | None) -> None:
         """Shows a question, or removes one that has been answered."""
         if request is None:
-            self._screen.ask("")
+            self._screen.menu(None)
             self.tick()
             return
         self._screen.end_reply()
@@ -520,9 +523,13 @@ class ChatView:
             request, self._screen.style, self._screen.columns - 1
         ):
             self._screen.line(line)
+        if self._screen.animates:
+            self._screen.menu(self.questions.menu)
 
-    def _ask_question(self, request: Mapping[str, Any]) -> None:
-        self._screen.ask(label_for(request, self._screen.columns))
+    def _ask_question(self, _: Mapping[str, Any]) -> None:
+        """Asks on a screen that only prints, where nothing could be dim until an answer counts."""
+        if not self._screen.animates:
+            self._screen.menu(self.questions.menu)
 
     def _row(self, row: Row) -> None:
         self._screen.line(painted(row, self._screen.style))

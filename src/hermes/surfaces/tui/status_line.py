@@ -52,6 +52,8 @@ class StatusLine(msgspec.Struct):
             name = event.get("model")
             if name:  # the provider may choose it, or a fallback may have answered
                 self.model = ModelInfo(event.get("provider", ""), name).label
+        elif event["type"] == "session.mode_changed":
+            self.mode = event["mode"]
         elif event["type"] == "agent.auxiliary.called":
             usage = event.get("usage") or {}
             self._add_cost(usage)

@@ -11,7 +11,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.text.plurals import count
 from hermes.tools.files.batch_write import FileWrite, write_all
-from hermes.tools.files.diff import edit_diff, new_file_diff
+from hermes.tools.files.diff import deleted_file_diff, edit_diff, new_file_diff
 from hermes.tools.files.edit_match import Edit
 from hermes.tools.files.file_content import (
     UNCHANGED,
@@ -61,7 +61,12 @@ class Patches:
     def __init__(self, seen: FileStamps) -> None:
         self._seen = seen
 
-    @tool("apply_patch", effect="files", paths=paths_in)
+    def _check_patch(
+        self, arguments: Mapping[str, Any], _: tuple[Path, ...], cwd: Path
+    ) -> None:
+        self._require_current(plan_patch(arguments["patch"], cwd))
+
+    @tool("apply_patch", effect="files", paths=paths_in, precheck=_check_patch)
     def apply_patch(
         self, context: ToolContext, patch: Annotated[str, Meta(description=_FORMAT)]
     ) -> str:
@@ -69,6 +74,14 @@ class Patches:
         plan = plan_patch(patch, context.cwd)
         for change in plan.changes:
             require_judged(change.name, change.path, context)
+        self._require_current(plan)
+        stamps = write_all(plan.changes)
+        for change in plan.changes:
+            self._seen.wrote(change.path, stamps.get(change.path))
+        return plan.report
+
+    def _require_current(self, plan: "PatchPlan") -> None:
+        """Raises ToolFailed if a file is not as the session has seen it."""
         for change in plan.changes:
             if change.before is not None and not self._seen.is_current(
                 change.path, change.before.stamp
@@ -77,10 +90,6 @@ class Patches:
                     f"{change.name} changed since you read it.",
                     hint=f"{UNCHANGED} Read it again first.",
                 )
-        stamps = write_all(plan.changes)
-        for change in plan.changes:
-            self._seen.wrote(change.path, stamps.get(change.path))
-        return plan.report
 
 
 class PatchStep(msgspec.Struct, frozen=True):
@@ -93,6 +102,8 @@ class PatchStep(msgspec.Struct, frozen=True):
     edit: Edit | None = None
     """The changes to an existing file. Without these and `content`, nothing changes in it."""
     is_deleted: bool = False
+    removed: bytes = b""
+    """What was in a file that is deleted."""
     is_moved: bool = False
     lines: int = 0
     """The number of lines of a file that is created or deleted."""
@@ -120,7 +131,11 @@ class PatchStep(msgspec.Struct, frozen=True):
         return f"{'Move' if self.is_moved else 'Edit'} {self.name}"
 
     def diff(self) -> str:
-        """Returns the whole diff; empty for a file that is only moved or deleted."""
+        """Returns the whole diff, also of a deleted file; empty for one that is only moved."""
+        if self.is_deleted:
+            return f"--- a/{self.name}\n+++ /dev/null\n{deleted_file_diff(self.removed)}".rstrip(
+                "\n"
+            )
         if self.content is not None:
             return f"--- /dev/null\n+++ b/{self.name}\n{new_file_diff(self.content)}".rstrip(
                 "\n"
@@ -216,7 +231,12 @@ class _Work:
             )
         if file.kind == "delete":
             self.steps.append(
-                PatchStep(file.path, is_deleted=True, lines=_line_count(draft.after))
+                PatchStep(
+                    file.path,
+                    is_deleted=True,
+                    removed=draft.after,
+                    lines=_line_count(draft.after),
+                )
             )
             draft.after = None
             return

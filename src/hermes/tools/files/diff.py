@@ -61,6 +61,17 @@ def new_file_diff(content: str) -> str:
     )
 
 
+def deleted_file_diff(data: bytes) -> str:
+    """Returns the diff of a file that is deleted; a remark if it is no text."""
+    try:
+        lines = _lines(data.decode())
+    except UnicodeDecodeError:
+        return f"(binary, {len(data):,} bytes)"
+    if not lines:
+        return ""
+    return "\n".join([f"@@ -1,{len(lines)} +0,0 @@", *(f"-{line}" for line in lines)])
+
+
 def _groups(edit: Edit) -> Iterator[list[Replacement]]:
     """Groups replacements whose surrounding lines overlap."""
     group: list[Replacement] = []

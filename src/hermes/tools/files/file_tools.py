@@ -3,8 +3,9 @@
 What a call shows or writes is remembered; an edit of a file that changed meanwhile is refused.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -74,7 +75,39 @@ class FileTools:
         source = self._outputs.source_of(file) if self._outputs else ""
         return ToolResult(text=f"{header}\n{text}{ended}{footer}", source=source)
 
-    @tool("write_file", effect="files", paths=("path",))
+    def _check_write(
+        self, arguments: Mapping[str, Any], paths: tuple[Path, ...], _: Path
+    ) -> None:
+        path, file = arguments["path"], paths[-1]
+        try:
+            old = read_content(file)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        if old is None:
+            return
+        self._check_current(path, file, old.stamp)
+        if old.data == encoded(arguments["content"]):
+            raise ToolFailed(
+                f"{path} already has exactly this content.", hint=UNCHANGED
+            )
+
+    def _check_edit(
+        self, arguments: Mapping[str, Any], paths: tuple[Path, ...], _: Path
+    ) -> None:
+        path, file = arguments["path"], paths[-1]
+        try:
+            old = editable(path, file)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        self._check_current(path, file, old.stamp)
+        plan_edit(
+            decoded(path, old.data),
+            arguments["old_text"],
+            arguments["new_text"],
+            replace_all=arguments.get("replace_all") is True,
+        )
+
+    @tool("write_file", effect="files", paths=("path",), precheck=_check_write)
     def write_file(self, context: ToolContext, path: str, content: str) -> str:
         """Creates a file, or replaces all of it; missing directories are made. To change part of a file use
         edit_file."""
@@ -94,7 +127,7 @@ class FileTools:
             else f"Replaced {path}: {size} (before: {old.stamp.size:,} bytes)."
         )
 
-    @tool("edit_file", effect="files", paths=("path",))
+    @tool("edit_file", effect="files", paths=("path",), precheck=_check_edit)
     def edit_file(
         self,
         context: ToolContext,

@@ -9,12 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+
 from hermes.core.ports import PolicyDecision, Tool
 from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
 from hermes.tools.policy.command_approval import CommandApproval
-from hermes.tools.policy.policy_state import BY_USER, Circumstances, Mode, PolicyState
+from hermes.tools.policy.policy_state import (
+    BY_USER,
+    PLAN_ONLY,
+    Circumstances,
+    Mode,
+    PolicyState,
+)
 from hermes.tools.policy.project_limits import ProjectLimits
 from hermes.tools.policy.rule_file import RuleFile
 from hermes.tools.policy.tool_approval import FORBIDDEN_HOST, ToolApproval
@@ -30,8 +38,17 @@ class _HasFolder(Protocol):
     def folder(self, cwd: Path) -> Path: ...
 
 
+_KEEPS_NOTES = frozenset(("memory", "skill_manage"))
+"""Tools that count as reading because they change only Hermes' own notes, of which the user decides later."""
+
+
+def _not_planned(decision: PolicyDecision) -> PolicyDecision:
+    """The decision about a call that has no place in plan mode."""
+    return msgspec.structs.replace(decision, verdict="forbid", reason=PLAN_ONLY)
+
+
 class ApprovalPolicy:
-    """Decides by mode: `ask` (the default), `auto-edit` for files of the working directory, or `full`."""
+    """Decides by mode: `ask` (the default), `auto-edit` for files of the working directory, `plan`, or `full`."""
 
     def __init__(
         self, mode: Mode, circumstances: Circumstances, rules: RuleFile | None = None
@@ -58,10 +75,17 @@ class ApprovalPolicy:
     ) -> PolicyDecision:
         owner = getattr(tool, "owner", None)
         if tool.spec.name != "terminal" or not isinstance(owner, _HasFolder):
-            return self._tools.decide(tool, arguments, cwd)
+            decision = self._tools.decide(tool, arguments, cwd)
+            return decision if self._may_plan_with(tool) else _not_planned(decision)
         if not isinstance(arguments.get("command"), str):
             return PolicyDecision("allow")  # the tool refuses it
         return self._commands.decide(tool.spec.name, arguments, cwd, owner.folder(cwd))
+
+    def _may_plan_with(self, tool: Tool) -> bool:
+        """Whether the mode allows such a tool at all: in plan mode, only those that read, search and ask."""
+        if self._state.mode != "plan":
+            return True
+        return tool.effect in ("read", "network") and tool.spec.name not in _KEEPS_NOTES
 
     def check(
         self,
@@ -82,6 +106,8 @@ class ApprovalPolicy:
     ) -> PolicyDecision:
         """Judges changes to these files, and to anything in the folders `below`. Never allows them without asking."""
         state = self._state
+        if state.mode == "plan":
+            return PolicyDecision("forbid", reason=PLAN_ONLY)
         book, home = state.rules.current(), state.about.user_home
         files = tuple(path.resolve() for path in (*paths, *below))
         rule = book.for_paths(files, home)
@@ -105,6 +131,8 @@ class ApprovalPolicy:
 
     def check_host(self, host: str) -> PolicyDecision:
         """Judges reaching a host."""
+        if self._state.mode == "plan":
+            return PolicyDecision("forbid", reason=PLAN_ONLY, reach="network")
         rule = self._state.rules.current().for_host(host)
         if rule is not None and rule[0] == "forbid":
             return PolicyDecision("forbid", reason=FORBIDDEN_HOST, reach="network")
@@ -117,17 +145,23 @@ class ApprovalPolicy:
 
     def check_tool(self, name: str) -> PolicyDecision:
         """Judges a tool that Hermes itself does not have. Never allows it without asking."""
+        if self._state.mode == "plan":
+            return PolicyDecision("forbid", reason=PLAN_ONLY)
         rule = self._state.rules.current().for_tool(name)
         if rule is not None and rule[0] == "forbid":
             return PolicyDecision("forbid", reason=BY_USER)
         return PolicyDecision("ask", memorable=not self._state.about.guest)
 
-    def remember(self, request: ApprovalRequested) -> None:
-        """Allows calls of exactly this shape from now on. A file that can't be written is reported in the log."""
-        if not request.memorable or not request.shape:
+    def remember(self, request: ApprovalRequested, rule: str = "") -> None:
+        """Allows from now on calls of exactly this shape or, as a `rule`, all calls of the request's scope.
+
+        A file that can't be written is reported in the log.
+        """
+        allowed = rule if rule and rule == request.scope else request.shape
+        if not request.memorable or not allowed:
             return
         try:
-            self._state.rules.remember(request.shape)
+            self._state.rules.remember(allowed)
         except SettingsError as error:
             log.warning(
                 "the answer was not remembered: %s %s", error.message, error.hint

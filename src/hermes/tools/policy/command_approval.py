@@ -18,7 +18,12 @@ from hermes.tools.policy.effects import (
     widest,
 )
 from hermes.tools.policy.paths import PathContext
-from hermes.tools.policy.policy_state import BY_USER, NO_SANDBOX, PolicyState
+from hermes.tools.policy.policy_state import (
+    BY_USER,
+    NO_SANDBOX,
+    PLAN_ONLY,
+    PolicyState,
+)
 from hermes.tools.policy.request import (
     JudgedCall,
     binding_hash,
@@ -73,7 +78,12 @@ class CommandApproval:
         )
         if effect.level == Level.FORBID:
             return msgspec.structs.replace(decision, verdict="forbid")
-        if self._is_free(effect, command, context):
+        is_free = self._is_free(effect, command, context)
+        if self._state.mode == "plan":
+            if is_free and effect.level == Level.READ and reach == "workspace":
+                return msgspec.structs.replace(decision, verdict="allow", reason="")
+            return msgspec.structs.replace(decision, verdict="forbid", reason=PLAN_ONLY)
+        if is_free:
             return msgspec.structs.replace(
                 decision, verdict="allow", summary="", reason=""
             )

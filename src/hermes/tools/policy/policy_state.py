@@ -3,21 +3,22 @@
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import msgspec
 
 from hermes.core.ports import PolicyDecision
-from hermes.schema.events import Reach
+from hermes.schema.events import Mode, Reach
 from hermes.tools.policy.effects import Effect, Level
 from hermes.tools.policy.paths import PathContext
 from hermes.tools.policy.rule_file import RuleFile
 from hermes.tools.policy.rules import RuleBook
 from hermes.tools.sensitive import Guard
 
-Mode: TypeAlias = Literal["ask", "auto-edit", "full"]
 WHILE_BROKEN = (
     "Until you fix it, no rule allows anything, and Hermes asks about every effect."
+)
+PLAN_ONLY = (
+    "in plan mode nothing is changed: only read, search and ask. Put it into the plan"
 )
 BY_USER = "your rules say so"
 NO_SANDBOX = "it may change something, and it runs without a sandbox"
@@ -91,7 +92,8 @@ class PolicyState:
             return msgspec.structs.replace(
                 decision, shape="", scope="", memorable=False
             )
-        is_remembered = decision.memorable and decision.shape in book.remembered
+        known = {decision.shape, decision.scope} - {""}
+        is_remembered = decision.memorable and not known.isdisjoint(book.remembered)
         if decision.verdict == "ask" and is_remembered:
             return msgspec.structs.replace(decision, verdict="allow")
         return decision

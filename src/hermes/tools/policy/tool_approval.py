@@ -150,7 +150,7 @@ class ToolApproval:
         if call.paths:
             reason = state.guard.carrying(call.paths, call.cwd)
         is_ordinary = not reason and not state.rules.problem
-        if is_ordinary and state.mode != "ask":
+        if is_ordinary and state.mode in ("auto-edit", "full"):
             return PolicyDecision("allow")
         # Outside the workspace only the same change again is the same thing; of a protected file nothing is.
         shape = f"{call.name} {listed_paths(call.paths)} {_digest(call.arguments)}"
@@ -163,6 +163,9 @@ class ToolApproval:
             memorable=bool(call.paths)
             and not state.guard.delicate(call.paths, call.cwd),
             scope=f"changes to files in {call.cwd}" if is_wide else "",
+            may_precheck=is_ordinary
+            and not state.about.guest
+            and not state.guard.secret(call.paths, call.cwd),
         )
 
     def _look_up(self, call: ToolCallRequest) -> PolicyDecision:

@@ -8,6 +8,7 @@ import errno
 import itertools
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -15,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from hermes.tools.sandbox.git_settings import points_into, runs_something
 from hermes.tools.sandbox.protected_paths import Watched, watched
 from hermes.tools.sandbox.quarantine import QuarantineFolder, put
-from hermes.tools.sandbox.written_notes import record, stamps
+from hermes.tools.sandbox.written_notes import record, record_cut, stamps
 
 _MAX_CONTENT_BYTES = 256 * 1024
 """Larger files are compared by size and time."""
@@ -43,6 +44,7 @@ class Protection:
         self._held = held
         self.is_cut = False
         """Whether the last search stopped because there were too many folders."""
+        self._began_ns = time.time_ns()
         found = watched(workspace)
         self._notes = stamps(found.notes)
         self._found_notes = found.notes
@@ -85,6 +87,8 @@ class Protection:
 
     def record_notes(self, hermes_home: Path) -> list[Path]:
         """Remembers the project notes in sub-folders that were there at the last `changed` and are written since."""
+        if self.is_cut:
+            record_cut(hermes_home, self._workspace, self._began_ns)
         return record(hermes_home, self._notes, stamps(self._found_notes))
 
     def undo(self, aside: Path) -> "Undone":

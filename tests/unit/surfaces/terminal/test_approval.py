@@ -9,15 +9,13 @@ import pytest
 
 from hermes.core.answers import approval_hash
 from hermes.surfaces.terminal.approval import (
-    PersonAnswer,
     Questions,
-    Word,
     again,
-    label_for,
-    parse_answer,
+    menu_label,
+    menu_lines,
     question_lines,
-    wants_all,
 )
+from hermes.surfaces.terminal.question_menu import PersonAnswer, QuestionMenu
 from hermes.surfaces.terminal.style import Style
 from hermes.testing.clock import FakeClock
 
@@ -50,28 +48,6 @@ class Shown:
         self.put.set()
 
 
-@pytest.mark.parametrize(
-    ("text", "word", "because"),
-    [
-        ("y", "once", ""),
-        (" YES ", "once", ""),
-        ("s", "session", ""),
-        ("a", "always", ""),
-        ("n", "deny", ""),
-        ("no", "deny", ""),
-        ("n, use the other file", "deny", "use the other file"),
-        ("No: not today", "deny", "not today"),
-    ],
-)
-def test_a_clear_answer_counts(text: str, word: Word, because: str) -> None:
-    assert parse_answer(request(), text) == PersonAnswer("c", word, because)
-
-
-@pytest.mark.parametrize("text", ["", "yes please", "always do it", "nothing", "y y"])
-def test_anything_else_is_no_answer(text: str) -> None:
-    assert parse_answer(request(), text) is None
-
-
 def question(**fields: Any) -> dict[str, Any]:
     return {
         "type": "agent.question.asked",
@@ -82,22 +58,8 @@ def question(**fields: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "text"), [("2", "blue"), (" green ", "green"), ("3 of them", "3 of them")]
-)
-def test_a_question_is_answered_with_words_or_the_number_of_an_option(
-    line: str, text: str
-) -> None:
-    assert parse_answer(question(), line) == PersonAnswer("q", None, text)
-    assert parse_answer(question(), "  ") is None
-
-
-def test_a_question_shows_its_options() -> None:
-    assert question_lines(question(), PLAIN, 40) == [
-        "? Which?",
-        "  1. red",
-        "  2. blue",
-    ]
+def test_a_question_shows_its_words() -> None:
+    assert question_lines(question(), PLAIN, 40) == ["? Which?"]
 
 
 def test_a_diff_is_coloured_and_the_reach_is_said() -> None:
@@ -151,9 +113,10 @@ async def test_questions_are_put_one_after_the_other() -> None:
         questions.on_event(answered(answer.call_id))
         return True
 
-    assert not await questions.take("perhaps", give)
-    assert await questions.take("y", give)
-    assert await questions.take("n", give)
+    assert await questions.take("perhaps", give) == "unclear"
+    assert await questions.take("y", give) == "answered"
+    assert await questions.take("n", give) == "asked"
+    assert await questions.take("", give) == "answered"
     shown_hashes = [approval_hash(request(call)) for call in ("a", "b")]
     assert given == [
         PersonAnswer("a", "once", shown=shown_hashes[0]),
@@ -198,47 +161,22 @@ async def test_the_end_of_the_turn_closes_every_question() -> None:
     assert shown.calls == ["a", ""]
 
 
-@pytest.mark.parametrize("line", ["0", "3", "99"])
-def test_a_number_that_no_option_has_is_no_answer(line: str) -> None:
-    assert parse_answer(question(), line) is None
-    assert (
-        again(question())
-        == "Please type a number from 1 to 2, or an answer of your own."
-    )
-    assert parse_answer(question(options=[]), line) == PersonAnswer("q", None, line)
-
-
-def test_what_the_answer_for_the_session_covers_is_said() -> None:
-    asked = request(scope="changes to files in /work")
-    assert (
-        question_lines(asked, PLAIN, 80)[-1]
-        == "  s allows until you quit: changes to files in /work"
-    )
-    assert (
-        label_for(asked, 80)
-        == "Allow? y (once), s (until you quit), a (always this call), n (no) + Enter"
-    )
-    exact = "Allow? y (once), s (this call until you quit), a (always), n (no)"
-    assert label_for(request(), 90) == f"{exact} + Enter"
-    assert label_for(request(), 70) == exact
-    assert label_for(request(), 40) == "Allow? y/s/a/n + Enter"
-
-
-def test_what_can_not_be_remembered_is_only_allowed_once() -> None:
-    once = request(memorable=False)
-    assert label_for(once, 80) == "Allow? y (once), n (no) + Enter"
-    assert parse_answer(once, "y") == PersonAnswer("c", "once")
-    assert parse_answer(once, "s") is None
-    assert parse_answer(once, "always") is None
-    assert again(once).startswith("Please type y or n.")
+def test_the_menu_is_printed_as_numbered_lines_on_a_plain_terminal() -> None:
+    menu = QuestionMenu(request(scope="changes to files in /work"), FakeClock(0.0).now)
+    assert menu_lines(menu, 40) == [
+        "Allow?",
+        "  1. Yes (y)",
+        "  2. Yes, and don't ask again for edits",
+        "     in this folder until I quit (s)",
+        "  3. Always for this kind ... (a)",
+        "  4. No, and say why or what instead (n)",
+    ]
+    assert menu_label(menu) == "A number from 1 to 4"
+    assert again(menu) == "Please type a number from 1 to 4, or y, s, a, n."
 
 
 def test_all_of_a_long_summary_can_be_seen() -> None:
     long = request(summary="\n".join(f"line {number}" for number in range(100)))
-    assert "v" in label_for(long, 100)
-    assert "v" not in label_for(request(), 100)
-    assert wants_all(long, " V ")
-    assert not wants_all(question(), "v")
     assert question_lines(long, PLAIN, 80, whole=True)[-1] == "  line 99"
 
 
@@ -270,7 +208,7 @@ async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() 
         given.append(answer)
         return True
 
-    assert await questions.take("y", give)
+    assert await questions.take("y", give) == "answered"
     assert given == [
         PersonAnswer(
             "call-1", "once", session="one", shown=approval_hash(request("call-1"))
@@ -300,10 +238,13 @@ async def test_what_is_typed_before_or_just_as_a_question_appears_is_no_answer(
         return True
 
     clock.advance(seconds)
-    assert await questions.take("y", give, typed_at=clock.now()) is counts
+    taken = await questions.take("y", give, typed_at=clock.now())
+    assert (taken == "answered") is counts
     assert [answer.word for answer in given] == ["once"] * counts
     assert questions.current is not None
-    assert await questions.take("y", give)  # a line of a pipe was there all along
+    assert (
+        await questions.take("y", give) == "answered"
+    )  # a line of a pipe was there all along
 
 
 async def test_an_answer_is_asked_for_once_it_counts_and_only_while_it_is_wanted() -> (

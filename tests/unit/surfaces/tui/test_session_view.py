@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hermes.core.answers import approval_hash
-from hermes.surfaces.terminal.approval import PersonAnswer
+from hermes.surfaces.terminal.question_menu import PersonAnswer, QuestionMenu
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.plain_screen import TypedInput
@@ -32,6 +32,7 @@ class FakeScreen:
         self.is_whole = True
         self.settled = 0
         self.asked = asyncio.Event()
+        self.menus: list[QuestionMenu | None] = []
 
     def write(self, text: str) -> None:
         self.is_whole = False
@@ -53,6 +54,15 @@ class FakeScreen:
 
     def show_prompt(self) -> None:
         self.settled += 1
+
+    last_key_at = float("-inf")
+
+    def menu(self, menu: QuestionMenu | None) -> None:
+        self.menus.append(menu)
+        self.asked.set()
+
+    async def edit(self, text: str, suffix: str) -> str:
+        raise AssertionError(text)
 
     def ask(self, label: str, *, keys: str = "") -> None:
         self.label = label

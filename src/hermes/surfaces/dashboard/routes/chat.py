@@ -17,10 +17,12 @@ from hermes.app.compaction import outlook_of
 from hermes.app.engine import ApprovalMode
 from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.undo import Rewind, UndoReport, shadows_of
+from hermes.core.accepted_plan import needs_trust
 from hermes.core.context_usage import CompactionPreview, ContextPart
 from hermes.errors import SessionNotFound, UsageError
 from hermes.images.image_info import media_type
 from hermes.primitives.files import replace_file
+from hermes.schema.events import QuestionAsked
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.surfaces.dashboard.credentials import Scope
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -89,6 +91,13 @@ class ApprovalAnswerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True
             max_length=10_000, description="Why the call is denied; the model reads it."
         ),
     ] = ""
+    rule: Annotated[
+        str,
+        Meta(
+            max_length=10_000,
+            description="The request's `scope`, if `always` should cover all of it and not only the same call.",
+        ),
+    ] = ""
 
 
 class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,8 +109,15 @@ class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
-class MessageBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class QuestionReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
+    plan: Annotated[
+        str,
+        Meta(
+            max_length=200_000,
+            description="The plan that was asked about, as the user changed it.",
+        ),
+    ] = ""
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -270,7 +286,7 @@ class ChatRoutes:
                 f"{one}/questions/{{call_id}}",
                 "chat",
                 self.reply,
-                body=MessageBody,
+                body=QuestionReply,
                 answer=Counted,
             ),
         ]
@@ -281,7 +297,7 @@ class ChatRoutes:
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         if not said.text.strip() and not said.images:
             raise UsageError("The message is empty.", hint="Nothing was sent.")
-        if said.approvals not in (None, "ask"):
+        if said.approvals not in (None, "ask", "plan"):
             _require(call, "approve", "it lets Hermes do more without asking")
         images = await asyncio.to_thread(self._save_pictures, said.images)
         if said.model is not None:
@@ -316,7 +332,7 @@ class ChatRoutes:
         """Changes the approval mode of a session at once, even while a turn runs or a request waits."""
         mode: Mode = call.body
         session = await self._session(call)
-        if mode.approvals != "ask":
+        if mode.approvals not in ("ask", "plan"):
             _require(call, "approve", "it lets Hermes do more without asking")
         await self._board.agent.set_mode(session, mode.approvals)
         return Acknowledged()
@@ -440,16 +456,24 @@ class ChatRoutes:
             by=_BY,
             shown=given.shown,
             reason=given.reason,
+            rule=given.rule,
         )
         return Counted(counted)
 
     async def reply(self, call: EndpointCall) -> Counted:
-        """Answers a question of a tool."""
-        session = await self._session(call)
+        """Answers a question of a tool, or accepts a plan."""
+        session, call_id = await self._session(call), call.path["call_id"]
         service = self._board.agent.service
-        return Counted(
-            await service.reply(session, call.path["call_id"], call.body.text, by=_BY)
+        given: QuestionReply = call.body
+        for asked in await service.pending(session):
+            if not isinstance(asked, QuestionAsked) or asked.call_id != call_id:
+                continue
+            if needs_trust(asked.plan, given.text):
+                _require(call, "approve", "it lets Hermes do more without asking")
+        counted = await service.reply(
+            session, call_id, given.text, by=_BY, plan=given.plan
         )
+        return Counted(counted)
 
     async def _session(self, call: EndpointCall) -> str:
         return (await asyncio.to_thread(find, self._board, call.path["id"])).id

@@ -12,7 +12,7 @@ import socket
 import threading
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import msgspec
@@ -54,6 +54,11 @@ from hermes.providers.embedded import (
 )
 from hermes.providers.key_recognition import RecognisedKey, recognise
 from hermes.providers.local_model import display_name
+from hermes.providers.metadata_addresses import (
+    METADATA_ADDRESSES,
+    IpAddress,
+    meant_address,
+)
 from hermes.providers.routing import EMBEDDED
 from hermes.providers.server_discovery import LocalServer, find_local_servers
 from hermes.settings import Home
@@ -66,13 +71,8 @@ log = logging.getLogger("hermes.dashboard")
 CODEX = "codex"
 _MAX_BODY_BYTES = 16_384
 _METADATA_HOSTS = frozenset(("metadata.google.internal", "metadata", "instance-data"))
-_METADATA_ADDRESSES = frozenset(  # of clouds that use no link-local address for it
-    map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254"))
-)  # fmt: skip
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNCHANGED = "Nothing was changed."
 
-IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Key = Annotated[str, Meta(max_length=8192)]
 Name = Annotated[str, Meta(max_length=400)]
 Address = Annotated[str, Meta(max_length=2000)]
@@ -409,11 +409,14 @@ def _is_loopback(base_url: str) -> bool:
 
 
 def _require_allowed(base_url: str) -> None:
-    """Refuses addresses where no model server is, but a cloud keeps the machine's credentials."""
+    """Refuses addresses where no model server is, but a cloud keeps the machine's credentials.
+
+    A name may lead elsewhere later: the connection itself checks where it arrived (`direct_http`).
+    """
     parts = urlsplit(base_url)
     host = (parts.hostname or "").lower().rstrip(".")
     addresses = _resolved(host, parts.port or 443)
-    is_special = any(map(_is_special, map(_meant, addresses)))
+    is_special = any(map(_is_special, map(meant_address, addresses)))
     if host in _METADATA_HOSTS or is_special:
         raise UsageError(
             "Hermes does not call that address: it belongs to the machine's own network.",
@@ -423,17 +426,8 @@ def _require_allowed(base_url: str) -> None:
 
 def _is_special(address: IpAddress) -> bool:
     return (
-        address.is_link_local or address.is_multicast or address in _METADATA_ADDRESSES
+        address.is_link_local or address.is_multicast or address in METADATA_ADDRESSES
     )
-
-
-def _meant(address: IpAddress) -> IpAddress:
-    """The IPv4 address that an IPv6 address stands for, else the address itself."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour or address
 
 
 def _resolved(host: str, port: int) -> list[IpAddress]:

@@ -11,6 +11,8 @@ export interface ApprovalAnswerBody {
   shown?: string;
   /** Why the call is denied; the model reads it. */
   reason?: string;
+  /** The request's `scope`, if `always` should cover all of it and not only the same call. */
+  rule?: string;
 }
 
 /** A request was answered, by a person or because nobody could be asked. */
@@ -25,6 +27,8 @@ export interface ApprovalAnswered {
   shown: string;
   /** Why the user denied it; the model reads it together with the denial. */
   reason: string;
+  /** The rule that `always` made, in words: the request's `scope`; empty for only the same call. */
+  rule: string;
 }
 
 /** A tool call waits for a person's approval. */
@@ -51,6 +55,8 @@ export interface ApprovalRequested {
   expires: number;
   /** Whether an answer may apply to more than this one call. */
   memorable: boolean;
+  /** How many calls like it were allowed in this session before. */
+  similar: number;
 }
 
 /** The model finished a reply; its tool calls have not run yet. */
@@ -110,7 +116,7 @@ export interface ChannelQuery {
 export interface CheckBody {
   command: string;
   cwd?: string;
-  mode?: "ask" | "auto-edit" | "full";
+  mode?: "ask" | "auto-edit" | "full" | "plan";
   reach?: "machine" | "network" | "workspace";
 }
 
@@ -329,7 +335,7 @@ export interface Detail {
   /** Tokens that fit into it; 0 when that is not known. */
   window: number;
   /** The approval mode. */
-  approvals: "ask" | "auto-edit" | "full";
+  approvals: "ask" | "auto-edit" | "full" | "plan";
 }
 
 export interface Diff {
@@ -823,11 +829,7 @@ export interface MessageAccepted {
   /** Another model from this turn on; empty for the model in the settings. */
   model?: string | null;
   /** The approval mode from this turn on; anything but 'ask' needs the scope 'approve'. */
-  approvals?: "ask" | "auto-edit" | "full" | null;
-}
-
-export interface MessageBody {
-  text: string;
+  approvals?: "ask" | "auto-edit" | "full" | "plan" | null;
 }
 
 /** More of the reply being written. */
@@ -866,7 +868,15 @@ export interface Messages {
 
 export interface Mode {
   /** The approval mode; anything but 'ask' needs the scope 'approve'. */
-  approvals: "ask" | "auto-edit" | "full";
+  approvals: "ask" | "auto-edit" | "full" | "plan";
+}
+
+/** The user chose what runs without asking in a session. */
+export interface ModeChanged {
+  /** The new mode. */
+  mode: "ask" | "auto-edit" | "full" | "plan";
+  /** Surface that changed it. */
+  by: string;
 }
 
 /** A model to choose from. */
@@ -958,6 +968,14 @@ export interface PatternQuery {
   pattern: string;
 }
 
+/** Answers for the rest of the session were taken back: such calls are asked about again. */
+export interface PermissionsRevoked {
+  /** The scopes and shapes that no longer hold. */
+  permissions: (string)[];
+  /** Surface that took them back. */
+  by: string;
+}
+
 /** A model that can see described an image to the one that answers, which can't. */
 export interface PictureDescribed {
   /** The picture: a file or an address. */
@@ -1032,13 +1050,18 @@ export interface PolicyCheckBody {
   /** the command, in quotes */
   command_text: string;
   /** the approval mode */
-  mode?: "ask" | "auto-edit" | "full";
+  mode?: "ask" | "auto-edit" | "full" | "plan";
   /** the workspace (default: this folder) */
   cwd?: string;
   /** the reach that the call asks for */
   reach?: "machine" | "network" | "workspace";
   /** as if there were no sandbox */
   no_sandbox?: boolean;
+}
+
+export interface PolicyPermissionsBody {
+  /** a number to take back, or `all` */
+  which?: string;
 }
 
 export interface PolicyShowQuery {
@@ -1088,6 +1111,8 @@ export interface QuestionAnswered {
   call_id: string;
   /** The answer; null when there is none. */
   text: string | null;
+  /** The plan as the user changed it; empty if unchanged. */
+  plan: string;
   /** Surface that answered; `nobody` or `expired`. */
   by: string;
 }
@@ -1100,8 +1125,16 @@ export interface QuestionAsked {
   text: string;
   /** Suggested answers. */
   options: (string)[];
+  /** A plan to accept, as Markdown; each option starts the work. */
+  plan: string;
   /** Unix seconds after which nobody waits any more; 0 for never. */
   expires: number;
+}
+
+export interface QuestionReply {
+  text: string;
+  /** The plan that was asked about, as the user changed it. */
+  plan?: string;
 }
 
 /** More of the model's thinking. */
@@ -1261,6 +1294,8 @@ export interface SessionCreated {
   surface: string;
   /** Working directory it was started in. */
   cwd: string;
+  /** Machine that has this folder; empty if every machine may have it. */
+  place: string;
   /** Whose memory it uses: one of several people in chat apps; empty for the user's own. */
   person: string;
 }
@@ -2093,6 +2128,7 @@ export interface Answers {
   "GET /api/commands/hooks.list": unknown;
   "GET /api/commands/policy.show": unknown;
   "POST /api/commands/policy.check": CommandVerdict;
+  "POST /api/commands/policy.permissions": unknown;
   "POST /api/commands/config.show": unknown;
   "POST /api/commands/config.get": SettingValue;
   "POST /api/commands/config.check": SettingsCheck;
@@ -2112,7 +2148,7 @@ export interface Bodies {
   "POST /api/sessions/{id}/redo": Forth;
   "POST /api/sessions/{id}/retry": Forth;
   "POST /api/sessions/{id}/approvals/{call_id}": ApprovalAnswerBody;
-  "POST /api/sessions/{id}/questions/{call_id}": MessageBody;
+  "POST /api/sessions/{id}/questions/{call_id}": QuestionReply;
   "POST /api/terminals": NewTerminal;
   "PUT /api/settings/{key}": NewValue;
   "POST /api/connections": ConnectBody;
@@ -2154,6 +2190,7 @@ export interface Bodies {
   "POST /api/commands/cron.edit": CronEditBody;
   "POST /api/commands/codex": CodexBody;
   "POST /api/commands/policy.check": PolicyCheckBody;
+  "POST /api/commands/policy.permissions": PolicyPermissionsBody;
   "POST /api/commands/config.show": ConfigShowBody;
   "POST /api/commands/config.get": ConfigGetBody;
   "POST /api/commands/config.check": ConfigCheckBody;
@@ -2213,6 +2250,7 @@ export type RouteOf<A extends string> =
   A extends `/api/commands/model.show` ? "/api/commands/model.show" :
   A extends `/api/commands/plugins.list` ? "/api/commands/plugins.list" :
   A extends `/api/commands/policy.check` ? "/api/commands/policy.check" :
+  A extends `/api/commands/policy.permissions` ? "/api/commands/policy.permissions" :
   A extends `/api/commands/policy.show` ? "/api/commands/policy.show" :
   A extends `/api/commands/sessions.branch` ? "/api/commands/sessions.branch" :
   A extends `/api/commands/sessions.delete` ? "/api/commands/sessions.delete" :
@@ -2305,6 +2343,8 @@ export interface Payloads {
   "session.undone": SessionUndone;
   "session.redone": SessionRedone;
   "session.codex_thread": CodexThread;
+  "session.permissions_revoked": PermissionsRevoked;
+  "session.mode_changed": ModeChanged;
   "agent.turn.started": TurnStarted;
   "agent.turn.steered": Steered;
   "agent.interrupt.requested": InterruptRequested;

@@ -15,6 +15,7 @@ export const ICONS = {
   minus: "M5 12h14",
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16 16l4.5 4.5",
   close: "M6 6l12 12M18 6 6 18",
+  list: "M9 6h11M9 12h11M9 18h11M4 6h.5M4 12h.5M4 18h.5",
   check: "M5 12.5 10 17.5 19.5 7",
   copy: "M9 9h10v11H9zM15 9V4H5v11h4",
   stop: "M7 7h10v10H7z",

@@ -22,6 +22,13 @@ export const MODES = [
     note: "Hermes changes files in the folder without asking. Commands are treated as in Ask.",
   },
   {
+    name: "plan",
+    label: "Plan",
+    icon: "list",
+    tone: "",
+    note: "Hermes only reads, searches and asks, and ends with a plan. Nothing is changed before you accept it.",
+  },
+  {
     name: "full",
     label: "Full",
     icon: "bolt",
@@ -68,13 +75,13 @@ export function ApprovalPicker({ current, onChoose, onClose }) {
   return html`<${Dialog} title="Approval mode" onClose=${onClose}><div class="stack"><ul class="choices">
     ${MODES.map(
       (mode) => html`<li key=${mode.name}><button type="button" class=${`more-row way ${mode.tone}`}
-      aria-pressed=${current === mode.name ? "true" : "false"} disabled=${mode.name !== "ask" && !allowed}
+      aria-pressed=${current === mode.name ? "true" : "false"} disabled=${!["ask", "plan"].includes(mode.name) && !allowed}
         onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
           <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`,
     )}</ul>
     <p class="muted">This takes effect at once for the whole session, including a request that is waiting.${
       allowed
         ? ""
-        : " This browser is not allowed to answer approval requests, so it can only choose Ask."
+        : " This browser is not allowed to answer approval requests, so it can only choose Ask or Plan."
     }</p></div><//>`;
 }

@@ -227,7 +227,7 @@ export const COMMANDS = [
   {
     name: "approvals",
     value: "MODE",
-    summary: "what runs without asking: ask, auto-edit or full",
+    summary: "what runs without asking: ask, auto-edit, plan or full",
     alone: true,
     run: (chat, words) => chat.approvals(words),
   },

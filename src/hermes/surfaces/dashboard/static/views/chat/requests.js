@@ -2,9 +2,10 @@
 /** @import { ApprovalRequest, QuestionAsked } from "../../types/page.d.ts" */
 import { api, errorText, may, sessionPath } from "../../app/api.js";
 import { approvalHash } from "../../app/approval_hash.js";
+import { confirm } from "../../app/parts/dialog.js";
 import { revealHidden, revealHiddenJson } from "../../app/parts/reveal.js";
 import { CallInput, diffOf } from "../../app/parts/tool_card.js";
-import { ago, Button, Code, Diff, Icon, Keys, toast } from "../../app/parts.js";
+import { ago, Button, Code, Diff, Icon, Keys, Markdown, toast } from "../../app/parts.js";
 import { refreshWaiting } from "../../app/pending_requests.js";
 import { Fragment, html, useRef, useState } from "../../app/ui.js";
 import { useApprovalKeys } from "./approval_keys.js";
@@ -86,7 +87,23 @@ function denial(reason) {
  * @param {ApprovalRequest} request
  */
 async function permission(answer, request) {
-  return { answer, shown: await approvalHash(request) };
+  const rule = answer === "always" && request.scope ? { rule: request.scope } : {};
+  return { answer, shown: await approvalHash(request), ...rule };
+}
+
+/**
+ * Shows the rule that `always` makes, and asks whether to make it.
+ * @param {ApprovalRequest} request
+ */
+function confirmRule(request) {
+  const what = revealHidden(request.scope || "exactly this call, and no other");
+  return confirm({
+    title: "Make this rule?",
+    text:
+      `In every session from now on, Hermes does this without asking: ${what}. It still asks about anything the ` +
+      "policy judges differently. /permissions takes the rule back.",
+    action: "Make the rule",
+  });
 }
 
 /**
@@ -104,6 +121,7 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
   /** @param {Answer} word */
   const answer = async (word) => {
     if (state || !allowed) return;
+    if (word === "always" && !(await confirmRule(request))) return;
     const body = word === "deny" ? denial(why.trim()) : permission(word, request);
     await give(sessionPath(session, "approvals", request.call_id), body, setState);
   };
@@ -126,7 +144,12 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
       ${
         request.shape &&
         request.memorable !== false &&
-        html`<dt>“Always” covers</dt><dd class="mono">${revealHidden(request.shape)}</dd>`
+        html`<dt>“Always” covers</dt><dd class="mono">${revealHidden(request.scope || request.shape)}</dd>`
+      }
+      ${
+        request.similar >= 5 &&
+        request.memorable !== false &&
+        html`<dt>Tip</dt><dd>You allowed this kind ${request.similar} times. “Always” makes it a rule.</dd>`
       }
       ${request.expires > 0 && html`<dt>Denied automatically</dt><dd>${ago(request.expires)}</dd>`}
     </dl>
@@ -196,10 +219,64 @@ export function answerQuestion({ session, call }, text, set = () => {}) {
 }
 
 /**
- * A question of the model. `first`: what is written as a message answers this one.
+ * A plan to accept, change or send back.
  * @param {QuestionProps} props
  */
-export function Question({ question, session, first = false, from = "", orphan = false }) {
+function Plan({ question, session, from = "", orphan = false }) {
+  const [plan, setPlan] = useState(question.plan);
+  const [isEdited, setIsEdited] = useState(false);
+  const [words, setWords] = useState("");
+  const [state, setState] = useState("");
+  const allowed = may("chat");
+  const path = sessionPath(session, "questions", question.call_id);
+  /** @param {string} text */
+  const answer = (text) => {
+    const changed = plan.trim() && plan !== question.plan ? { plan } : {};
+    return !state && give(path, { text, ...changed }, setState);
+  };
+  const sendBack = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (words.trim()) give(path, { text: words }, setState);
+  };
+  return html`<form class="asking" aria-label="A plan for you to accept" onSubmit=${sendBack}>
+    <p class="asking-title"><${Icon} name="list" size=${18} /><span>Hermes has a plan
+      ${from && html` <span class="muted">(${from})</span>`}</span></p>
+    ${orphan && html`<${Orphan} />`}
+    ${
+      isEdited
+        ? html`<textarea class="input plan-text" aria-label="The plan" rows=${Math.min(30, plan.split("\n").length + 2)}
+        value=${plan} disabled=${Boolean(state)} onInput=${(event) => setPlan(event.target.value)}></textarea>`
+        : html`<${Markdown} text=${plan} />`
+    }
+    ${
+      allowed &&
+      html`<div class="asking-row">
+      ${question.options.map(
+        (one, place) => html`<${Button} key=${one} kind=${place ? "" : "primary"}
+        disabled=${Boolean(state) || (place > 0 && !may("approve"))} onClick=${() => answer(one)}>${one}<//>`,
+      )}
+      <${Button} icon="edit" disabled=${Boolean(state)} onClick=${() => setIsEdited(!isEdited)}>
+        ${isEdited ? "Show the plan" : "Edit the plan"}<//></div>
+      <div class="row"><input class="input" aria-label="What should be different"
+        placeholder="Or say what should be different" value=${words} disabled=${Boolean(state)}
+        onInput=${(event) => setWords(event.target.value)} />
+      <button type="submit" class="button" disabled=${Boolean(state) || !words.trim()}>Send back</button></div>`
+    }
+  </form>`;
+}
+
+/**
+ * A question of the model, or its plan. `first`: what is written as a message answers this one.
+ * @param {QuestionProps} props
+ */
+export function Question(props) {
+  return props.question.plan
+    ? html`<${Plan} ...${props} />`
+    : html`<${PlainQuestion} ...${props} />`;
+}
+
+/** @param {QuestionProps} props */
+function PlainQuestion({ question, session, first = false, from = "", orphan = false }) {
   const [text, setText] = useState("");
   const [state, setState] = useState("");
   const allowed = may("chat");

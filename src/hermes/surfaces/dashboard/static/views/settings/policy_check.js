@@ -18,6 +18,7 @@ const VERDICTS = {
 const MODES = [
   ["ask", "ask: the default"],
   ["auto-edit", "auto-edit: files may be changed"],
+  ["plan", "plan: only reading"],
   ["full", "full: no questions"],
 ];
 const REACHES = [

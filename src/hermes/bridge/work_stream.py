@@ -1,0 +1,151 @@
+"""Sessions that wait for a worker, handed out by a work queue of JetStream: each to one worker.
+
+The table in the store is the truth. A message here only says sooner, and to one worker alone, what the table says too.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from hermes.bridge.nats_link import NatsLink, token
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+log = logging.getLogger("hermes.events")
+
+_ACK_WAIT_S = 30.0  # after which a message that nobody works on is handed out again
+_MAX_AGE_S = 3_600.0  # after which the table alone knows
+_FETCH_TIMEOUT_S = 5.0
+_RETRY_S = 0.5
+
+Work = Callable[[str], Awaitable[None]]
+"""Works on a session. Runs on the worker's event loop, and returns when the end of its turn is a row."""
+
+
+def offer(link: NatsLink, session: str, place: str) -> None:
+    """Tells one worker of the place that a session waits. The session is in the table already."""
+    link.client.publish(f"{link.subject}.work.{token(place)}", session.encode())
+
+
+class WorkStream:
+    """Takes sessions from the queue for one worker, of its own place and of no place."""
+
+    def __init__(self, link: NatsLink, place: str, free: Callable[[], int]) -> None:
+        self._link = link
+        self._places = dict.fromkeys((token(place), token("")))
+        self._free = free
+        self._worker_loop = asyncio.get_running_loop()
+        self.redelivered = 0
+        """How many messages came again."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether new sessions come this way now."""
+        return self._link.client.is_connected
+
+    async def run(self, work: Work) -> None:
+        """Takes sessions until it is cancelled. Called on the worker's event loop."""
+        client = self._link.client
+        futures = [client.start(self._serve(one, work)) for one in self._places]
+        try:
+            await asyncio.gather(*map(asyncio.wrap_future, futures))
+        finally:
+            for future in futures:
+                future.cancel()
+
+    async def _serve(self, place: str, work: Work) -> None:
+        """Fetches messages of one place, on the client's thread, again and again."""
+        tasks: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                try:
+                    subscription = await self._subscribe(place)
+                    while True:
+                        await self._fetch(subscription, work, tasks)
+                except asyncio.CancelledError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - the library raises many kinds
+                    log.debug("the work queue is not available: %s", error)
+                    await asyncio.sleep(_RETRY_S)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _fetch(
+        self, subscription: Any, work: Work, tasks: "set[asyncio.Task[None]]"
+    ) -> None:
+        from nats.errors import TimeoutError as FetchTimeout
+
+        room = self._free()
+        if room <= 0:
+            await asyncio.sleep(0.02)
+            return
+        try:
+            messages = await subscription.fetch(min(room, 8), timeout=_FETCH_TIMEOUT_S)
+        except FetchTimeout:
+            self._link.client.client  # noqa: B018 - raises if the connection is gone
+            return
+        for message in messages:
+            task = asyncio.get_running_loop().create_task(self._handle(message, work))
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+    async def _handle(self, message: "Msg", work: Work) -> None:
+        self.redelivered += message.metadata.num_delivered > 1
+        session = message.data.decode()
+        working = asyncio.run_coroutine_threadsafe(
+            _awaited(work, session), self._worker_loop
+        )
+        ended = asyncio.wrap_future(working)
+        try:
+            while not ended.done():
+                await asyncio.wait({ended}, timeout=_ACK_WAIT_S / 3)
+                if not ended.done():
+                    with suppress(Exception):  # the connection may be gone
+                        await message.in_progress()
+        except asyncio.CancelledError:
+            working.cancel()
+            raise
+        if ended.cancelled() or ended.exception() is not None:
+            return  # it is handed out again
+        with suppress(Exception):  # then it comes again, and finds nothing to do
+            await message.ack()
+
+    async def _subscribe(self, place: str) -> Any:
+        from nats.js.api import (
+            AckPolicy,
+            ConsumerConfig,
+            RetentionPolicy,
+            StorageType,
+            StreamConfig,
+        )
+
+        stream = self._link.client.client.jetstream()
+        subject = self._link.subject
+        await stream.add_stream(
+            StreamConfig(
+                name=f"{subject}-work",
+                subjects=[f"{subject}.work.>"],
+                retention=RetentionPolicy.WORK_QUEUE,
+                storage=StorageType.FILE,
+                max_age=_MAX_AGE_S,
+            )
+        )
+        return await stream.pull_subscribe(
+            f"{subject}.work.{place}",
+            durable=f"place-{place}",
+            stream=f"{subject}-work",
+            config=ConsumerConfig(
+                ack_policy=AckPolicy.EXPLICIT,
+                ack_wait=_ACK_WAIT_S,
+                max_ack_pending=10_000,
+                filter_subject=f"{subject}.work.{place}",
+            ),
+        )
+
+
+async def _awaited(work: Work, session: str) -> None:
+    await work(session)

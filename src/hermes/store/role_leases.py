@@ -1,0 +1,106 @@
+"""Roles of processes: a lease by name, such as the connection to a chat platform, or the presence of a worker.
+
+As with sessions, each new holder gets a larger token, and expiry is judged by the clock of the database.
+"""
+
+from typing import Any
+
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.store.leases import LEASE_TTL_S, this_process
+from hermes.store.ports import SqlDatabase
+from hermes.store.sql import SqlConnection
+
+_FIELDS = "name, owner, token, since, expires, data"
+_PUT = f"""
+INSERT INTO roles ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE
+SET owner = excluded.owner, token = excluded.token, since = excluded.since, expires = excluded.expires, data = excluded.data
+"""  # noqa: S608 - our own names
+_RENEW = "UPDATE roles SET expires = ?, data = ? WHERE name = ? AND owner = ? AND token = ? RETURNING 1"
+_RELEASE = "UPDATE roles SET owner = '', expires = 0 WHERE name = ? AND owner = ? AND token = ?"
+_FORGET = "DELETE FROM roles WHERE name = ? AND owner = ? AND token = ?"
+
+
+class HeldRole(msgspec.Struct, frozen=True):
+    """A role that a process holds until `expires` (unix seconds of the database)."""
+
+    name: str
+    owner: str
+    token: int
+    since: float
+    expires: float
+    data: str
+    """What others may want to know, as JSON."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The data as a dictionary; empty if it is none."""
+        try:
+            return msgspec.json.decode(self.data or "{}", type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return {}
+
+
+class RoleLeases:
+    """The roles of the processes that share one database."""
+
+    def __init__(self, database: SqlDatabase, clock: Clock, *, owner: str = "") -> None:
+        self._db = database
+        self._clock = clock
+        self.owner = owner or this_process()
+
+    def take(
+        self, name: str, facts: Any = None, *, ttl: float = LEASE_TTL_S
+    ) -> HeldRole | None:
+        """Takes a role. Returns None while another process holds it."""
+        data = msgspec.json.encode(facts or {}).decode()
+
+        def job(connection: SqlConnection) -> HeldRole | None:
+            self._db.lock(connection, f"role {name}")
+            now = self._db.lease_time(connection, self._clock)
+            held = _find(connection, name)
+            if held and held.owner and self._db.holds(held.owner, held.expires, now):
+                return None
+            token = (held.token if held else 0) + 1
+            role = HeldRole(name, self.owner, token, now, now + ttl, data)
+            connection.execute(_PUT, msgspec.structs.astuple(role))
+            return role
+
+        return self._db.write(job)
+
+    def renew(
+        self, role: HeldRole, facts: Any = None, *, ttl: float = LEASE_TTL_S
+    ) -> bool:
+        """Extends a role (the heartbeat). Returns False if another process has it now."""
+        data = role.data if facts is None else msgspec.json.encode(facts).decode()
+
+        def job(connection: SqlConnection) -> bool:
+            expires = self._db.lease_time(connection, self._clock) + ttl
+            values = (expires, data, role.name, role.owner, role.token)
+            return connection.execute(_RENEW, values).get is not None
+
+        return self._db.write(job)
+
+    def release(self, role: HeldRole, *, forget: bool = False) -> None:
+        """Gives a role back. The token stays, unless the role is of this process alone (`forget`)."""
+        values = (role.name, role.owner, role.token)
+        query = _FORGET if forget else _RELEASE
+        self._db.write(lambda connection: connection.execute(query, values).fetchall())
+
+    def held(self, prefix: str = "") -> list[HeldRole]:
+        """Returns the roles that somebody holds now, those whose name begins so."""
+
+        def job(connection: SqlConnection) -> list[HeldRole]:
+            now = self._db.lease_time(connection, self._clock)
+            query = f"SELECT {_FIELDS} FROM roles WHERE owner != '' AND substr(name, 1, length(?1)) = ?1 ORDER BY name"  # noqa: S608
+            found = [HeldRole(*row) for row in connection.execute(query, (prefix,))]
+            return [one for one in found if self._db.holds(one.owner, one.expires, now)]
+
+        return self._db.read(job)
+
+
+def _find(connection: SqlConnection, name: str) -> HeldRole | None:
+    query = f"SELECT {_FIELDS} FROM roles WHERE name = ?"  # noqa: S608 - our own names
+    found = connection.execute(query, (name,)).fetchone()
+    return HeldRole(*found) if found else None

@@ -1,0 +1,64 @@
+"""Shift-Tab: goes through the modes. A mode holds only after a moment, because the way to one leads through others."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.surfaces.terminal.run_options import Approvals
+
+MODES: tuple[Approvals, ...] = ("ask", "auto-edit", "plan", "full")
+SETTLE_S = 0.7
+"""How long after the last press a mode begins to hold."""
+SETTLE_WITH_QUESTION_S = 2.0
+"""The same while a call waits for approval, which the mode may answer."""
+_ALLOWING = ("auto-edit", "full")
+
+
+class ModeSwitch:
+    """The mode that was chosen with a key and does not hold yet. `use` makes a mode hold, `show` shows the choice."""
+
+    def __init__(
+        self,
+        current: Callable[[], Approvals],
+        use: Callable[[Approvals], Awaitable[None]],
+        show: Callable[[Approvals, str], None],
+    ) -> None:
+        self._current = current
+        self._use = use
+        self._show = show
+        self._chosen: Approvals | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks = BackgroundTasks("changing the mode")
+
+    def cycle(self, *, has_question: bool) -> None:
+        """Goes to the next mode."""
+        mode = self._chosen or self._current()
+        self._chosen = MODES[(MODES.index(mode) + 1) % len(MODES)]
+        remark = ""
+        if has_question and self._chosen in _ALLOWING:
+            remark = (
+                f"Mode {self._chosen}: if it allows this call, the call runs in {SETTLE_WITH_QUESTION_S:.0f} seconds."
+                " Shift-Tab goes on, Esc stops."
+            )
+        self._show(self._chosen, remark)
+        self._cancel()
+        wait_s = SETTLE_WITH_QUESTION_S if has_question else SETTLE_S
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(wait_s, lambda: self._tasks.start(self.settle()))
+
+    async def settle(self) -> None:
+        """Lets the chosen mode hold now."""
+        chosen = self._chosen
+        self.forget()
+        if chosen is not None and chosen != self._current():
+            await self._use(chosen)
+
+    def forget(self) -> None:
+        """Drops a choice that does not hold yet."""
+        self._chosen = None
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
