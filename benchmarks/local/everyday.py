@@ -3,7 +3,7 @@
 Three sets: `tuned`, which prompts were tuned on; `unseen`, which was looked at after its first runs; and `held-out`, which
 is only run to report. A person is assumed to approve every call. Prints the score by topic, answers of the kind "there is
 no file" to a question that is not about files, and the medians of the decision, the first token of talk and the whole
-answer, with the machine's load.
+answer, with the machine's load. `--busy 2` keeps two cores busy meanwhile.
 """
 
 import argparse
@@ -13,10 +13,12 @@ import json
 import os
 import re
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -62,6 +64,7 @@ class TimedEngine:
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
         self.decisions: list[float] = []
+        self.decision_cpu: list[float] = []
         self.read_tokens: list[tuple[str, int, int]] = []
 
     @property
@@ -71,7 +74,7 @@ class TimedEngine:
     async def complete(
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
-        started = time.monotonic()
+        started, cpu = time.monotonic(), _cpu_seconds(self._engine.pid)
         async with contextlib.aclosing(self._engine.complete(prompt)) as reports:
             async for report in reports:
                 if isinstance(report, CompletionEnded):
@@ -80,6 +83,7 @@ class TimedEngine:
                 yield report
         if prompt.slot == "decide":
             self.decisions.append(time.monotonic() - started)
+            self.decision_cpu.append(_cpu_seconds(self._engine.pid) - cpu)
 
     async def warm(self) -> None:
         await self._engine.warm()
@@ -177,6 +181,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="a part of the ids or a topic")
     parser.add_argument("--save", default="", help="a file for the transcripts")
     parser.add_argument(
+        "--busy", type=int, default=0, help="busy loops to run beside it"
+    )
+    parser.add_argument(
         "--priority", type=int, help="nice value of the engine's session (needs root)"
     )
     args = parser.parse_args(argv)
@@ -185,7 +192,38 @@ def main(argv: Sequence[str]) -> int:
         print(f"local everyday: skipped, `hermes model add {args.model}` fetches it")
         return 0
     names = list(SETS) if args.set == "all" else [args.set]
-    return max(asyncio.run(_run_set(name, args, folder)) for name in names)
+    with _busy_loops(args.busy):
+        return max(asyncio.run(_run_set(name, args, folder)) for name in names)
+
+
+@contextlib.contextmanager
+def _busy_loops(count: int) -> Iterator[None]:
+    """Keeps cores busy, each loop in a session and so in a scheduling group of its own."""
+    command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+    loops = [subprocess.Popen(command, start_new_session=True) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def _cpu_seconds(pid: int | None) -> float:
+    """The CPU time of a process and of those below it, in seconds."""
+    if pid is None:
+        return 0.0
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(_cpu_seconds, _children(pid)))
+
+
+def _children(pid: int) -> list[int]:
+    return [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
 
 
 async def _run_set(name: str, args: argparse.Namespace, folder: Path) -> int:
@@ -213,9 +251,8 @@ async def _run_set(name: str, args: argparse.Namespace, folder: Path) -> int:
 def _prioritise(pid: int, nice: int) -> None:
     """Gives the engine its cores on a busy machine: it runs in a session, and so in a scheduling group, of its own."""
     Path(f"/proc/{pid}/autogroup").write_text(str(nice))
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            _prioritise(int(child), nice)
+    for child in _children(pid):
+        _prioritise(child, nice)
 
 
 def _print_result(result: CaseResult) -> None:
@@ -243,7 +280,8 @@ def _print_score(name: str, results: list[CaseResult], engine: TimedEngine) -> i
     )
     print(
         f"  first token of talk {_median([r.first_s for r in talk])}, answer {_median([r.total_s for r in results])} "
-        f"(talk {_median([r.total_s for r in talk])}), decision {_median(engine.decisions)} (medians); "
+        f"(talk {_median([r.total_s for r in talk])}), decision {_median(engine.decisions)} "
+        f"and {_median(engine.decision_cpu)} of CPU time (medians); "
         f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     )  # fmt: skip
     return int(absurd > 0 or passed < USEFUL_SHARE * len(results))

@@ -606,3 +606,36 @@ async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
                 )
             await terminal.sees("All is done.")
         assert (hermes.work / "made.txt").exists()
+
+
+async def test_a_rule_is_shown_and_a_mode_may_change_while_a_question_is_open(
+    tmp_path: Path,
+) -> None:
+    calls = [
+        ScriptedResponse(
+            calls=(
+                ServedCall(
+                    name="write_file",
+                    arguments=f'{{"path": "{name}", "content": "x"}}',
+                ),
+            )
+        )
+        for name in ("one.txt", "two.txt")
+    ]
+    async with ModelServer(*calls, "All written.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("write them" + ENTER)
+            await terminal.sees("Esc stops")
+            terminal.type("a")
+            shown = await terminal.sees("Esc goes back")
+            assert "New rule, for every session from now on:" in shown
+            assert not (hermes.work / "one.txt").exists()
+            terminal.type(ESCAPE)
+            await terminal.sees("Esc stops")
+            terminal.type("\x1b[Z")  # Shift-Tab
+            await terminal.sees("Mode auto-edit: if it allows this call")
+            await terminal.sees("All written.")
+        assert (hermes.work / "two.txt").exists()
+        assert not (hermes.home / "policy.yaml").exists()

@@ -352,7 +352,7 @@ async def test_commands_of_the_table_work_in_the_chat(tmp_path: Path) -> None:
                 ("/tools", "read_file"),
                 ("/mcp", "There are no MCP servers"),
                 ("/approvals", "Approvals: ask"),
-                ("/approvals some", "expected one of ask, auto-edit, full"),
+                ("/approvals some", "expected one of ask, auto-edit"),
                 ("/config", "display.color"),
                 ("/codex-runtime", "codex"),
                 ("/diff", "No files were changed."),

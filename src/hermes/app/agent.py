@@ -113,6 +113,7 @@ class Agent:
     async def _prepare(self, session: str) -> None:
         """Reads what the next turn needs, without blocking the event loop."""
         await self._app.store.call(self._read_choice, session)
+        await self.engine(session).retire_other_codex(session)
 
     def _read_choice(self, session: str) -> None:
         root = self._app.root(session) or session
@@ -339,7 +340,9 @@ class Agent:
 
     async def compress(self, session: str) -> SessionCompacted:
         """Compresses a conversation now. Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed."""
-        return await compress(self._app, self.engine(session).auxiliary, session)
+        engine = self.engine(session)
+        notes = None if engine.describe(session).local else self._parts.notes
+        return await compress(self._app, engine.auxiliary, session, notes)
 
     def context(self, session: str) -> Context:
         """What fills the model's context window."""

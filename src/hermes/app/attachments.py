@@ -22,7 +22,7 @@ _MAX_FOLDER_NAMES = 200
 _NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
 _FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # probably meant as a file
 _BLOCK = re.compile(
-    r"\n\n<(attached path|skill name|ran command)=\"[^\n]*\">\n.*?\n</(?:attached|skill|ran)>",
+    r"\n\n<(attached path|skill name|ran command|command name)=\"[^\n]*\">\n.*?\n</(?:attached|skill|ran|command)>",
     re.DOTALL,
 )
 _PICTURES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp"))

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels
+from hermes.app.folder_notes import FolderNotes
 from hermes.app.session_journal import SessionJournal, read_history
 from hermes.core.compaction import CompactionCut, NotCompacted, choose_cut, compact
 from hermes.core.context_usage import (
@@ -46,9 +48,9 @@ async def summarise(
 
 
 async def compress(
-    app: App, auxiliary: AuxiliaryModels, session: str
+    app: App, auxiliary: AuxiliaryModels, session: str, notes: FolderNotes | None = None
 ) -> SessionCompacted:
-    """Replaces the middle of a conversation by a summary, for the model.
+    """Replaces the middle of a conversation by a summary, for the model. `notes` reads again what that removed.
 
     Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed.
     """
@@ -62,7 +64,14 @@ async def compress(
             messages, first=settings.protect_first_n, last=settings.protect_last_n
         )
         row = await summarise(auxiliary, session, messages, cut)
+        before = list(messages)
         await journal.record(row)
+        if notes is not None:
+            cwd = Path(app.store.sessions.origin(session).cwd or ".")
+            read = notes.after_compaction
+            again = await asyncio.to_thread(read, journal.history, before, cwd)
+            if again:
+                await journal.record(*again)
     finally:
         await asyncio.to_thread(app.store.leases.release, lease)
     return row

@@ -240,14 +240,17 @@ async def locate(
 
 @contextmanager
 def advice_for(connection: Connection) -> Iterator[None]:
-    """Changes the hint of a ModelError from inside to what helps a person who is connecting the service.
+    """Changes a ModelError from inside to what helps a person who is connecting the service.
 
-    The usual hints name commands and settings of a connection that is saved already.
+    The usual hints name commands and settings of a connection that is saved already, and a server that is only an
+    address has no name that the person knows.
     """
     try:
         yield
     except ModelError as error:
         error.hint = _advice(error.reason, connection) or error.hint
+        if connection.is_custom and error.message.startswith(connection.label):
+            error.message = f"The server{error.message.removeprefix(connection.label)}"
         raise
 
 

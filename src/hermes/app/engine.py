@@ -13,11 +13,12 @@ from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels, MainModel
 from hermes.app.compaction import summarise
 from hermes.app.delegate_tool import MAX_DELEGATION_DEPTH, Delegation, depth
+from hermes.app.folder_notes import FolderNotes
 from hermes.app.image_description import ImageDescriber
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
 from hermes.app.page_digest import digest
-from hermes.app.project_notes import read_project_files
+from hermes.app.project_notes import read_identity, read_project_files
 from hermes.app.prompt_files import PromptFile, PromptFiles
 from hermes.app.session_service import SessionService
 from hermes.app.session_titles import Titles
@@ -35,6 +36,7 @@ from hermes.core.ports import Approver, Model, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
+from hermes.providers.provider_table import label_of
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, chosen_route
 from hermes.schema.events import (
@@ -94,6 +96,13 @@ class ModelInfo(msgspec.Struct, frozen=True):
         if self.engine == "codex":
             return f"{CODEX} {self.name}".strip()
         return self.name or self.provider
+
+    @property
+    def full_label(self) -> str:
+        """The name of the model, with that of its service for a person."""
+        if self.local or self.engine == "codex":
+            return self.label
+        return f"{label_of(self.provider)} {self.name}".strip()
 
 
 class CurrentPolicy:
@@ -175,6 +184,14 @@ class EngineParts:
         self.refused_checks: set[tuple[str, str]] = set()
         """Sessions, and the versions of a project's rules that their user did not agree to."""
         self._models: dict[str, AnsweringModel] = {}
+
+    @cached_property
+    def notes(self) -> FolderNotes:
+        """Reads the notes of sub-folders, and again what a compaction removed."""
+        return FolderNotes(
+            self.app.home.root,
+            self.learner.learning.skills.view,
+        )
 
     def model(self, name: str) -> "AnsweringModel":
         """The model of that name, made on first use."""
@@ -264,6 +281,26 @@ class AnsweringModel:
     @cached_property
     def codex(self) -> "CodexEngine":
         """The codex process that runs turns with this model."""
+        return self._codex(environment())
+
+    @cached_property
+    def planning_codex(self) -> "CodexEngine":
+        """The same for plan mode: what it runs can only read."""
+        from hermes.codex.environment import SECURITY_MODE
+
+        return self._codex({**environment(), SECURITY_MODE: "approval-required"})
+
+    def codex_for(self, mode: ApprovalMode) -> "CodexEngine":
+        """The codex process that runs turns in a mode."""
+        return self.planning_codex if mode == "plan" else self.codex
+
+    async def retire_other_codex(self, session: str, mode: ApprovalMode) -> None:
+        """Ends a session's process of the other mode: it does not know what is said from now on."""
+        other = "codex" if mode == "plan" else "planning_codex"
+        if other in self.__dict__:
+            await getattr(self, other).retire(session)
+
+    def _codex(self, environ: Mapping[str, str]) -> "CodexEngine":
         from hermes.codex.runtime import CodexEngine, EngineSettings
         from hermes.codex.tools_server import serve_command
 
@@ -271,7 +308,7 @@ class AnsweringModel:
         return CodexEngine(
             EngineSettings(
                 codex=settings.codex,
-                environ=environment(),
+                environ=environ,
                 secret=self._parts.secrets.get,
                 model=codex_model(settings.model, self.name),
                 max_steps=settings.budget.max_steps,
@@ -283,8 +320,9 @@ class AnsweringModel:
     async def close(self) -> None:
         """Closes what was made."""
         made = self.__dict__
-        if "codex" in made:
-            await self.codex.close()
+        for name in ("codex", "planning_codex"):
+            if name in made:
+                await getattr(self, name).close()
         if "auxiliary" in made:
             await self.auxiliary.close()
         if "model" in made:
@@ -399,8 +437,10 @@ class Engine:
         if self.name(session) == "codex":
             from hermes.codex.tool_lending import LendingContext
 
+            if self.mode != "plan":
+                tools = self._tools(session, agent)
             lending = LendingContext(tools, policy, approvals, keeper)
-            own = self._answering.codex.runtime(
+            own = self._answering.codex_for(self.mode).runtime(
                 session, approvals, judge=policy, keeper=keeper, lending=lending
             )
             # Codex gets no second look: its thread takes only what the user says.
@@ -413,6 +453,7 @@ class Engine:
             max_steps=self._app.settings.budget.max_steps,
             context=self._answering.room,
             sight=ImageDescriber(self.auxiliary, blind),
+            notes=None if self.describe(session).local else parts.notes,
         )
         return CheckedRuntime(native, self._checks(session, approvals))
 
@@ -462,6 +503,11 @@ class Engine:
             return prompt
         return msgspec.structs.replace(prompt, tools=tools)
 
+    async def retire_other_codex(self, session: str) -> None:
+        """Ends codex's process of the other mode before a turn."""
+        if self.name(session) == "codex":
+            await self._answering.retire_other_codex(session, self.mode)
+
     def _is_child(self, session: str) -> bool:
         return self._app.store.sessions.origin(session).kind == "child"
 
@@ -478,13 +524,15 @@ class Engine:
         """The system prompt and the tools of a new session, or of one that works as another agent from now on."""
         parts, app = self._parts, self._app
         await parts.tools.prepare()
+        is_local = self.describe(session).local
         system = system_prompt(
             cwd,
             date=parts.spending.today(),
             project=read_project_files(cwd, app.home.root),
             chat=self._chat(session),
+            identity="" if is_local else read_identity(app.home.root),
         )
-        if not self.describe(session).local:
+        if not is_local:
             person = app.person(session)
             learned = await asyncio.to_thread(parts.learner.prompt, person)
             if learned:

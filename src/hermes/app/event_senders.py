@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hermes.app.hook_events import HookEvents
     from hermes.app.live_events import LiveEventReceiver, LiveEventSender
     from hermes.bridge.bridge import Bridge
+    from hermes.bridge.metrics import MetricExport
     from hermes.bridge.nats_link import NatsLink
     from hermes.bridge.traces import TraceExport
     from hermes.bridge.webhooks import WebhookSender
@@ -44,6 +45,7 @@ class Exporters:
         self._webhooks: list[WebhookSender] = []
         self._unsigned: list[dict[str, str]] = []
         self._traces: TraceExport | None = None
+        self._metrics: MetricExport | None = None
         self.link: NatsLink | None = None
         """The connection to NATS, if there is one."""
         self._live_sender: LiveEventSender | None = None
@@ -58,6 +60,7 @@ class Exporters:
             self._start_hooks,
             self._start_webhooks,
             self._start_traces,
+            self._start_metrics,
         )
 
     def _begin(self, *parts: Callable[[], None]) -> None:
@@ -80,7 +83,11 @@ class Exporters:
             self._traces.stop()
             self._traces = None
         again = self._start_hooks if self._hooks is None else self._hooks.reload
-        self._begin(again, self._start_webhooks, self._start_traces)
+        if self._metrics is not None:
+            self._metrics.stop()
+            self._metrics = None
+        parts = (self._start_webhooks, self._start_traces, self._start_metrics)
+        self._begin(again, *parts)
 
     def close(self) -> None:
         """Stops the exporters. Hooks and webhooks get a moment to finish."""
@@ -92,6 +99,8 @@ class Exporters:
             webhook.stop()
         if self._traces is not None:
             self._traces.stop()
+        if self._metrics is not None:
+            self._metrics.stop()
         if self.bridge is not None:
             self.bridge.stop()
         if self._window is not None:
@@ -251,6 +260,20 @@ class Exporters:
 
         self._traces = TraceExport(
             self._app.bus, settings, self._secrets.get, __version__
+        )
+
+    def _start_metrics(self) -> None:
+        settings = self._app.settings.traces
+        if not settings.metrics_endpoint:
+            return
+        from hermes import __version__
+        from hermes.bridge.metrics import MetricExport
+
+        def gauges() -> dict[str, float]:
+            return self._app.store.gauges() if self._app.has_log else {}
+
+        self._metrics = MetricExport(
+            self._app.bus, settings, self._secrets.get, __version__, gauges
         )
 
     def _dashboard_came(self) -> None:

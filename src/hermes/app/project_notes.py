@@ -2,6 +2,7 @@
 read, so that they can't make Hermes send another file to the model."""
 
 import errno
+import logging
 import os
 import shlex
 import stat
@@ -12,6 +13,9 @@ from hermes.text.hidden_text import without_hidden
 from hermes.tools.sandbox.written_notes import is_written
 from hermes.tools.sensitive import Guard
 
+log = logging.getLogger("hermes.app")
+
+IDENTITY_FILE = "SOUL.md"
 _MAX_BYTES = 4 * MAX_PROJECT_CHARS  # a character of UTF-8 has at most four
 
 
@@ -81,3 +85,15 @@ def _read_ordinary(name: str, real: Path) -> ProjectFile:
     return ProjectFile(
         name, text[:MAX_PROJECT_CHARS], cut=len(text) > MAX_PROJECT_CHARS
     )
+
+
+def read_identity(hermes_home: Path) -> str:
+    """What the user wrote about who Hermes is, in SOUL.md of the home; empty without that file."""
+    path = hermes_home / IDENTITY_FILE
+    if not path.exists():
+        return ""
+    try:
+        return _read_ordinary(IDENTITY_FILE, Path(os.path.realpath(path))).text.strip()
+    except OSError as error:
+        log.warning("%s was not read: %s", path, error.strerror or error)
+        return ""

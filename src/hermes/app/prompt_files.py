@@ -91,8 +91,6 @@ class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that it may not use."""
     mode: str = ""
     """What is asked about, if less is allowed than in the session."""
-    agent: str = ""
-    """The agent that a command is for."""
     body: str = ""
 
     def offered(self, tools: Mapping[str, _Value]) -> dict[str, _Value]:
@@ -242,7 +240,6 @@ def _parsed(kind: PromptKind, path: Path, *, in_project: bool) -> PromptFile:
         tools=tools,
         without=without,
         mode=_mode(facts.get("mode", facts.get("permissionMode"))),
-        agent=_line(facts.get("agent")),
         body=without_hidden(body).strip(),
     )
 

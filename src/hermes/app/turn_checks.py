@@ -282,9 +282,9 @@ def _report(
 ) -> TurnChecked:
     words = {"passed": "Verified", "failed": "Check failed", "not_run": "Not verified"}
     parts = [
-        f"{words[one.outcome]}: {one.command} ({one.detail})."
+        f"{words[one.outcome]}: {_one_line(one.command)} ({_one_line(one.detail)})."
         if one.outcome != "not_run"
-        else f"Not verified: {one.command} was not run, because {one.detail}."
+        else f"Not verified: {_one_line(one.command)} was not run, because {_one_line(one.detail)}."
         for one in checks
     ]
     if touched:
@@ -307,6 +307,10 @@ def _report(
         protected=touched,
         unchanged=unchanged,
     )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _last_answer(turn: Turn) -> str:

@@ -121,24 +121,15 @@ class TraceExport:
             except Exception:  # one bad event must not stop the others
                 log.exception("no span was created for %s", event.get("type"))
             self.stats.spans = spans.count
-        if self._is_there():  # otherwise the libraries would retry for long, and delay the end of a command
+        if answers(
+            self._settings.endpoint
+        ):  # otherwise the libraries would retry for long, and delay the end of a command
             provider.shutdown()
         else:
             log.warning(
                 "the last spans are lost: no answer from %s",
                 mask(self._settings.endpoint),
             )
-
-    def _is_there(self) -> bool:
-        place = urlsplit(self._settings.endpoint)
-        try:
-            port = place.port or (443 if place.scheme == "https" else 80)
-            with socket.create_connection(
-                (place.hostname or "", port), timeout=_PROBE_TIMEOUT_S
-            ):
-                return True
-        except (OSError, ValueError):
-            return False
 
     def _provider(self) -> "TracerProvider":
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
@@ -148,11 +139,14 @@ class TraceExport:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-        _keep_quiet()
-        headers = {
-            name: re.sub(r"\$\{(\w+)\}", self._filled, value)
-            for name, value in self._settings.headers.items()
-        }
+        keep_quiet()
+        headers, missing = sent_headers(self._settings.headers, self._secret)
+        for name in missing:
+            self.stats.problem = f"{name} is not set"
+            log.error(
+                "spans are sent without %s: it is not set; store it with: hermes config set %s",
+                *(name,) * 2,
+            )
         names = {
             "service.name": self._settings.service_name,
             "service.version": self._version,
@@ -167,17 +161,6 @@ class TraceExport:
             BatchSpanProcessor(exporter, schedule_delay_millis=1000)
         )
         return provider
-
-    def _filled(self, found: re.Match[str]) -> str:
-        """The secret that a header names."""
-        value = self._secret(found[1])
-        if not value:
-            self.stats.problem = f"{found[1]} is not set"
-            log.error(
-                "spans are sent without %s: it is not set; store it with: hermes config set %s",
-                *(found[1],) * 2,
-            )
-        return value or ""
 
 
 class _Spans:
@@ -379,8 +362,40 @@ class _Forward(logging.Handler):
         log.log(min(record.levelno, logging.WARNING), "%s", record.getMessage())
 
 
-def _keep_quiet() -> None:
+def keep_quiet() -> None:
+    """Keeps the messages of the libraries off the terminal."""
     logger = logging.getLogger("opentelemetry")
     if not any(isinstance(handler, _Forward) for handler in logger.handlers):
         logger.addHandler(_Forward())
         logger.propagate = False
+
+
+def sent_headers(
+    headers: Mapping[str, str], secret: Callable[[str], str | None]
+) -> tuple[dict[str, str], list[str]]:
+    """The headers with their secrets filled in, and the names of secrets that are not set."""
+    missing: list[str] = []
+
+    def fill(found: re.Match[str]) -> str:
+        value = secret(found[1])
+        if not value:
+            missing.append(found[1])
+        return value or ""
+
+    filled = {
+        name: re.sub(r"\$\{(\w+)\}", fill, value) for name, value in headers.items()
+    }
+    return filled, missing
+
+
+def answers(endpoint: str) -> bool:
+    """Whether something listens at an address. If not, the libraries retry for long, and delay the end of a command."""
+    place = urlsplit(endpoint)
+    try:
+        port = place.port or (443 if place.scheme == "https" else 80)
+        with socket.create_connection(
+            (place.hostname or "", port), timeout=_PROBE_TIMEOUT_S
+        ):
+            return True
+    except (OSError, ValueError):
+        return False

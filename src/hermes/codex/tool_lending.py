@@ -41,7 +41,7 @@ _LENT_CALL_TIMEOUT_S = (
 
 _LENT = (
     *("web_*", "browser_*", "view_image", "image_*", "video_*", "speech_*"),
-    *("ask_user", "todo", "session_search", "delegate", "delegate_*"),
+    *("ask_user", "present_plan", "todo", "session_search", "delegate", "delegate_*"),
     *("memory", "memory_*", "skill", "skill_*", "skills_*", "kanban", "kanban_*"),
 )
 

@@ -156,6 +156,18 @@ def history_of(
     return ChangeHistory(entries=tuple(history.log(under, limit=limit)))
 
 
+@command("memory sync", scope="admin")
+def sync_learning(context: CommandContext) -> TextResult:
+    """Exchange memory and skills with the machines that share `learning.remote`."""
+    report = context.learning.sync()
+    lines = [f"{count(len(report.pulled), 'file')} came from other machines."]
+    lines.append("Your changes were sent." if report.pushed else "There was nothing to send.")  # fmt: skip
+    if report.conflicts:
+        number = count(len(report.conflicts), "conflict")
+        lines.append(f"{number}: your version waits in `hermes skills proposals`.")
+    return message(*lines)
+
+
 def revert_change(
     context: CommandContext, under: str, change: str, *, whole: bool
 ) -> TextResult:

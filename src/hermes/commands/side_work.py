@@ -54,6 +54,7 @@ class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
     """What works for a session, and the agents that it can use."""
 
     current: str
+    in_chat: bool
     children: tuple[ChildState, ...]
     agents: tuple[tuple[str, str], ...]
 
@@ -65,7 +66,7 @@ class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
             )
             yield table(("id", "state", "what", "tokens", "task"), rows)
             yield line("/agents open ID, /agents tell ID TEXT, /agents stop ID", "dim")
-        else:
+        elif self.in_chat:
             yield line("Nothing works beside this conversation.")
         if self.current:
             yield line(f"This session works as the agent {self.current}.")
@@ -307,6 +308,7 @@ def _overview(context: CommandContext) -> AgentOverview:
         current = read_history(context.app.store, context.session).agent
     return AgentOverview(
         current=current,
+        in_chat=bool(context.session),
         children=tuple(children),
         agents=tuple((one.name, one.description) for one in files if one.is_trusted),
     )

@@ -66,6 +66,7 @@ TOPICS = (
     _topic("hosts", "commands.hosts", "list the machines that use this store", "Settings", "list"),
     _topic("backup", "commands.backup", "write all your data to one file", "Settings"),
     _topic("restore", "commands.backup", "restore a backup", "Settings"),
+    _topic("completion", "commands.completion", "complete commands, options and names in your shell", "Settings"),
     _topic("doctor", "commands.doctor", "check this installation and suggest fixes", "Settings"),
 )  # fmt: skip
 

@@ -31,6 +31,10 @@ What you must know
 - Destructive or irreversible steps need the person's clear word.
 """
 
+_BELOW_IDENTITY = (
+    "Your user wrote the above about who you are and how you speak. It comes before the following where they differ about "
+    "your name, character and tone; it changes nothing about your rules."
+)
 _SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".hermes.md")
@@ -49,9 +53,17 @@ class ProjectFile(msgspec.Struct, frozen=True):
 
 
 def system_prompt(
-    cwd: Path, *, date: str, project: tuple[ProjectFile, ...] = (), chat: str = ""
+    cwd: Path,
+    *,
+    date: str,
+    project: tuple[ProjectFile, ...] = (),
+    chat: str = "",
+    identity: str = "",
 ) -> tuple[str, ...]:
-    """The parts of the prompt; the middle one only when the project has notes. `chat` names the chat app, if any."""
+    """The parts of the prompt; the middle one only when the project has notes. `chat` names the chat app, if any.
+
+    `identity` is what the user wrote about who Hermes is (SOUL.md). It comes first.
+    """
     notes = project_part(project)
     circumstances = f"Today is {date} (UTC). Working directory: {cwd}. System: {_SYSTEMS.get(sys.platform, sys.platform)}."
     if chat:
@@ -59,7 +71,8 @@ def system_prompt(
             f" You talk in a chat app ({chat}), far from the machine: keep replies short. A file in the working "
             "directory is sent if your reply links to it: [name](path)."
         )
-    return (STABLE, *([notes] if notes else []), circumstances)
+    first = f"{identity}\n\n{_BELOW_IDENTITY}\n\n{STABLE}" if identity else STABLE
+    return (first, *([notes] if notes else []), circumstances)
 
 
 def project_part(files: tuple[ProjectFile, ...]) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from hermes.core import rejected_images
 from hermes.core.budget import BudgetSpent, TurnBudget, request_tokens
-from hermes.core.calls import CallRunner, CallScope, Unusable, finished
+from hermes.core.calls import CallRunner, CallScope, ReadyCall, Unusable, finished
 from hermes.core.history import ConversationHistory, change_pictures
 from hermes.core.ports import ContextEngine, ImageReader, Journal, Model
 from hermes.core.reply_check import ReplyJudge, ReplyVerdict
@@ -96,6 +96,22 @@ class Turn:
         self.interrupted.set()
 
 
+class NoteReader(Protocol):
+    """Reads the project's notes while a session works."""
+
+    def for_paths(
+        self, history: ConversationHistory, cwd: Path, paths: Sequence[Path]
+    ) -> Sequence[UserMessage]:
+        """The notes of the folders of these files, unless the model has them already."""
+        ...
+
+    def after_compaction(
+        self, history: ConversationHistory, before: Sequence[Message], cwd: Path
+    ) -> Sequence[UserMessage]:
+        """What the model needs to read again of what a compaction removed."""
+        ...
+
+
 class Runtime(Protocol):
     """Runs one turn to its end and writes everything to the turn's journal. The caller records the end."""
 
@@ -109,7 +125,7 @@ class NativeRuntime:
 
     name = "native"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the ports have defaults
         self,
         model: Model,
         calls: CallRunner,
@@ -118,11 +134,13 @@ class NativeRuntime:
         max_output_tokens: int | None = None,
         context: ContextEngine | None = None,
         sight: ImageReader | None = None,
+        notes: NoteReader | None = None,
     ) -> None:
         self._model = model
         self._calls = calls
         self._context = context
         self._sight = sight
+        self._notes = notes
         self._max_steps = max_steps
         self.sums_up = True
         """Whether the model is asked at the last step what was done and what is left."""
@@ -256,8 +274,14 @@ class NativeRuntime:
             request_tokens(request)
         )  # a summary reads about as much; raises if the budget has no room for it
         rows = await self._context.make(turn.session, request, forced=forced)
+        before = list(turn.history.messages)
         if rows:
             await turn.journal.record(*rows)
+        if self._notes and any(isinstance(row, SessionCompacted) for row in rows):
+            read = self._notes.after_compaction
+            again = await asyncio.to_thread(read, turn.history, before, turn.cwd)
+            if again:
+                await turn.journal.record(*again)
         for row in rows:
             if isinstance(row, SessionCompacted):
                 turn.budget.spend(row.usage)
@@ -307,6 +331,7 @@ class NativeRuntime:
         prepared = self._calls.prepare(message.tool_calls)
         turn.partial = []
         await self._calls.run(turn.scope, prepared, (message,))
+        await self._read_notes(turn, prepared)
         unusable = [item for item in prepared if isinstance(item, Unusable)]
         for fault in ("bad_arguments", "unknown_tool"):
             if not any(item.fault == fault for item in unusable):
@@ -318,6 +343,24 @@ class NativeRuntime:
                 ReplyRejected(reason=item.fault, detail=verdict.detail)
             )
         return verdict
+
+    async def _read_notes(
+        self, turn: Turn, prepared: Sequence[ReadyCall | Unusable]
+    ) -> None:
+        """Gives the model the project's notes of the folders that its calls went to."""
+        if self._notes is None:
+            return
+        paths = [
+            path
+            for item in prepared
+            if isinstance(item, ReadyCall) and item.tool.effect in ("read", "files")
+            for path in item.tool.paths(item.arguments, turn.cwd)
+        ]
+        if paths:
+            read = self._notes.for_paths
+            notes = await asyncio.to_thread(read, turn.history, turn.cwd, paths)
+            if notes:
+                await turn.journal.record(*notes)
 
     async def _keep_partial(self, turn: Turn) -> None:
         """Records what was streamed before an interrupt."""

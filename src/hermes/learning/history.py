@@ -4,7 +4,7 @@ revert it.
 
 import difflib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -71,19 +71,23 @@ class LearningHistory:
             return ""
         try:
             with self._repository.locked() as git:
-                return _commit(git, title, origin, self._present())
+                return _commit(git, title, origin, self.present())
         except LearningError as error:
             log.warning(
                 "a change was not recorded in the history (%s): %s", title, error
             )
             return ""
 
+    def commit_into(self, git: HistoryGit, title: str, origin: Provenance) -> None:
+        """Commits the files as they are, to a repository that is locked already."""
+        _commit(git, title, origin, self.present())
+
     def log(self, path: str, *, limit: int = 50) -> list[HistoryEntry]:
         """Returns the changes of a file or folder, newest first."""
         if not self._repository.usable or not self._repository.exists:
             return []
         with self._repository.locked() as git:
-            _commit(git, "edited by hand", Provenance("user"), self._present())
+            _commit(git, "edited by hand", Provenance("user"), self.present())
             out = git.text(
                 "log",
                 f"--max-count={limit}",
@@ -109,7 +113,7 @@ class LearningHistory:
         the same lines.
         """
         with self._repository.locked() as git:
-            _commit(git, "edited by hand", Provenance("user"), self._present())
+            _commit(git, "edited by hand", Provenance("user"), self.present())
             commit = _find(git, change)
             planned = [
                 self._undone(git, commit, path) for path in _touched(git, commit, under)
@@ -120,14 +124,14 @@ class LearningHistory:
                     f"Nothing of {change} is left to revert.",
                     hint="Nothing was changed.",
                 )
-            self._write(files)
-            name = _commit(git, f"revert {commit[:10]}", origin, self._present())
+            self.write_files(dict(files))
+            name = _commit(git, f"revert {commit[:10]}", origin, self.present())
         return RevertReport(name, tuple(path for path, _ in files))
 
     def restore(self, change: str, under: str, origin: Provenance) -> RevertReport:
         """Restores everything below `under` to its state after a change."""
         with self._repository.locked() as git:
-            _commit(git, "edited by hand", Provenance("user"), self._present())
+            _commit(git, "edited by hand", Provenance("user"), self.present())
             commit = _find(git, change)
             then = set(
                 git.text(
@@ -144,8 +148,8 @@ class LearningHistory:
                 for path in sorted(then | now)
             ]
             files = [(path, data) for path, data in planned if data != self._read(path)]
-            self._write(files)
-            name = _commit(git, f"restore {commit[:10]}", origin, self._present())
+            self.write_files(dict(files))
+            name = _commit(git, f"restore {commit[:10]}", origin, self.present())
         return RevertReport(name, tuple(path for path, _ in files))
 
     def merge(self, current: str, base: str, other: str) -> str | None:
@@ -186,8 +190,9 @@ class LearningHistory:
             else None
         )
 
-    def _write(self, files: Iterable[tuple[str, bytes | None]]) -> None:
-        for path, data in files:
+    def write_files(self, files: Mapping[str, bytes | None]) -> None:
+        """Writes files of the home, and removes those that are None."""
+        for path, data in files.items():
             target = self._root / path
             if data is None:
                 target.unlink(missing_ok=True)
@@ -196,7 +201,12 @@ class LearningHistory:
                 make_private_folder(target.parent)
                 atomic.replace(target, data)
 
-    def _present(self) -> list[str]:
+    def is_inside(self, path: str) -> bool:
+        """Whether a path is in the home itself, and not where a link leads."""
+        target = self._root / path
+        return target.parent.resolve() == self._root.resolve() / Path(path).parent
+
+    def present(self) -> list[str]:
         """Returns the folders that are not empty; git tracks neither empty folders nor what links
         lead to.
         """
@@ -234,16 +244,34 @@ def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
     return b"".join(lines)
 
 
-def _commit(git: HistoryGit, title: str, origin: Provenance, present: list[str]) -> str:
-    """Commits the work tree. Returns an empty string if nothing changed."""
+def commit_tree(
+    git: HistoryGit, present: list[str], ours: str, theirs: str, *, is_behind: bool
+) -> None:
+    """Commits the work tree as the meeting of two histories. With `is_behind`, there was only one."""
+    _stage(git, present)
+    tree = git.text("write-tree")
+    commit = theirs
+    if not is_behind or git.text("rev-parse", f"{theirs}^{{tree}}") != tree:
+        parents = [word for one in (ours, theirs) if one for word in ("-p", one)]
+        message = b"joined with the remote\n\nBy: hermes\n"
+        made = git.run("commit-tree", tree, *parents, given=message)
+        commit = made.decode().strip()
+    git.run("update-ref", "HEAD", commit, *([ours] if ours else []))
+
+
+def _stage(git: HistoryGit, present: list[str]) -> None:
     known = {
         path.partition("/")[0]
         for path in git.text("ls-files", "-z").split("\0")
         if path
     }
-    wanted = sorted({*present, *known})
-    if wanted:
+    if wanted := sorted({*present, *known}):
         git.run("add", "--all", "--", *wanted)
+
+
+def _commit(git: HistoryGit, title: str, origin: Provenance, present: list[str]) -> str:
+    """Commits the work tree. Returns an empty string if nothing changed."""
+    _stage(git, present)
     tree = git.text("write-tree")
     head = git.text("rev-parse", "--verify", "-q", "HEAD", may_fail=True)
     if head and git.text("rev-parse", f"{head}^{{tree}}") == tree:

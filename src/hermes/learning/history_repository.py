@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from hermes.children import git_folder
 from hermes.learning.change import LearningError
@@ -129,6 +130,17 @@ class HistoryGit:
             )
         return done.stdout if not done.returncode else b""
 
+    @property
+    def program(self) -> str:
+        """The path of git."""
+        return self._git.git
+
+    def transfer(
+        self, *arguments: str, environment: Mapping[str, str]
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """Runs a git that talks to another repository."""
+        return self._run(("-c", "fetch.fsckObjects=true", *arguments), b"", environment)
+
     def text(self, *arguments: str, may_fail: bool = False) -> str:
         """Runs git and returns its output as text, without the last newline."""
         return (
@@ -152,7 +164,10 @@ class HistoryGit:
         return None if done.returncode else done.stdout
 
     def _run(
-        self, arguments: tuple[str, ...], given: bytes
+        self,
+        arguments: tuple[str, ...],
+        given: bytes,
+        more: Mapping[str, str] = MappingProxyType({}),
     ) -> "subprocess.CompletedProcess[bytes]":
         environment = {
             "GIT_WORK_TREE": str(self._root),
@@ -163,7 +178,7 @@ class HistoryGit:
             "GIT_COMMITTER_EMAIL": "hermes@localhost",
         }
         try:
-            return self._git(arguments, environment, self._root, given)
+            return self._git(arguments, {**environment, **more}, self._root, given)
         except git_folder.TooSlow as error:
             raise LearningError(
                 f"{error}.", hint="The history was not changed."

@@ -1,10 +1,11 @@
 """The memory, skills, proposals and history of one home, and the rules on who may change what."""
 
 import hashlib
+import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
@@ -24,10 +25,17 @@ from hermes.learning.memory import MemoryFiles, MemoryLimits
 from hermes.learning.proposals import Proposal, Proposals
 from hermes.learning.skill_library import BUNDLED, SkillLibrary
 from hermes.learning.skill_records import SkillRecords
+from hermes.primitives.files import make_private_folder
 from hermes.settings import Home
 from hermes.settings.sections import LearningSettings
 
+if TYPE_CHECKING:
+    from hermes.learning.remote import LearningConflict, LearningRemote, SyncReport
+
+waiting = logging.getLogger("hermes.waiting")
+
 PREFIX = "skill:"
+_UNREACHABLE = ".remote-unreachable"  # exists once that was said
 
 
 class SkillCommand(msgspec.Struct, frozen=True):
@@ -50,6 +58,8 @@ class LearningService:
         proposals: Path,
     ) -> None:
         self.home = home
+        self.remote: Callable[[], LearningRemote] | None = None
+        """Where other machines get memory and skills from."""
         self._clock = clock
         self.history = history
         self.memory = memory
@@ -111,14 +121,65 @@ class LearningService:
                 assert_never(change)
 
     def apply(self, change: Change, origin: Provenance) -> AppliedChange:
-        """Makes a change."""
+        """Makes a change. With a remote, what others changed is pulled before, and the change is pushed after it."""
+        self.try_sync()
         match change:
             case MemoryChange():
-                return self.memory.apply(change, origin)
+                applied = self.memory.apply(change, origin)
             case SkillChange():
-                return self.skills.apply(change, origin)
+                applied = self.skills.apply(change, origin)
             case _:
                 assert_never(change)
+        self.try_sync()
+        return applied
+
+    def try_sync(self) -> None:
+        """Exchanges memory and skills with the remote, if there is one. That it can't be reached is said once."""
+        if self.remote is None:
+            return
+        said = self.home.root / "learning" / _UNREACHABLE
+        try:
+            self.sync()
+        except LearningError as error:
+            if not said.exists():
+                waiting.warning("%s %s", error.message, error.hint)
+                make_private_folder(said.parent)
+                said.touch()
+        else:
+            said.unlink(missing_ok=True)
+
+    def sync(self) -> "SyncReport":
+        """Exchanges memory and skills with the remote. What conflicts becomes a proposal. Raises LearningError."""
+        if self.remote is None:
+            raise LearningError(
+                "Memory and skills have no remote.",
+                hint="Name one: hermes config set learning.remote URL",
+            )
+        with self.memory.locked(), self.skills.locked():
+            report = self.remote().sync()
+        for conflict in report.conflicts:
+            self._keep(conflict)
+        return report
+
+    def _keep(self, conflict: "LearningConflict") -> None:
+        """Proposes the version of this machine. One that can't be proposed is written to a file."""
+        from hermes.learning.remote import keep_aside
+
+        why = f"{conflict.path} was changed here and on another machine at once. This was the change here."
+        try:
+            change = self.skills.change_between(
+                conflict.path, _text(conflict.theirs), _text(conflict.ours)
+            )
+            if change is not None:
+                self.propose(change, Provenance("hermes"), why)
+                return
+            reason = "It is no file of a skill."
+        except LearningError as error:
+            reason = error.message
+        except UnicodeDecodeError:
+            reason = "It is no text."
+        aside = keep_aside(self.home.root / "learning" / "conflicts", conflict)
+        waiting.warning("%s It is in %s. %s", why, aside, reason)
 
     def is_users(self, change: Change) -> bool:
         """Returns whether a change would affect what the user wrote or pinned."""
@@ -140,6 +201,7 @@ class LearningService:
 
     def revert(self, change: str, under: str, *, whole: bool = False) -> RevertReport:
         """Reverts one change, or with `whole` restores everything below `under` to its state after it."""
+        self.try_sync()
         undo = self.history.restore if whole else self.history.revert
         with (
             self.memory.locked(),
@@ -155,6 +217,7 @@ class LearningService:
             }
             for name in touched & untouched:
                 self.skills.rewritten(name)
+        self.try_sync()
         return reverted
 
     def _waiting(self, name: str) -> Proposal:
@@ -183,9 +246,14 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
     """
     clock = clock or SystemClock()
     folder = home.root / "learning"
-    history = LearningHistory(
-        home.root, HistoryRepository(home.root, folder / "history.git", environment)
-    )
+    repository = HistoryRepository(home.root, folder / "history.git", environment)
+    history = LearningHistory(home.root, repository)
+
+    def remote() -> "LearningRemote":
+        from hermes.learning.remote import LearningRemote
+
+        return LearningRemote(settings.remote, repository, history, environment)
+
     limits = MemoryLimits(settings.memory_limit, settings.user_limit)
     if person:
         name = folder_of(person)
@@ -200,7 +268,14 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
         )
         proposals = folder / "proposals"
     skills = SkillLibrary(home.skills, SkillRecords(folder), history, clock, bundled)
-    return LearningService(home, clock, history, memory, skills, proposals)
+    service = LearningService(home, clock, history, memory, skills, proposals)
+    if settings.remote and repository.usable and not person:
+        service.remote = remote
+    return service
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()
 
 
 def folder_of(person: str) -> str:

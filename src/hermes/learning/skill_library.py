@@ -376,6 +376,21 @@ class SkillLibrary:
                 name, lambda record: msgspec.structs.replace(record, hash=digest)
             )
 
+    def change_between(
+        self, path: str, before: str | None, after: str | None
+    ) -> SkillChange | None:
+        """The change of one file below `skills/`; None if it belongs to no skill."""
+        file = self._folder.parent / path
+        for folder in file.parents:
+            if folder == self._folder or not folder.is_relative_to(self._folder):
+                return None
+            if (folder / MAIN).is_file():
+                inside = file.relative_to(folder).as_posix()
+                return SkillChange(
+                    folder.name, (SkillFileChange(inside, before, after),)
+                )
+        return None
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Locks the folder for this caller."""

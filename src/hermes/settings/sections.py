@@ -171,6 +171,37 @@ class DisplaySettings(Section, frozen=True):
     ] = ""
 
 
+class NotifySettings(Section, frozen=True):
+    """Notifications of the chat in a terminal when it waits for you or has finished."""
+
+    when: Annotated[
+        Literal["unfocused", "always", "never"],
+        Meta(
+            description="When to notify; `unfocused` means that the terminal's window is not looked at."
+        ),
+    ] = "unfocused"
+    after: Annotated[
+        float,
+        Meta(
+            ge=0, description="How many seconds a turn must take to notify at its end."
+        ),
+    ] = 10.0
+    bell: Annotated[bool, Meta(description="Ring the terminal's bell.")] = True
+    title: Annotated[
+        bool,
+        Meta(description="Show in the window's title whether Hermes works or waits."),
+    ] = True
+    terminal: Annotated[
+        bool,
+        Meta(
+            description="Use the terminal's own notifications (OSC 9, 99 or 777) where it has them."
+        ),
+    ] = True
+    desktop: Annotated[
+        bool, Meta(description="Show a desktop notification with notify-send.")
+    ] = False
+
+
 class LoggingSettings(Section, frozen=True):
     """The log files in `logs/`."""
 
@@ -660,6 +691,13 @@ class LearningSettings(Section, frozen=True):
             description="The most that one review may use; empty for no limit.",
         ),
     ] = "300k tokens"
+    remote: Annotated[
+        str,
+        Meta(
+            description="Git address through which memory and skills are shared by several machines; empty for none. "
+            "The branch `hermes` is used."
+        ),
+    ] = ""
     memory_limit: Annotated[
         int,
         Meta(
@@ -791,6 +829,12 @@ class TraceSettings(Section, frozen=True):
             description="URL of the collector (OTLP over HTTP), such as `http://localhost:4318/v1/traces`; empty for no traces."
         ),
     ] = ""
+    metrics_endpoint: Annotated[
+        str,
+        Meta(
+            description="URL for metrics, such as `http://localhost:4318/v1/metrics`; empty for no metrics."
+        ),
+    ] = ""
     headers: Annotated[
         dict[str, str],
         Meta(
@@ -859,5 +903,6 @@ class Settings(Section, frozen=True):
     ] = {}
     events: EventSettings = EventSettings()
     worker: WorkerSettings = WorkerSettings()
+    notify: NotifySettings = NotifySettings()
     display: DisplaySettings = DisplaySettings()
     logging: LoggingSettings = LoggingSettings()

@@ -1,6 +1,6 @@
 """Copies a whole store into another one, and compares both row by row."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -13,6 +13,8 @@ from hermes.store.store import Store
 
 _PAGE_ROWS = 500
 _EVENTS = f"SELECT {STORED} FROM events WHERE id > ? ORDER BY id LIMIT {_PAGE_ROWS}"  # noqa: S608 - our own names
+
+_Select = Callable[[str, Sequence[Any]], list[Any]]
 
 
 class _Table(NamedTuple):
@@ -56,30 +58,62 @@ def copy_store(
     source: Store, target: Store, tell: Callable[[int], None] = lambda _: None
 ) -> CopyReport:
     """Copies everything into an empty store and compares it. `tell` hears how many rows of the log are done."""
-    if target.sessions.recent(limit=1) or target.has_jobs or target.chats.recent(1):
-        hint = "Nothing was changed. Copy into a database that is empty."
-        raise StoreError("the target holds sessions, jobs or chats already", hint=hint)
     if held := source.leases.held():
         hint = "Nothing was changed. Stop every Hermes that uses the source, then copy."
         raise StoreError(
             f"session {held[0].session} of the source is being run", hint=hint
         )
+    return copy_snapshot(source, target, tell)
+
+
+def copy_snapshot(
+    source: Store, target: Store, tell: Callable[[int], None] = lambda _: None
+) -> CopyReport:
+    """Copies the state of one moment, also of a store that is being used, and compares it."""
+    if target.sessions.recent(limit=1) or target.has_jobs or target.chats.recent(1):
+        hint = "Nothing was changed. Copy into a database that is empty."
+        raise StoreError("the target holds sessions, jobs or chats already", hint=hint)
+    attempts: list[None] = []
+
+    def job(connection: SqlConnection) -> CopyReport:
+        attempts.append(None)
+        if len(attempts) > 1:  # an outage came in between, and the moment is over
+            hint = "The source is unchanged. Try again with another, empty target."
+            raise StoreError("the source was lost while it was copied", hint=hint)
+        return _copy(_Reader(connection), target, tell)
+
+    return source.database.read(job)
+
+
+class _Reader:
+    """One consistent state of a store."""
+
+    def __init__(self, connection: SqlConnection) -> None:
+        self._connection = connection
+
+    def select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Returns the rows of one query."""
+        return list(self._connection.execute(query, values).fetchall())
+
+
+def _copy(source: _Reader, target: Store, tell: Callable[[int], None]) -> CopyReport:
     rows = 0
-    for page in _pages(source):
+    for page in _pages(source.select):
         target.database.write(
             lambda connection, page=page: _insert(target, connection, page)
         )
         rows += len(page)
         tell(rows)
-    others = {table.name: _copy_table(source, target, table) for table in TABLES}
+    select = source.select
+    others = {table.name: _copy_table(select, target, table) for table in TABLES}
     _repair_numbers(target)
-    _compare(source, target)
+    _compare(select, target.database.select)
     return CopyReport(rows, others)
 
 
-def _pages(store: Store) -> Iterator[list[Row]]:
+def _pages(select: _Select) -> Iterator[list[Row]]:
     after = -1
-    while page := checked(store.database.select(_EVENTS, (after,))):
+    while page := checked(select(_EVENTS, (after,))):
         yield page
         after = page[-1].id
 
@@ -89,9 +123,9 @@ def _insert(target: Store, connection: SqlConnection, page: list[Row]) -> None:
         target.database.insert_row(connection, row, row.event)
 
 
-def _rows(store: Store, table: _Table) -> list[tuple[Any, ...]]:
+def _rows(select: _Select, table: _Table) -> list[tuple[Any, ...]]:
     query = f"SELECT {table.columns} FROM {table.name}"  # noqa: S608 - our own names
-    return sorted(tuple(map(_storable, row)) for row in store.database.select(query))
+    return sorted(tuple(map(_storable, row)) for row in select(query, ()))
 
 
 def _storable(value: Any) -> Any:
@@ -99,8 +133,8 @@ def _storable(value: Any) -> Any:
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
-def _copy_table(source: Store, target: Store, table: _Table) -> int:
-    found = _rows(source, table)
+def _copy_table(select: _Select, target: Store, table: _Table) -> int:
+    found = _rows(select, table)
     places = ", ".join("?" for _ in table.columns.split(", "))
     query = f"INSERT INTO {table.name} ({table.columns}) VALUES ({places})"  # noqa: S608 - our own names
 
@@ -120,7 +154,7 @@ def _repair_numbers(target: Store) -> None:
         target.database.write(lambda connection: connection.execute(query).fetchall())
 
 
-def _compare(source: Store, target: Store) -> None:
+def _compare(source: _Select, target: _Select) -> None:
     """Raises unless both stores hold the same."""
     for ours, theirs in zip_longest(_every_row(source), _every_row(target)):
         if ours != theirs:
@@ -131,8 +165,8 @@ def _compare(source: Store, target: Store) -> None:
             raise _differs(f"the table {table.name}")
 
 
-def _every_row(store: Store) -> Iterator[Row]:
-    for page in _pages(store):
+def _every_row(select: _Select) -> Iterator[Row]:
+    for page in _pages(select):
         for row in page:
             yield row._replace(id=0)  # given anew
 

@@ -60,6 +60,8 @@ class Leases:
             set()
         )  # session and token, until that is on disk
         self.owner = owner or this_process()
+        self.renewals = 0
+        """How many leases this process has renewed."""
 
     def acquire(self, session: str, *, ttl: float = LEASE_TTL_S) -> Lease:
         """Acquires the session. Raises an error that names the holder if there is one."""
@@ -107,7 +109,9 @@ class Leases:
             )
             return msgspec.structs.replace(lease, expires=expires)
 
-        return self._db.write(job, order=lease.session)
+        renewed = self._db.write(job, order=lease.session)
+        self.renewals += 1
+        return renewed
 
     def release(self, lease: Lease) -> None:
         """Releases the session. The token stays, so that the next holder's is larger.

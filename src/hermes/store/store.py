@@ -173,6 +173,21 @@ class Store(ABC):
         """Returns what is not right with the server, each with what to do."""
         return ()
 
+    def gauges(self) -> dict[str, float]:
+        """Returns what metrics show of this store now."""
+        clock = self._clock.now()
+        query = """
+        SELECT (SELECT count(*) FROM gateway_inbox WHERE data != ''),
+          (SELECT count(*) FROM instants WHERE state = 'planned' AND starts <= ?)
+        """
+        ((messages, jobs),) = self._db.select(query, (clock,))
+        return {
+            "hermes.queue.chat_messages": messages,
+            "hermes.queue.due_jobs": jobs,
+            "hermes.sessions.running": len(self.leases.held()),
+            "hermes.lease.renewals": self.leases.renewals,
+        }
+
     def size(self) -> tuple[int, int]:
         """Returns the numbers of sessions and of rows in the log."""
         query = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM events)"

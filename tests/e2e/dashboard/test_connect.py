@@ -1,19 +1,23 @@
 """Connecting a model on the page: a key, a server, an address; wrong ones are refused; it answers without a restart."""
 
+import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 from tests.e2e.dashboard.chatting import say
 from tests.e2e.dashboard.conftest import Complaints, started, visiting
 from tests.e2e.dashboard.walking import go
+from tests.fakes.codex_program import installed_codex
 from tests.fakes.gguf_file import write_gguf
 from tests.fakes.model_hub import HubFault, model_hub_server
 from tests.fakes.model_service import model_service
 
+from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes
 
 KEY = "sk-ant-test-0123456789abcdefghijklmnop"
@@ -232,3 +236,21 @@ async def test_a_wrong_hash_and_a_full_disk_are_said(
             hub.files[WEIGHTS_PATH] = weights
             await page.get_by_role("button", name="Download Tiny").click()
             await expect(page.locator("[data-current]")).to_have_text("embedded:tiny")
+
+
+async def test_the_sign_in_of_codex_is_used_where_it_is_found(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    try:
+        program = await asyncio.to_thread(installed_codex)
+    except NotFetched as why:
+        pytest.skip(str(why))
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "auth.json").write_text("{}")
+    path = f"{program.parent}{os.pathsep}/usr/bin:/bin"
+    async with unconnected(browser, tmp_path, complaints, PATH=path) as page:
+        await page.get_by_role("button", name="Use an API key").click()
+        await page.get_by_role("button", name="Use Codex's sign-in").click()
+        await expect(page.locator("[data-current]")).to_contain_text("codex")
+        await _pictures(page, "codex")
+    assert "codex_app_server" in (tmp_path / "home" / "config.yaml").read_text()

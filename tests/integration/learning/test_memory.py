@@ -228,6 +228,7 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         worker.start()
     for worker in workers:
         worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
     learning = open_learning(Home(tmp_path), LearningSettings(), os.environ)
     text = learning.memory.read("memory")
     assert set(text.splitlines()) == {

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from tests.fakes.postgres_server import LocalPostgres, running_postgres
 from hermes.errors import LeaseLost, SessionBusy, StoreError, StoreTooNew
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
+from hermes.store import open_store
 from hermes.store.leases import LEASE_TTL_S, Leases, this_process
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
@@ -52,9 +54,63 @@ def expire(store: PostgresStore) -> None:
 
 
 def test_a_database_newer_than_the_program_is_refused(url: str) -> None:
-    open_postgres(PostgresOptions(url), migrations=(*MIGRATIONS, "SELECT 1")).close()
+    steps = (*MIGRATIONS, "ALTER TABLE jobs RENAME TO tasks")
+    open_postgres(PostgresOptions(url), migrations=steps, oldest=len(steps)).close()
     with pytest.raises(StoreTooNew, match="newer Hermes"):
         open_postgres(PostgresOptions(url))
+    postgres_tables = "SELECT count(*) FROM tasks"
+    with open_postgres(PostgresOptions(url), migrations=steps) as newer:
+        assert newer.database.select(postgres_tables) == [(0,)]
+
+
+def test_two_versions_of_the_program_work_side_by_side(url: str) -> None:
+    steps = (*MIGRATIONS, "ALTER TABLE sessions ADD COLUMN colour text")
+    with open_postgres(PostgresOptions(url)) as running:
+        running.log.create("s", SessionCreated())
+        lease = running.leases.acquire("s")
+        with (
+            open_postgres(PostgresOptions(url), migrations=steps) as newer,
+            open_postgres(PostgresOptions(url)) as older,
+        ):
+            running.log.append("s", UserMessage(text="one"), lease=lease)
+            newer.log.append("s", UserMessage(text="two"))
+            older.log.append("s", UserMessage(text="three"))
+            running.leases.release(lease)
+            assert newer.leases.acquire("s").token > lease.token
+            texts = [
+                one.text
+                for one in older.log.messages("s")
+                if isinstance(one, UserMessage)
+            ]
+            assert texts == ["one", "two", "three"]
+            assert older.check().problems == newer.check().problems == []
+
+
+def test_a_store_in_use_is_copied_as_of_one_moment(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    store.leases.acquire("s")
+    is_over = threading.Event()
+
+    def write() -> int:
+        count = 0
+        while not is_over.is_set() or not count:
+            store.log.append("s", UserMessage(text=str(count)))
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        store.copy(tmp_path / "copy.db")
+        is_over.set()
+        count = writing.result(TIMEOUT_S)
+    with open_store(tmp_path / "copy.db") as copied:
+        assert copied.check().problems == []
+        (session,) = copied.sessions.recent()
+        rows = list(copied.log.every_event("s"))
+        assert [row.seq for row in rows] == [*range(1, session.head + 1)]
+        assert session.head <= count + 1
+        assert copied.leases.held() == []
 
 
 def test_a_database_of_another_program_is_refused_and_left_alone(

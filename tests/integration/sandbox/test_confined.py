@@ -188,6 +188,25 @@ async def test_a_switch_of_branches_that_would_change_agents_md_is_explained(
     assert (machine.workspace / "AGENTS.md").read_text() == "notes of second\n"
 
 
+async def test_a_command_cannot_change_what_the_project_protects(
+    machine: Machine, request: pytest.FixtureRequest
+) -> None:
+    if "bubblewrap" not in request.node.name:
+        pytest.skip("Landlock can't protect single files")
+    rules = machine.workspace / ".hermes" / "rules.yaml"
+    rules.parent.mkdir()
+    rules.write_text("protect: [LICENSE, data]")
+    (machine.workspace / "LICENSE").write_text("MIT")
+    (machine.workspace / "data").mkdir()
+    # What the policy can't see in a command, the kernel still refuses.
+    await machine.run(
+        "f=LICEN; echo x > ${f}SE; touch da*/new; mv LICENSE old; touch free"
+    )
+    assert (machine.workspace / "LICENSE").read_text() == "MIT"
+    assert list((machine.workspace / "data").iterdir()) == []
+    assert (machine.workspace / "free").exists()
+
+
 @pytest.mark.parametrize(
     "command", ["false", "touch {out}/x || true", "echo 'Permission denied'"]
 )

@@ -7,6 +7,7 @@ import pytest
 
 from hermes.core.prompt import (
     MAX_PROJECT_CHARS,
+    STABLE,
     ProjectFile,
     project_part,
     system_prompt,
@@ -46,3 +47,10 @@ def test_long_notes_are_cut_and_it_is_said() -> None:
     part = project_part((ProjectFile("AGENTS.md", "x" * (MAX_PROJECT_CHARS + 1)),))
     assert part.count("x") == MAX_PROJECT_CHARS
     assert "there is more in AGENTS.md" in part
+
+
+def test_the_users_identity_comes_first_and_changes_no_rule() -> None:
+    first, *_ = system_prompt(Path("/w"), date="2026-01-01", identity="You are Ada.")
+    assert first.startswith("You are Ada.\n\n")
+    assert first.endswith(STABLE)
+    assert system_prompt(Path("/w"), date="2026-01-01")[0] == STABLE

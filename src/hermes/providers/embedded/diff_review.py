@@ -1,11 +1,13 @@
 """A review of a diff: what code can see in it is said by code, because a small model finds everything fine."""
 
+import difflib
 import re
 from collections.abc import Iterator
 
 import msgspec
 
 _MAX_FINDINGS = 12
+_MIN_LIKENESS = 0.8  # of an old line and the one that took its place
 _IS_DIFF = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
 _ASKS_FOR_REVIEW = re.compile(
     r"\b(?:review|check|look (?:at|over)|comments?|feedback|critique|ok|okay|correct|right|wrong|bugs?|problems?|issues?"
@@ -43,7 +45,7 @@ _ADDED: tuple[tuple[str, str], ...] = (
         "certificates are no longer checked",
     ),
     (
-        r"""(?i)(?:passw(?:or)?d|secret|token|api_?key)\w*["']?\s*[:=]\s*["'][^"'{}$<>\s]{6,}["']""",
+        r"""(?i)(?:passw(?:or)?d|secret|token|api_?key)\w*["']?\s*[:=]\s*["'](?=[^"']*\d)[^"'{}$<>\s]{6,}["']""",
         "this looks like a secret in the code",
     ),
     (
@@ -65,14 +67,18 @@ _REMOVED: tuple[tuple[str, str], ...] = (
     (r"\.close\(\)|\bwith open\(", "what closed the file or connection is gone"),
     (
         r"^\s*(?:try\b|finally\b|except\b)|\bcatch\s*\(",
-        "the handling of errors is gone, and with it what ran after an error",
+        "the handling of errors is gone; what happens after an error now?",
     ),
     (
         (
             r"\bmax\(.*,\s*1\)|\bor 1\b|\bif (?:not )?\w+(?:\.\w+)*\s*:|\bif \(!?\w+(?:\.\w+)*\)"
             r"|\bif .*(?:is None|is not None|== 0|!= 0|<= 0|> 0|=== null|!== null)|\bif len\("
         ),
-        "a guard is gone, so empty, missing or zero values reach the code",
+        "a guard is gone; can empty, missing or zero values get here now?",
+    ),
+    (
+        r"\breturn (?:False|None|-1|false|null|err)\b|^\s*(?:raise|throw)\b",
+        "a failure was reported here; who reports it now?",
     ),
     (r"^\s*assert\b|\bexpect\(", "a test or check is gone"),
     (r"\bawait\b", "`await` is gone, so nothing waits for the result"),
@@ -114,9 +120,11 @@ def opening(diff: str) -> str:
 
 def findings(diff: str) -> Iterator[str]:
     """What common mistakes look like, with file and line, in the order of the diff."""
-    for block in changed_blocks(diff):
-        for words in _problems(block):
-            yield f"{block.path}, line {block.line}: {words}."
+    blocks = list(changed_blocks(diff))
+    added = {text.strip() for block in blocks for text in block.added}
+    for block in blocks:
+        for words in _problems(block, moved=added):
+            yield f"{block.path}, line {block.line}: {words}"
 
 
 def changed_blocks(diff: str) -> Iterator[ChangedBlock]:
@@ -145,9 +153,14 @@ def changed_blocks(diff: str) -> Iterator[ChangedBlock]:
             line += not text.startswith("-")
 
 
-def _problems(block: ChangedBlock) -> Iterator[str]:
+def _problems(block: ChangedBlock, moved: set[str]) -> Iterator[str]:
+    """What is wrong with a block. Lines that were only `moved` are not gone."""
     code = [text for text in block.added if not _COMMENT.match(text)]
-    before = [text for text in block.removed if not _COMMENT.match(text)]
+    before = [
+        text
+        for text in block.removed
+        if not _COMMENT.match(text) and text.strip() not in moved
+    ]
     for pattern, words in _ADDED_CHECKS:
         if any(pattern.search(text) for text in code):
             yield words
@@ -157,9 +170,9 @@ def _problems(block: ChangedBlock) -> Iterator[str]:
         lost = [text for text in before if pattern.search(text)]
         if lost and not any(pattern.search(text) for text in code):
             yield f"{words} (`{lost[0].strip()}`)"
-    if len(block.removed) == len(block.added):
-        for old, new in zip(block.removed, block.added, strict=True):
-            yield from _small_change(_TOKEN.findall(old), _TOKEN.findall(new))
+    for old in before:
+        if near := difflib.get_close_matches(old, code, n=1, cutoff=_MIN_LIKENESS):
+            yield from _small_change(_TOKEN.findall(old), _TOKEN.findall(near[0]))
 
 
 def _small_change(old: list[str], new: list[str]) -> Iterator[str]:

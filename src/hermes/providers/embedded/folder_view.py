@@ -28,7 +28,7 @@ _FILE = re.compile(
     r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"\b\w+://\S+|(?<!\S)\S+@\S+")
+_ADDRESS = re.compile(r"(?<!\w)\w++://\S+|(?<!\S)[^\s@]++@\S+")
 _WORD = re.compile(r"[\w.-]*\w")
 _MIN_STEM_CHARACTERS = 4
 

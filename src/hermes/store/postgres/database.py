@@ -45,6 +45,7 @@ class PostgresDatabase:
         options: PostgresOptions,
         migrations: Sequence[str],
         *,
+        oldest: int,
         may_migrate: bool = True,
     ) -> None:
         self._pid = os.getpid()
@@ -57,16 +58,25 @@ class PostgresDatabase:
         self._threads = ThreadPoolExecutor(POOL_SIZE, "hermes-store-job")
         self.notices = RowNotices(self.server)
         try:
-            self.server.start(self._open(migrations, may_migrate)).result()
+            opening = self._open(migrations, oldest, may_migrate)
+            self.server.start(opening).result()
         except BaseException:
             self.close()
             raise
 
-    async def _open(self, migrations: Sequence[str], may_migrate: bool) -> None:
+    async def _open(
+        self, migrations: Sequence[str], oldest: int, may_migrate: bool
+    ) -> None:
         await self.server.open()
         where = self.server.options.shown
-        prepare = migrate if may_migrate else require_current
-        await self.server.request(lambda one: prepare(one, migrations, where))
+
+        async def prepare(connection: "asyncpg.Connection") -> None:
+            if may_migrate:
+                await migrate(connection, migrations, oldest, where)
+            else:
+                await require_current(connection, migrations, where)
+
+        await self.server.request(prepare)
 
     @property
     def closed(self) -> bool:

@@ -11,6 +11,7 @@ _MIGRATION_LOCK = 0x48524D53  # "HRMS"
 _TABLES = """
 SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname IN ('events', 'sessions')
 """
+_OLDEST = "SELECT coalesce((to_jsonb(hermes_store) ->> 'oldest')::int, version) FROM hermes_store"
 # Transaction numbers begin anew in a restored database; ids must not.
 _RAISE_OFFSET = f"""
 UPDATE hermes_store SET id_offset = 1 + last - pg_current_xact_id()::text::bigint
@@ -20,9 +21,15 @@ WHERE last >= pg_current_xact_id()::text::bigint + id_offset
 
 
 async def migrate(
-    connection: "asyncpg.Connection", migrations: Sequence[str], where: str
+    connection: "asyncpg.Connection",
+    migrations: Sequence[str],
+    oldest: int,
+    where: str,
 ) -> None:
-    """Brings the tables up to date. Raises for a newer database or another program's."""
+    """Brings the tables up to date. Raises for another program's, or a newer one's that this program can't use.
+
+    `oldest` is the version of the oldest program that can use the tables afterwards.
+    """
     encoding = await connection.fetchval("SHOW server_encoding")
     if encoding != "UTF8":
         hint = "Create one with: createdb --encoding UTF8 --template template0 hermes"
@@ -30,7 +37,7 @@ async def migrate(
     if await _version(connection, len(migrations), where) < len(migrations):
         await connection.execute(f"SELECT pg_advisory_lock({_MIGRATION_LOCK})")
         try:
-            await _migrate(connection, migrations, where)
+            await _migrate(connection, migrations, oldest, where)
         finally:
             await connection.execute(f"SELECT pg_advisory_unlock({_MIGRATION_LOCK})")
     if await connection.fetchval("SELECT NOT pg_is_in_recovery()"):
@@ -49,7 +56,10 @@ async def require_current(
 
 
 async def _migrate(
-    connection: "asyncpg.Connection", migrations: Sequence[str], where: str
+    connection: "asyncpg.Connection",
+    migrations: Sequence[str],
+    oldest: int,
+    where: str,
 ) -> None:
     found = await _version(connection, len(migrations), where)
     async with connection.transaction():
@@ -58,9 +68,8 @@ async def _migrate(
             found = 0
         for step in migrations[found:]:
             await connection.execute(step)
-        await connection.execute(
-            "UPDATE hermes_store SET version = $1", len(migrations)
-        )
+        query = "UPDATE hermes_store SET version = $1, oldest = greatest(oldest, $2)"
+        await connection.execute(query, len(migrations), oldest)
 
 
 async def _version(connection: "asyncpg.Connection", known: int, where: str) -> int:
@@ -71,7 +80,7 @@ async def _version(connection: "asyncpg.Connection", known: int, where: str) -> 
             raise StoreError(f"{where} holds tables of another program", hint=hint)
         return -1
     found = int(await connection.fetchval("SELECT version FROM hermes_store") or 0)
-    if found > known:
+    if found > known and known < int(await connection.fetchval(_OLDEST) or found):
         hint = "Nothing was changed. Upgrade Hermes on this machine, or use another database."
         raise StoreTooNew(
             f"{where} was written by a newer Hermes (version {found}; this is {known})",

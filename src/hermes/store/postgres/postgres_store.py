@@ -15,7 +15,7 @@ from hermes.store.postgres.database import PostgresDatabase
 from hermes.store.postgres.health import ServerHealth, server_health
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.row_watch import NotifyWatch
-from hermes.store.postgres.schema import MIGRATIONS
+from hermes.store.postgres.schema import MIGRATIONS, OLDEST_PROGRAM
 from hermes.store.postgres.session_log import PostgresSessionLog
 from hermes.store.postgres.word_index import WordIndex
 from hermes.store.sequence_check import bad_sequences
@@ -61,6 +61,13 @@ class PostgresStore(Store):
             self._has_jobs = (now, super().has_jobs)
         return self._has_jobs[1]
 
+    # pyrefly: ignore[missing-override-decorator]
+    def gauges(self) -> dict[str, float]:
+        lag = self._database.notice_lag()
+        return super().gauges() | (
+            {} if lag is None else {"hermes.store.notice_lag": lag}
+        )
+
     def watch(self, session: str = "") -> NotifyWatch:
         return self._database.notices.watch(session)
 
@@ -93,11 +100,11 @@ class PostgresStore(Store):
             after = page[-1][0]
 
     def copy(self, target: Path) -> None:
-        from hermes.store.copying import copy_store
+        from hermes.store.copying import copy_snapshot
         from hermes.store.sqlite.opener import open_store
 
         with open_store(target, clock=self._clock) as copied:
-            copy_store(self, copied)
+            copy_snapshot(self, copied)
 
     def close(self) -> None:
         self._database.close()
@@ -108,8 +115,11 @@ def open_postgres(
     *,
     clock: Clock | None = None,
     migrations: Sequence[str] = MIGRATIONS,
+    oldest: int = OLDEST_PROGRAM,
     may_migrate: bool = True,
 ) -> PostgresStore:
     """Opens the database, or says why it cannot. Without `may_migrate`, its tables must be there and current."""
-    database = PostgresDatabase(options, migrations, may_migrate=may_migrate)
+    database = PostgresDatabase(
+        options, migrations, oldest=oldest, may_migrate=may_migrate
+    )
     return PostgresStore(database, clock or SystemClock())

@@ -45,13 +45,13 @@ class NotifyWatch:
         """Waits until there may be new rows, or it is time to look."""
         if self._event is None:
             self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
-        if not self._is_due:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._look_s):
-                    await self._event.wait()
-        elif not self._notices.is_reachable:
+        if self._is_due and not self._notices.is_reachable:
             await asyncio.sleep(_ANNOUNCE_INTERVAL_S * 20)
-        self._event.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._look_s):
+                while not self._is_due:  # the event may be set by an earlier notice
+                    await self._event.wait()
+                    self._event.clear()
 
     def changed(self) -> bool:
         """Returns whether there may be new rows since the last call; False while the server can't be reached."""

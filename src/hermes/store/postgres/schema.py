@@ -264,6 +264,7 @@ INSERT INTO hermes_store (version) VALUES (0);
 """
 
 _HOSTS = """
+ALTER TABLE hermes_store ADD COLUMN oldest integer NOT NULL DEFAULT 1;  -- program that can use these tables
 CREATE TABLE hosts (
   process text PRIMARY KEY,
   role    text NOT NULL,
@@ -314,3 +315,7 @@ END $$;
 
 MIGRATIONS: tuple[str, ...] = (_FUNCTIONS + _TABLES + _APPEND, _HOSTS, _MACHINES)
 """Step n migrates a database of version n to version n + 1."""
+
+OLDEST_PROGRAM = 1
+"""The oldest program, by its number of migrations, that can use the tables after all of them: one that is older than the
+database may go on beside newer ones. Raise it with a migration that changes or removes what older programs use."""

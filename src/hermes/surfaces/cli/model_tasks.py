@@ -28,7 +28,6 @@ from hermes.providers.embedded.tasks import (
     run_tasks,
     score,
 )
-from hermes.providers.provider_table import label_of
 from hermes.providers.routing import first_route, route_for
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.schema.tool_spec import ToolResult, ToolSpec
@@ -229,8 +228,7 @@ class _Run:
         """Every result, in order."""
         results: list[TaskResult] = []
         if not self._quiet:
-            model = ModelInfo(self._model.provider, self._model.name)
-            who = model.label if model.local else f"{label_of(model.provider)} {model.label}"  # fmt: skip
+            who = ModelInfo(self._model.provider, self._model.name).full_label
             print(
                 f"{count(len(self._tasks), 'task')} for {who}, each in its own folder"
             )

@@ -44,8 +44,8 @@ _MAX_EVIDENCE_LINES = 12  # of the output of one check
 
 def evidence_lines(event: Mapping[str, Any]) -> Iterator[str]:
     """The lines that show what the project's rules found: each check, and the end of what a failed one printed."""
-    yield from str(event.get("detail", "")).splitlines()
-    for check in event.get("checks") or ():
-        output = str(check.get("output") or "").splitlines()
-        if check.get("outcome") == "failed" and output:
-            yield from (f"  {line}" for line in output[-_MAX_EVIDENCE_LINES:])
+    checks = event.get("checks") or ()
+    for number, line in enumerate(str(event.get("detail", "")).splitlines()):
+        yield line
+        output = str(checks[number].get("output") or "") if number < len(checks) else ""
+        yield from (f"  {one}" for one in output.splitlines()[-_MAX_EVIDENCE_LINES:])

@@ -162,6 +162,11 @@ class TerminalChat:
     def tell(self, *blocks: Block) -> None:
         self._print(draw_blocks(blocks, self._text_screen))
 
+    def notify(self, text: str) -> None:
+        """Notifies the person if the window is not looked at."""
+        if self.chat.notifier is not None:
+            self.chat.notifier.notify(text)
+
     def warn(self, message: str, hint: str = "") -> None:
         self.chat.view.say(f"{message} {hint}".rstrip(), alarming=True)
 

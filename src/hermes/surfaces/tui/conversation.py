@@ -33,6 +33,7 @@ from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.mode_switch import ModeSwitch
+from hermes.surfaces.tui.notifications import Notifier
 from hermes.surfaces.tui.own_commands import OwnCommands
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.resume_summary import (
@@ -120,6 +121,8 @@ class ChatConversation:
         self._holding = BackgroundTasks("work beside the conversation")
         self.ctrl_c = DoublePress()
         self.own_commands = OwnCommands()
+        self.notifier: Notifier | None = None
+        """Notifies the person; None where nothing can."""
         self._router = InputRouter(self)
         self._left = False
         self._hung_up = False
@@ -157,6 +160,8 @@ class ChatConversation:
             self._interrupts.on_event(one)
             self.view.on_event(one)
             self._relay.on_event(one)
+            if self.notifier is not None:
+                self.notifier.on_event(one, self.session)
 
     async def run(self) -> None:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
@@ -175,7 +180,7 @@ class ChatConversation:
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
                     break
-                self.ctrl_c.forget()
+                self.touched()
                 await self._router.take(typed)
         if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
@@ -185,6 +190,12 @@ class ChatConversation:
             await self._end_permissions()
         self._interrupts.close()
         self._attachments.close()
+
+    def touched(self) -> None:
+        """Takes note that the person typed something."""
+        self.ctrl_c.forget()
+        if self.notifier is not None:
+            self.notifier.focus.touch()
 
     async def _end_permissions(self) -> None:
         """Takes back what was allowed until the person quits."""
@@ -338,6 +349,11 @@ class ChatConversation:
         """Handles Shift-Tab: goes to the next mode, which holds after a moment without another press."""
         menu = self.view.questions.menu
         self._modes.cycle(has_question=menu is not None and menu.is_approval)
+
+    def drop_mode(self) -> None:
+        """Drops a mode that was chosen and does not hold yet."""
+        self._modes.forget()
+        self.refresh()
 
     async def settle_mode(self) -> None:
         """Lets a mode that was just chosen hold now: the person goes on."""

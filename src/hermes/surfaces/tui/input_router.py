@@ -106,6 +106,7 @@ class InputRouter:
             case "edit":
                 await chat.edit_plan()
             case "stop":
+                chat.drop_mode()
                 chat.interrupt()
         if chat.view.questions.current is not None:
             chat.screen.menu(chat.view.questions.menu)

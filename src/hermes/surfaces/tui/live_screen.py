@@ -19,7 +19,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
-from prompt_toolkit.key_binding import ConditionalKeyBindings
+from prompt_toolkit.key_binding import ConditionalKeyBindings, merge_key_bindings
 from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout import (
     ConditionalContainer,
@@ -40,6 +40,7 @@ from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.direct_drawing import replace_top_rows
+from hermes.surfaces.tui.focus_keys import focus_keys
 from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.menu_rows import menu_rows
@@ -79,6 +80,8 @@ class LiveScreen:
         self.style: Style = stdout_style()
         self.marks: Marks = marks_for(sys.stdout.encoding)
         self.on_gone: Callable[[], object] = lambda: None
+        self.on_focus: Callable[[bool], object] = lambda _: None
+        """Called when the window gets or loses the focus, if the terminal reports that."""
         self._entry = entry
         self._markdown: Markdown | None = None
         self._unread: list[str] = []  # pieces of the reply that are not drawn yet
@@ -134,6 +137,14 @@ class LiveScreen:
             touched,
             skills,
         )
+
+    def _focused(self, is_focused: bool) -> None:
+        self.on_focus(is_focused)
+
+    def send(self, sequence: str) -> None:
+        """Writes a control sequence that draws nothing."""
+        self._output.write_raw(sequence)
+        self._output.flush()
 
     async def __aenter__(self) -> Self:
         self._output.write_raw("\r")  # replaces a prompt that `chat` printed
@@ -422,7 +433,12 @@ class LiveScreen:
         )
         app = _App(
             Layout(whole, focused_element=entry),
-            key_bindings=ConditionalKeyBindings(self._entry.keys(), ~is_covered),
+            key_bindings=merge_key_bindings(
+                [
+                    ConditionalKeyBindings(self._entry.keys(), ~is_covered),
+                    focus_keys(self._focused),
+                ]
+            ),
             output=self._output,
             erase_when_done=True,
             max_render_postpone_time=0,

@@ -77,7 +77,7 @@ class MenuInput:
         for name in _NAMED_KEYS:
             keys.add(name, eager=True, filter=chooses)(self._named(name))
         keys.add(Keys.SIGINT, eager=True, filter=chooses)(self._named("c-c"))
-        keys.add(Keys.Any, eager=True, filter=chooses)(self._character)
+        keys.add(Keys.Any, filter=chooses)(self._character)
         typing = Condition(lambda: self.types)
         keys.add("escape", eager=True, filter=typing)(self._named("escape"))
         keys.add("c-c", eager=True, filter=typing)(self._named("c-c"))

@@ -53,13 +53,11 @@ class ReplayScreen:
         """Does nothing: what was asked then is not asked now."""
 
     def menu(self, menu: QuestionMenu | None) -> None:
-        """Does nothing."""
+        """Does nothing: what was asked then is not asked now."""
 
-    @property
-    def last_key_at(self) -> float:
-        return 0.0
+    last_key_at = float("-inf")
 
-    async def edit(self, text: str, suffix: str) -> str:  # noqa: ARG002 - nobody is there
+    async def edit(self, text: str, suffix: str) -> str:  # noqa: ARG002 - the port's shape
         return text
 
     def suggest(self, text: str) -> None:

@@ -19,6 +19,7 @@ from hermes.surfaces.tui.plain_screen import PlainScreen
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.live_screen import LiveScreen
+    from hermes.surfaces.tui.notifications import Notifier
     from hermes.tools.sandbox import Sandbox
 
 
@@ -46,7 +47,7 @@ async def _converse(
         live.on_keys(
             cycle_mode=chat.cycle_mode,
             stop=chat.stop,
-            touched=chat.ctrl_c.forget,
+            touched=chat.touched,
             skills=chat.skills,
         )
     async with screen:
@@ -59,6 +60,7 @@ async def _converse(
         def say(text: str) -> None:
             loop.call_soon_threadsafe(chat.view.say, text)
 
+        notifier = _notifier(app, chat, live) if live is not None else None
         with (
             events_in_loop(chat.on_event),
             events_in_loop(chat.on_event, "session.*"),
@@ -73,9 +75,22 @@ async def _converse(
             screen.show_prompt()
             async with running(_warm(chat)):  # while the person types
                 await chat.run()
+            if notifier is not None:
+                await notifier.close()
             await chat.agent.release()
     chat.print_goodbye()
     return chat.code
+
+
+def _notifier(app: App, chat: ChatConversation, live: "LiveScreen") -> "Notifier":
+    """Notifies the user of what this chat does while its window is not looked at."""
+    from hermes.surfaces.tui.notifications import Notifier
+
+    notifier = Notifier(app.settings.notify, live.send, environment())
+    live.on_focus = lambda focused: notifier.focus.report(focused=focused)
+    chat.notifier = notifier
+    notifier.start()
+    return notifier
 
 
 async def _warm(chat: ChatConversation) -> None:

@@ -82,6 +82,7 @@ KEYS = (
     ("#note", "keep a note in the memory"),
     ("@file", "attach a file"),
     ("Tab", "complete a command, or a file after @"),
+    ("Shift-Tab", "the next mode: ask, auto-edit, plan, full"),
     ("Alt-L", "review what Hermes wants to remember, as /learn does"),
     ("Ctrl-V", "paste a picture; you can also paste or drop its path"),
 )

@@ -2,8 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args, get_type_hints
 
+import msgspec
+
+from hermes.app.session_journal import read_history
 from hermes.children.own_python import hermes_command
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
@@ -11,6 +14,10 @@ from hermes.commands.models import model_in_words
 from hermes.commands.proposals import NOTHING
 from hermes.commands.undo import UndoResult, restore_files, undo
 from hermes.commands.views import TextResult, message
+from hermes.errors import UsageError
+from hermes.schema.messages import AssistantMessage
+from hermes.settings.load import load_secrets
+from hermes.settings.sections import ModelSettings
 from hermes.surfaces.terminal.text import wrap
 from hermes.surfaces.tui.styled_text import BOLD, Row, painted
 
@@ -180,3 +187,66 @@ async def connect_model(context: CommandContext) -> TextResult:
         return message("The model was not changed.")
     await chat.use_saved_model()
     return message(model_in_words(chat.agent.describe(chat.session)))
+
+
+@command(slash="copy what", group="Chat")
+async def copy_answer(
+    context: CommandContext,
+    what: Annotated[
+        Literal["answer", "code"], Arg("`code` for its last block of code")
+    ] = "answer",
+) -> TextResult:
+    """Copy the last answer, or its last block of code, to the clipboard."""
+    from hermes.surfaces.tui.clipboard_copy import code_of, copy_with_program, osc_52
+    from hermes.surfaces.tui.live_screen import LiveScreen
+
+    chat = _chat(context)
+    history = await asyncio.to_thread(read_history, chat.app.store, chat.session)
+    replies = [
+        one.text
+        for one in history.messages
+        if isinstance(one, AssistantMessage) and one.text
+    ]
+    text = replies[-1] if replies else ""
+    text = code_of(text) if what == "code" else text
+    if not text:
+        return message(f"There is no {what} to copy yet.")
+    environ = context.environment
+    sequence = osc_52(text, environ)
+    if sequence and isinstance(chat.screen, LiveScreen):
+        chat.screen.send(sequence)
+    program = await copy_with_program(text, environ)
+    if not program and not sequence:
+        return message(
+            "It is too long for the terminal, and there is no clipboard program."
+        )
+    how = f" with {program}" if program else " through the terminal"
+    return message(f"Copied {len(text):,} characters{how}.")
+
+
+@command(slash="reasoning level", group="Model")
+async def set_reasoning(
+    context: CommandContext,
+    level: Annotated[str, Arg("how much the model thinks", metavar="LEVEL")] = "",
+) -> TextResult:
+    """Show or change how much the model thinks, until you quit."""
+    chat = _chat(context)
+    model = chat.app.settings.model
+    if not level:
+        levels = ", ".join(_levels())
+        return message(f"Reasoning: {model.reasoning_effort}. Levels: {levels}.")
+    if level not in _levels():
+        raise UsageError(f"There is no level {level!r}.", hint=", ".join(_levels()))
+    if await chat.is_busy():
+        return message("Hermes is working. Stop it first with /stop.")
+    changed = msgspec.structs.replace(model, reasoning_effort=level)
+    chat.app.settings = msgspec.structs.replace(chat.app.settings, model=changed)
+    await chat.agent.renew(load_secrets(home=chat.app.home))
+    chat.agent.learner.start()
+    return message(f"Reasoning: {level}, from the next message on.")
+
+
+def _levels() -> tuple[str, ...]:
+    """The levels that the settings know."""
+    kind = get_type_hints(ModelSettings)["reasoning_effort"]
+    return get_args(kind)

@@ -21,6 +21,8 @@ def diff(*lines: str, path: str = "pay.py") -> str:
     ("lines", "words"),
     [
         (("-    if n <= 10:", "+    if n < 10:"), "`<=` became `<`"),
+        (("-    if n >= 10:", "-        go()", "+    if n > 10:"), "`>=` became `>`"),
+        (("-    return False", "+    return True"), "a failure was reported"),
         (("-    total += n", "+    total = n"), "`+=` became `=`"),
         (("-    if a and b:", "+    if a or b:"), "`and` became `or`"),
         (("-    if not done:", "+    if done:"), "`not` is gone"),
@@ -57,6 +59,8 @@ def test_a_common_mistake_is_found_with_its_place(
         ("+    with open(path) as file:",),
         ('+    db.execute("SELECT * FROM t WHERE n = ?", (name,))',),
         ("-    if a is None:", "+    if b is None:"),
+        ("-    if not user:", " between", "+    if not user:"),
+        ('+    word = one ? "token" : "tokens"',),
     ],
 )
 def test_a_harmless_change_is_left_alone(lines: tuple[str, ...]) -> None:

@@ -114,6 +114,7 @@ class McpServerList(msgspec.Struct, frozen=True):
 
 class Models(msgspec.Struct, frozen=True):
     current: str
+    label: str
     choices: list[ModelChoice]
 
 
@@ -196,7 +197,9 @@ class StateRoutes:
 
     def models(self) -> Models:
         """The current model, and others to choose from."""
-        return Models(self._model()[0], self._board.agent.choices())
+        current, _ = self._model()
+        label = self._board.agent.describe().full_label if current else ""
+        return Models(current, label, self._board.agent.choices())
 
     def usage(self, call: EndpointCall) -> UsageAnswer:
         """Tokens and cost, by day and model."""

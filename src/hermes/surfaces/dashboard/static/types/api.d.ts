@@ -817,6 +817,9 @@ export interface MemoryRevertBody {
 export interface MemoryShowQuery {
 }
 
+export interface MemorySyncBody {
+}
+
 export interface MemoryView {
   files: (MemoryFile)[];
   flagged: (unknown)[];
@@ -920,6 +923,7 @@ export interface ModelShowQuery {
 
 export interface Models {
   current: string;
+  label: string;
   choices: (ModelChoice)[];
 }
 
@@ -2096,6 +2100,7 @@ export interface Answers {
   "GET /api/commands/memory.show": unknown;
   "GET /api/commands/memory.history": unknown;
   "POST /api/commands/memory.revert": TextResult;
+  "POST /api/commands/memory.sync": TextResult;
   "GET /api/commands/skills.list": unknown;
   "GET /api/commands/skills.stats": unknown;
   "GET /api/commands/skills.show": ShownSkill;
@@ -2173,6 +2178,7 @@ export interface Bodies {
   "POST /api/commands/sessions.pin": SessionsPinBody;
   "POST /api/commands/sessions.unpin": SessionsUnpinBody;
   "POST /api/commands/memory.revert": MemoryRevertBody;
+  "POST /api/commands/memory.sync": MemorySyncBody;
   "POST /api/commands/skills.check": SkillsCheckBody;
   "POST /api/commands/skills.enable": SkillsEnableBody;
   "POST /api/commands/skills.disable": SkillsDisableBody;
@@ -2246,6 +2252,7 @@ export type RouteOf<A extends string> =
   A extends `/api/commands/memory.history` ? "/api/commands/memory.history" :
   A extends `/api/commands/memory.revert` ? "/api/commands/memory.revert" :
   A extends `/api/commands/memory.show` ? "/api/commands/memory.show" :
+  A extends `/api/commands/memory.sync` ? "/api/commands/memory.sync" :
   A extends `/api/commands/model.list` ? "/api/commands/model.list" :
   A extends `/api/commands/model.show` ? "/api/commands/model.show" :
   A extends `/api/commands/plugins.list` ? "/api/commands/plugins.list" :

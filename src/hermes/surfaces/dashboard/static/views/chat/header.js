@@ -126,7 +126,9 @@ export function ModelPicker({ current, onChoose, onClose }) {
   const [models, setModels] = useState(/** @type {Answer<"GET", "/api/models"> | null} */ (null));
   const [name, setName] = useState("");
   useEffect(() => {
-    api.get("/api/models").then(setModels, () => setModels({ current: "", choices: [] }));
+    api
+      .get("/api/models")
+      .then(setModels, () => setModels({ current: "", label: "", choices: [] }));
   }, []);
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();

@@ -366,7 +366,10 @@ const HANDLERS = {
       event.ok ? "info" : "warn",
       event.ok ? "info" : "warn",
       event.detail,
-      event.checks.map((/** @type {{output?: string}} */ one) => one.output ?? "").join("\n").trim(),
+      event.checks
+        .map((/** @type {{output?: string}} */ one) => one.output ?? "")
+        .join("\n")
+        .trim(),
     ),
   "agent.reply.rejected": (state, event) => {
     state.live = null;

@@ -15,13 +15,13 @@ const SOURCES = {
 
 export function Models() {
   const models = useLoaded(async () => {
-    const { current, choices } = await api.get("/api/models");
+    const { current, label, choices } = await api.get("/api/models");
     const { model_problem: problem } = await api.get("/api/status");
-    return { current, choices, problem };
+    return { current, label, choices, problem };
   }, []);
   return html`
     <div class="stack">
-      ${whenLoaded(models, ({ current, problem }) => html`<${Current} current=${current} problem=${problem} />`)}
+      ${whenLoaded(models, ({ current, label, problem }) => html`<${Current} current=${current} label=${label} problem=${problem} />`)}
       ${may("admin") && html`<${Connect} onConnected=${models.again} />`}
       ${whenLoaded(
         models,
@@ -36,16 +36,16 @@ export function Models() {
   `;
 }
 
-/** @param {{ current: string, problem: string }} props */
-function Current({ current, problem }) {
+/** @param {{ current: string, label: string, problem: string }} props */
+function Current({ current, label, problem }) {
   return html`
     <section class="card">
       <h2>Current model</h2>
       ${
         current
           ? html`
-          <p class="big mono" data-current>${current}</p>
-          <p class="muted small">It answers in new turns. To change it for one session, pick a model in the chat.</p>
+          <p class="big">${label}</p>
+          <p class="muted small"><code data-current>${current}</code> answers in new turns. To change it for one session, pick a model in the chat.</p>
         `
           : html`
           <p><${Words} text=${problem} /> ${may("admin") && "Connect one below."}</p>

@@ -1,0 +1,266 @@
+"""Memory and skills on several machines, over any git address: pulled before a change, pushed after it.
+
+The remote's branch moves only forward, and git changes it only if nobody else did meanwhile: of two machines that push at
+once, one is refused, joins what the other has pushed, and tries again. Git only transports: files are read and written
+here, so nothing from the remote can run, and nothing outside `memories/` and `skills/` is touched.
+"""
+
+import contextlib
+import logging
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes.children.helper_programs import find_program
+from hermes.learning.change import LearningError, Provenance
+from hermes.learning.history import LearningHistory, commit_tree
+from hermes.learning.history_repository import KEPT, HistoryGit, HistoryRepository
+from hermes.learning.memory_entries import Notes
+from hermes.settings.redaction import mask
+
+log = logging.getLogger("hermes.learning")
+
+BRANCH = "refs/heads/hermes"
+_THEIRS = "refs/remotes/origin/hermes"
+_MAX_ATTEMPTS = 5
+_MAX_FILE_BYTES = 1_000_000
+_PROTOCOLS = "file:git:http:https:ssh"
+_REGULAR = ("100644", "100755", "000000")  # modes in git; the last is of a deleted file
+_PASSED_ON = ("SSH_AUTH_SOCK", "PATH", "https_proxy", "HTTPS_PROXY", "no_proxy")
+
+
+class RemoteUnreachable(LearningError):
+    """The remote did not answer. Everything is kept here."""
+
+
+class LearningConflict(msgspec.Struct, frozen=True):
+    """A file that was changed here and elsewhere at the same place. The file holds `theirs` now."""
+
+    path: str
+    ours: bytes | None
+    theirs: bytes | None
+
+
+class SyncReport(msgspec.Struct, frozen=True):
+    """What came and went."""
+
+    pulled: tuple[str, ...] = ()
+    pushed: bool = False
+    conflicts: tuple[LearningConflict, ...] = ()
+
+
+class LearningRemote:
+    """The remote of one home. The caller holds the locks of memory and skills."""
+
+    def __init__(
+        self,
+        url: str,
+        repository: HistoryRepository,
+        history: LearningHistory,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._url = _checked(url)
+        self._repository = repository
+        self._history = history
+        self._environment = environment
+
+    def sync(self) -> SyncReport:
+        """Joins what others have pushed, and pushes what they lack. Raises RemoteUnreachable."""
+        pulled: dict[str, None] = {}
+        conflicts: list[LearningConflict] = []
+        with self._repository.locked() as git:
+            self._history.commit_into(git, "edited by hand", Provenance("user"))
+            for _ in range(_MAX_ATTEMPTS):
+                theirs = self._fetch(git)
+                if theirs and theirs != _head(git):
+                    files, more = self._join(git, theirs)
+                    pulled |= dict.fromkeys(files)
+                    conflicts += more
+                ours = _head(git)
+                is_even = ours in {theirs, ""}
+                if is_even or self._push(git):
+                    return SyncReport(tuple(pulled), not is_even, tuple(conflicts))
+        raise RemoteUnreachable(
+            "Other machines kept changing memory and skills.", hint=_LATER
+        )
+
+    def _fetch(self, git: HistoryGit) -> str:
+        """Fetches the remote's branch. Returns its commit; empty if the remote is new."""
+        listed = self._transfer(git, "ls-remote", "--", self._url, BRANCH)
+        if not listed.strip():
+            return ""
+        flags = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "-q")
+        self._transfer(git, "fetch", *flags, "--", self._url, f"+{BRANCH}:{_THEIRS}")
+        return git.text("rev-parse", "--verify", "-q", _THEIRS)
+
+    def _push(self, git: HistoryGit) -> bool:
+        """Pushes. Returns False if others were faster."""
+        program: tuple[str, ...] = ()
+        if _is_folder(self._url):  # its hooks would run on this machine
+            quiet = f"{shlex.quote(git.program)} -c core.hooksPath=/dev/null"
+            program = (f"--receive-pack={quiet} receive-pack",)
+        words = ("push", "-q", "--porcelain", *program, "--", self._url)
+        done = git.transfer(*words, f"HEAD:{BRANCH}", environment=self._variables())
+        if done.returncode and re.search(rb"^!\t", done.stdout, re.MULTILINE):
+            return False
+        if done.returncode:
+            raise self._unreachable(done.stderr)
+        return True
+
+    def _transfer(self, git: HistoryGit, *arguments: str) -> bytes:
+        done = git.transfer(*arguments, environment=self._variables())
+        if done.returncode:
+            raise self._unreachable(done.stderr)
+        return done.stdout
+
+    def _unreachable(self, errors: bytes) -> RemoteUnreachable:
+        lines = errors.decode(errors="replace").strip().splitlines() or ["no answer"]
+        return RemoteUnreachable(
+            f"The remote of memory and skills can't be reached: {mask(lines[-1])}",
+            hint=_LATER,
+        )
+
+    def _variables(self) -> dict[str, str]:
+        found = {
+            name: self._environment[name]
+            for name in _PASSED_ON
+            if name in self._environment
+        }
+        ssh = find_program("ssh", self._environment)
+        return found | {
+            "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
+            "GIT_ASKPASS": "",
+            "GIT_SSH_COMMAND": f"{shlex.quote(ssh or 'ssh')} -oBatchMode=yes",
+        }
+
+    def _join(
+        self, git: HistoryGit, theirs: str
+    ) -> tuple[list[str], list[LearningConflict]]:
+        """Takes over what others changed. Returns the files that changed here, and the conflicts."""
+        ours = _head(git)
+        base = git.text("merge-base", ours, theirs, may_fail=True) if ours else ""
+        files: dict[str, bytes | None] = {}
+        conflicts: list[LearningConflict] = []
+        for path in filter(self._history.is_inside, _changed(git, base, theirs)):
+            was = git.show(base, path) if base else None
+            mine = git.show(ours, path) if ours else None
+            other = git.show(theirs, path)
+            if other in (mine, was):
+                continue
+            joined = other
+            if mine != was:
+                joined = _merged(git, path, mine, was, other)
+                if joined is None:
+                    conflicts.append(LearningConflict(path, mine, other))
+                    joined = other
+            if joined != mine:
+                files[path] = joined
+        try:
+            self._history.write_files(files)
+        except OSError as error:
+            raise LearningError(
+                f"What others learned can't be written ({error.strerror}).",
+                hint="Check the folders memories and skills in the home.",
+            ) from error
+        commit_tree(git, self._history.present(), ours, theirs, is_behind=base == ours)
+        return list(files), conflicts
+
+
+_LATER = "Your changes are kept here and are pushed with the next one, or by: hermes memory sync"
+
+
+def _head(git: HistoryGit) -> str:
+    return git.text("rev-parse", "--verify", "-q", "HEAD", may_fail=True)
+
+
+def _changed(git: HistoryGit, base: str, theirs: str) -> list[str]:
+    """The files that others changed, without those that do not belong here."""
+    empty = git.run("hash-object", "-t", "tree", "--stdin").decode().strip()
+    words = ("diff-tree", "-r", "-z", "--no-renames", "--raw", base or empty, theirs)
+    fields = git.run(*words).split(b"\0")
+    found: list[str] = []
+    for facts, name in zip(fields[::2], fields[1::2], strict=False):
+        _, mode, _, blob, _ = facts.decode().split(" ")
+        path = name.decode("utf-8", "replace")
+        size = git.text("cat-file", "-s", blob, may_fail=True) or "0"
+        if mode in _REGULAR and _belongs(path) and int(size) <= _MAX_FILE_BYTES:
+            found.append(path)
+        else:
+            log.warning("%r of the remote of memory and skills is left out", path)
+    return found
+
+
+def _belongs(path: str) -> bool:
+    """Whether a path of the remote names a file of memory or skills, and nothing that git or Hermes uses itself."""
+    parts = PurePosixPath(path).parts
+    is_odd = any(part.startswith(".") or not part.isprintable() for part in parts)
+    return len(parts) > 1 and parts[0] in KEPT and not is_odd and "\\" not in path
+
+
+def _merged(
+    git: HistoryGit,
+    path: str,
+    mine: bytes | None,
+    was: bytes | None,
+    other: bytes | None,
+) -> bytes | None:
+    """Both changes in one file; None if they exclude each other."""
+    if path.startswith("memories/") and path.endswith(".md"):
+        return _merged_notes(mine or b"", was or b"", other or b"")
+    if mine is None or other is None:
+        return None
+    return git.merge(mine, was or b"", other)
+
+
+def _merged_notes(mine: bytes, was: bytes, other: bytes) -> bytes:
+    """Their notes, without those removed here, and with those added here: notes never exclude each other."""
+    ours, base, merged = (
+        Notes(data.decode("utf-8", "replace")) for data in (mine, was, other)
+    )
+    known, kept = {one.text for one in base.notes}, {one.text for one in ours.notes}
+    for text in known - kept:
+        for note in [one for one in merged.notes if one.text == text]:
+            merged = merged.removed(note)
+    there = {one.text for one in merged.notes}
+    for note in ours.notes:
+        if note.text not in known and note.text not in there:
+            merged = merged.added(note.text)
+    return merged.text.encode()
+
+
+def _checked(url: str) -> str:
+    """The address, if git can use it without running anything or learning a password from it."""
+    parts = urlsplit(url)
+    if url.startswith("-") or "::" in url or "\n" in url:
+        raise LearningError(
+            "The address in `learning.remote` is not one that git transports.",
+            hint="Use https://..., ssh://..., user@host:path or an absolute folder.",
+        )
+    if parts.password or (parts.scheme.startswith("http") and parts.username):
+        raise LearningError(
+            "The address in `learning.remote` must not hold a password.",
+            hint="Use ssh with a key, or a server that knows this machine.",
+        )
+    return url
+
+
+def _is_folder(url: str) -> bool:
+    return url.startswith(("/", "file:"))
+
+
+def keep_aside(folder: Path, conflict: LearningConflict) -> Path:
+    """Writes the version of this machine to a file, where no proposal can hold it."""
+    name = conflict.path.replace("/", "__")
+    target = folder / name
+    number = 1
+    while target.exists():
+        number += 1
+        target = folder / f"{name}.{number}"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(parents=True, mode=0o700)
+    target.write_bytes(conflict.ours or b"")
+    return target
