@@ -20,6 +20,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from hermes.app import build
+from hermes.events import Bus
+from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes, TerminalProcess, executable
 
 TOKENS = 400
@@ -29,7 +34,10 @@ BARS = {
     "cpu until the prompt": 150.0,
     "token to the screen, p50": 8.0,
     "token to the screen, p95": 16.0,
+    "token to the screen, p99": 18.0,
+    "cpu until 2,000 turns are back": 500.0,
 }
+TURNS = 2_000  # of the session that is resumed
 KINDS = {"prose": ("", " "), "code": ("```python\n", " = 1\n")}
 FAST = 0.005  # seconds between tokens: 200 in a second
 LONG = 16_000  # characters of a block before the tokens whose CPU counts
@@ -60,6 +68,7 @@ asyncio.run(main())
 """
 """Reads a stream and writes each token to its terminal, with nothing else around it."""
 
+_CODES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _SEEN = re.compile(rb"q(\d{3})z")
 
 
@@ -237,23 +246,46 @@ async def _watch(terminal: TerminalProcess) -> dict[int, float]:
     return seen
 
 
-def _start_cpu(hermes: InstalledHermes) -> float:
-    """Milliseconds of CPU until the prompt is there."""
+def _resume_cpu() -> float:
+    """Milliseconds of CPU until the end of a long conversation is shown again."""
+    with tempfile.TemporaryDirectory() as folder:
+        hermes = InstalledHermes(Path(folder), "http://127.0.0.1:9/v1")
+        with build(Settings(), Home(hermes.home), bus=Bus()) as app:
+            created = SessionCreated(surface="cli", cwd=str(hermes.work))
+            session = app.begin(created).session
+            for number in range(TURNS):
+                (asked,) = app.record(session, UserMessage(text=f"question {number}"))
+                rows = (
+                    TurnStarted(inputs=(asked.seq,)),
+                    AssistantMessage(text=f"The **answer** is {number}. " * 20),
+                    TurnEnded(reason="done"),
+                )
+                app.record(session, *rows, turn=app.ids.turn())
+        last = f"The answer is {TURNS - 1}.".encode()
+        return statistics.median(
+            _start_cpu(hermes, "--resume", session, until=last) for _ in range(3)
+        )
+
+
+def _start_cpu(
+    hermes: InstalledHermes, *arguments: str, until: bytes = "›".encode()
+) -> float:
+    """Milliseconds of CPU until the prompt, or what is given, is there."""
     ours, theirs = pty.openpty()
     environ = hermes.environ({"TERM": "xterm-256color"})
     process = subprocess.Popen(
-        [executable(), "--model", "bench"],
+        [executable(), "--model", "bench", *arguments],
         env=environ, cwd=hermes.work, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
     written = b""
-    while "›".encode() not in written:
+    while until not in _CODES.sub(b"", written):
         written += os.read(ours, 65536)
-    used = Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]
+    used = _cpu_of(process.pid)
     process.kill()
     process.wait()
     os.close(ours)
-    return int(used) / 1e6
+    return used
 
 
 def main(argv: Sequence[str]) -> int:  # noqa: ARG001 - as every benchmark
@@ -263,11 +295,13 @@ def main(argv: Sequence[str]) -> int:  # noqa: ARG001 - as every benchmark
         starts = [_start_cpu(hermes) for _ in range(STARTS)]
     figures = {"cpu until the prompt": statistics.median(starts)}
     delays = [delay for kind in KINDS for delay in asyncio.run(_delays(kind))]
-    cuts = statistics.quantiles(delays, n=20)
+    cuts = statistics.quantiles(delays, n=100)
     figures |= {
-        "token to the screen, p50": cuts[9],
-        "token to the screen, p95": cuts[18],
+        "token to the screen, p50": cuts[49],
+        "token to the screen, p95": cuts[94],
+        "token to the screen, p99": cuts[98],
     }
+    figures["cpu until 2,000 turns are back"] = _resume_cpu()
     for name, figure in figures.items():
         print(
             f"chat: {name:28s} {figure:8.2f} ms  bar {BARS[name]:g} {'ok' if figure <= BARS[name] else 'MISSED'}"

@@ -44,6 +44,17 @@ ASCII_MARKS = Marks(
     done="+", failed="x", runs="...", prompt="> ", bullet="-", bar="|", spinner="|/-\\"
 )
 
+LINEAR_MARKS = Marks(
+    done="ok",
+    failed="failed",
+    runs="...",
+    prompt="> ",
+    bullet=",",
+    bar=" ",
+    spinner=" ",
+)
+"""Words and spaces, for screen readers."""
+
 
 def marks_for(encoding: str | None) -> Marks:
     """Returns symbols that the stream's encoding can represent."""

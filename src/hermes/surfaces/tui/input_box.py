@@ -51,6 +51,7 @@ class InputBox:
         self.cycle_mode: Callable[[], object] = lambda: None
         self.skills: Skills = lambda: ()
         self.search_history: Callable[[], object] = lambda: None
+        self.open_editor: Callable[[], object] = lambda: None
         self._home = home
         self._clock = clock
         self._changed_at = float("-inf")
@@ -86,6 +87,11 @@ class InputBox:
     def earlier_inputs(self) -> list[str]:
         """Returns what was sent before, newest first, each once."""
         return list(dict.fromkeys(reversed(self.buffer.history.get_strings())))
+
+    @property
+    def whole_text(self) -> str:
+        """The input, with long pastes in full."""
+        return self._pastes.expand(self.buffer.text)
 
     def replace(self, text: str) -> None:
         """Replaces the input."""
@@ -150,6 +156,7 @@ class InputBox:
         is_inserting = emacs_mode | vi_insert_mode
         keys.add("/", filter=is_inserting)(lambda _: self._slash())
         keys.add("c-r", eager=True)(lambda _: self.search_history())
+        keys.add("c-g", eager=True)(lambda _: self.open_editor())
         keys.add("c-z", eager=True)(lambda event: event.app.suspend_to_background())
         keys.add("escape", "l")(lambda _: self.send(TypedInput("/learn")))
         is_empty = Condition(lambda: not self.buffer.text)

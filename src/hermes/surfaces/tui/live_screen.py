@@ -31,6 +31,7 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
+from hermes.errors import HermesError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.surfaces.terminal.external_editor import edit_text
 from hermes.surfaces.terminal.question_menu import QuestionMenu
@@ -102,12 +103,13 @@ class LiveScreen:
         self._running: asyncio.Task[None] | None = None
         entry.send = self._typed.put_nowait
         entry.leave = self.leave
+        entry.open_editor = lambda: self._tasks.start(self._edit_input())
+        entry.search_history = lambda: self._tasks.start(self._search_history())
+        self._tasks = BackgroundTasks("editing the input")
         entry.menu.send = lambda chosen: self._typed.put_nowait(
             TypedInput("", chosen=chosen)
         )
         entry.menu.redraw = self._app.invalidate
-        entry.search_history = lambda: self._tasks.start(self._search_history())
-        self._tasks = BackgroundTasks("the history of inputs")
 
     @property
     def on_interrupt(self) -> Callable[[], object]:
@@ -262,6 +264,15 @@ class LiveScreen:
         is_vim = self._app.editing_mode == EditingMode.VI
         self.use_keys("emacs" if is_vim else "vim")
         return "emacs" if is_vim else "vim"
+
+    async def _edit_input(self) -> None:
+        """Opens the input in the person's editor."""
+        try:
+            text = await self.edit(self._entry.whole_text, ".md")
+        except HermesError as error:
+            self.line(in_sentences(error))
+        else:
+            self._entry.replace(text.rstrip("\n"))
 
     async def _search_history(self) -> None:
         """Offers earlier inputs and puts the chosen one into the input."""

@@ -14,9 +14,14 @@ from hermes.schema.messages import Image
 from hermes.surfaces.terminal.approval import menu_label, menu_lines
 from hermes.surfaces.terminal.line_input import LineReader
 from hermes.surfaces.terminal.question_menu import Act, PersonAnswer, QuestionMenu
-from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
+from hermes.surfaces.terminal.style import (
+    Style,
+    settings_of_this_run,
+    stdout_style,
+    terminal_width,
+)
 from hermes.surfaces.terminal.text import clean
-from hermes.surfaces.terminal.tool_line import Marks, marks_for
+from hermes.surfaces.terminal.tool_line import LINEAR_MARKS, Marks, marks_for
 from hermes.surfaces.tui.styled_text import Row
 
 
@@ -116,7 +121,8 @@ class PlainScreen:
 
     def __init__(self) -> None:
         self.style = stdout_style()
-        self.marks = marks_for(sys.stdout.encoding)
+        is_linear = settings_of_this_run().display.layout == "linear"
+        self.marks = LINEAR_MARKS if is_linear else marks_for(sys.stdout.encoding)
         self.on_interrupt: Callable[[], object] = self.leave
         self._label = ""
         self._at_start = True

@@ -73,6 +73,7 @@ KEYS = (
     ("?", "this list, in an empty input"),
     ("Up, Down", "earlier messages"),
     ("Ctrl-R", "search earlier messages"),
+    ("Ctrl-G", "write the message in your editor ($VISUAL or $EDITOR)"),
     ("Ctrl-Z", "suspend Hermes; fg in the shell brings it back"),
     (
         "!command",
