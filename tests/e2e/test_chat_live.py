@@ -10,8 +10,8 @@ import pytest
 from hermes.app import build
 from hermes.schema.events import TurnEnded
 from hermes.settings import Home, Settings
-from hermes.surfaces.tui.markdown.render import Markdown
-from hermes.surfaces.tui.styled_text import plain
+from hermes.surfaces.terminal.markdown.render import Markdown
+from hermes.surfaces.terminal.styled_text import plain
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import (

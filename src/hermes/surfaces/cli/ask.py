@@ -231,7 +231,7 @@ class _Run:
         if failure is not None:
             return failure  # what came meanwhile may be another process's answer
         if not screen.streams and answer.text:
-            print(answer.text, flush=True)
+            screen.print_answer(answer.text)
         if answer.note:
             remark(answer.note)
         return failure

@@ -30,6 +30,7 @@ from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.styled_text import GREEN, RED, Row
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.mode_switch import ModeSwitch
@@ -49,7 +50,6 @@ from hermes.surfaces.tui.status_line import (
     current_status,
     status_facts,
 )
-from hermes.surfaces.tui.styled_text import GREEN, RED, Row
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 
 _REDRAW_INTERVAL_S = 0.1

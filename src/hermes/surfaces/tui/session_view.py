@@ -19,13 +19,13 @@ from hermes.surfaces.terminal.notices import (
     evidence_lines,
     reviewed_notice,
 )
+from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, RED, Row, painted
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, RED, Row, painted
 from hermes.surfaces.tui.thinking import Thinking
 from hermes.surfaces.tui.tool_cards import ToolCards
 

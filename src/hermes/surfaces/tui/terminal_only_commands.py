@@ -18,8 +18,8 @@ from hermes.errors import UsageError
 from hermes.schema.messages import AssistantMessage
 from hermes.settings.load import load_secrets
 from hermes.settings.sections import ModelSettings
+from hermes.surfaces.terminal.styled_text import BOLD, Row, painted
 from hermes.surfaces.terminal.text import wrap
-from hermes.surfaces.tui.styled_text import BOLD, Row, painted
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.chat_port import TerminalChat

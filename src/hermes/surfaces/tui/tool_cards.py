@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
+from hermes.surfaces.terminal.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
 from hermes.surfaces.terminal.text import count, cut, one_line, width
 from hermes.surfaces.terminal.tool_line import (
     COMMAND_TOOLS,
@@ -19,7 +20,6 @@ from hermes.surfaces.terminal.tool_line import (
 )
 from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.diff_view import FileDiff, diff_rows, diffs_in
-from hermes.surfaces.tui.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
 
 _RUNNING_LINES = 3  # of output, while it runs
 _RESULT_LINES = 3  # ... when it is done

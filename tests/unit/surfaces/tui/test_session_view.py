@@ -9,10 +9,10 @@ import pytest
 from hermes.core.answers import approval_hash
 from hermes.surfaces.terminal.question_menu import PersonAnswer, QuestionMenu
 from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.styled_text import Row, plain
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
-from hermes.surfaces.tui.styled_text import Row, plain
 from hermes.testing.clock import FakeClock
 
 

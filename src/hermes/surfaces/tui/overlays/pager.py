@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from hermes.surfaces.terminal.styled_text import BOLD, DIM, REVERSE, Row, plain
 from hermes.surfaces.terminal.text import cut
 from hermes.surfaces.terminal.tool_line import Marks
-from hermes.surfaces.tui.styled_text import BOLD, DIM, REVERSE, Row, plain
 
 
 class Pager:

@@ -2,11 +2,11 @@
 
 import pytest
 
+from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.overlays.pager import Pager
 from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
-from hermes.surfaces.tui.styled_text import plain
 
 ITEMS = [
     PickerItem("a", "Fix the parser", "2 h ago", lambda: "first\nsecond"),
