@@ -599,11 +599,9 @@ async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
             for _ in range(2):  # the delegation itself may be asked about, too
                 shown = await terminal.until(lambda shown: "Esc stops" in shown)
                 terminal.type("y" + ENTER)
-                if "Hermes wants to use write_file" in shown:
+                if "Hermes wants to write" in shown:
                     break
-                await terminal.until(
-                    lambda shown: "Hermes wants to use write_file" in shown
-                )
+                await terminal.until(lambda shown: "Hermes wants to write" in shown)
             await terminal.sees("All is done.")
         assert (hermes.work / "made.txt").exists()
 

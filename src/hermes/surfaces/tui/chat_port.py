@@ -199,7 +199,8 @@ class TerminalChat:
 
     @property
     def _text_screen(self) -> TextScreen:
-        return TextScreen(self.chat.screen.columns - 1, self.chat.screen.style)
+        screen = self.chat.screen
+        return TextScreen(screen.columns - 1, screen.style, is_chat=True)
 
     def _print(self, lines: Iterable[str]) -> None:
         shown = [part for line in lines for part in line.split("\n")]

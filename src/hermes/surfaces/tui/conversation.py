@@ -390,7 +390,7 @@ class ChatConversation:
             lines = question_lines(request, style, columns, whole=True)
             return [((line, _diff_look(line)),) for line in lines]
 
-        await screen.show(Pager("What Hermes asks", lay_out, screen.marks))
+        await screen.show(Pager("The whole request", lay_out, screen.marks))
 
     async def edit_plan(self) -> None:
         """Opens the plan that waits in the person's editor."""
@@ -407,7 +407,7 @@ class ChatConversation:
             menu.plan = after
             for line in wrap(clean(after.strip()), self.screen.columns - 3):
                 self.screen.line(f"  {line}")
-            self.view.say("The plan is changed. Accept it, or edit it again.")
+            self.view.say("Plan changed. Accept it, or edit it again.")
 
     @property
     def model(self) -> str:

@@ -281,7 +281,7 @@ class LiveScreen:
             for text in self._entry.earlier_inputs()
         ]
         text = PickerText(
-            title="Earlier messages", nothing="Nothing was sent yet.", enter="edit"
+            title="Earlier messages", nothing="No messages yet.", enter="edit"
         )
         picker = Picker(text, items, self.marks)
         await self.show(picker)

@@ -110,10 +110,17 @@ class ToolCards:
             case _:
                 pass
 
-    def rows(self, now: float, spinner: str, columns: int) -> Iterator[Row]:
-        """Yields the rows of finished calls that are not printed yet, and of the running ones."""
+    def rows(
+        self, now: float, spinner: str, columns: int, *, asked: str = ""
+    ) -> Iterator[Row]:
+        """Yields the rows of finished calls that are not printed yet, and of the running ones.
+
+        The call `asked` is left out: its question is on the screen.
+        """
         yield from self._together_row(columns)
-        for card in self._open.values():
+        for call_id, card in self._open.items():
+            if call_id == asked:
+                continue
             tail = _elapsed(card, now)
             head = cut(card.label, columns - 3 - width(tail))
             yield (

@@ -81,7 +81,7 @@ class Pager:
         arrows = "↑↓" if self._marks.bar == "│" else "Arrows"
         place = f"{self._top + 1 if total else 0}-{end} of {total}"
         bullet = f" {self._marks.bullet} "
-        keys = (place, f"{arrows} Space scroll", "/ search", "Esc back")
+        keys = ("Esc back", place, f"{arrows} Space scroll", "/ search")
         return ((cut(bullet.join(keys), columns), DIM),)
 
     def _type(self, key: str) -> None:

@@ -93,6 +93,6 @@ def test_a_pager_scrolls_searches_and_closes() -> None:
     press(pager, "end")
     *_, last, keys = shown(pager, 40, 12)
     assert last == "line 49"
-    assert keys.startswith("41-50 of 50 ·")
+    assert keys.startswith("Esc back · 41-50 of 50 ·")
     press(pager, "escape")
     assert pager.is_closed
