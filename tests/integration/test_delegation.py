@@ -13,7 +13,12 @@ from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.core.ports import ToolContext
 from hermes.events import Bus
-from hermes.schema.events import SessionAgentChosen, SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    SessionAgentChosen,
+    SessionCreated,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import BudgetSettings

@@ -216,14 +216,13 @@ async def test_a_plan_that_was_accepted_in_the_turn_is_checked_too(
     # A command that does more than read, which plan mode would not run.
     rules = "verify: cp a.txt checked.txt"
     async with project(tmp_path, rules, *replies) as (work, _):
-        service = work.agent.service
+        service, asked = work.agent.service, asyncio.Event()
+        work.app.bus.subscribe("agent.question.asked", lambda _: asked.set())
         await work.agent.set_mode(work.session, "plan")
         await service.submit(work.session, "plan it")
         async with asyncio.timeout(60):
-            while not await service.reply(
-                work.session, "plan", tuple(STARTS)[1], by="cli"
-            ):
-                await asyncio.sleep(0.01)
+            await asked.wait()
+            await service.reply(work.session, "plan", tuple(STARTS)[1], by="cli")
             await service.idle(work.session)
         assert [one.outcome for row in work.checked() for one in row.checks] == [
             "passed"
