@@ -210,7 +210,7 @@ def test_only_plain_statements_about_files_are_claims(
 async def test_a_plan_that_was_accepted_in_the_turn_is_checked_too(
     tmp_path: Path,
 ) -> None:
-    plan = {"title": "t", "steps": ["s"], "files": [], "risks": [], "check": "c"}
+    plan = {"title": "t", "steps": ["s"], "files": ["f"], "risks": ["r"], "check": "c"}
     call = ServedCall("present_plan", msgspec.json.encode(plan).decode(), "plan")
     replies = (ScriptedResponse(calls=(call,)), write("a.txt", "good"), DONE)
     # A command that does more than read, which plan mode would not run.
