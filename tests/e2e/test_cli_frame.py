@@ -260,7 +260,7 @@ def test_an_unexpected_error_is_short_unless_asked(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["-z", "hi"], [], ["dashboard", "--no-open"], ["policy", "check", "ls"], ["cron", "add", "at 9", "hi"],
+    [["-z", "hi"], ["hi"], ["dashboard", "--no-open"], ["policy", "check", "ls"], ["cron", "add", "at 9", "hi"],
      ["mcp", "serve-tools"], ["--cwd", "relative", "hello"]],
 )  # fmt: skip
 def test_a_deleted_folder_is_said_with_what_to_do(
@@ -282,7 +282,7 @@ def test_a_deleted_folder_is_said_with_what_to_do(
         (["doctor"], 0),
         (["sessions", "list"], 0),
         (["gateway", "run"], 2),
-        (["--cwd", "/", "--continue"], 1),
+        (["--cwd", "/", "--continue", "hi"], 1),
     ],
 )
 def test_what_needs_no_folder_works_in_a_deleted_one(

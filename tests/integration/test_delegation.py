@@ -13,7 +13,12 @@ from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.core.ports import ToolContext
 from hermes.events import Bus
-from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    SessionAgentChosen,
+    SessionCreated,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import BudgetSettings
@@ -364,3 +369,40 @@ async def test_a_task_can_name_an_agent_file_that_sets_prompt_and_tools(
         assert "you work as the agent reader" in system
         assert "Only read." in system
         assert len(work.app.store.sessions.children(work.session)) == 1
+
+
+async def test_an_agent_that_may_only_plan_gives_nobody_more(tmp_path: Path) -> None:
+    """Neither a child of its own, nor a process that takes its session over, nor a root that changes its mode."""
+    home = tmp_path / "home" / "agents"
+    home.mkdir(parents=True)
+    (home / "planner.md").write_text("---\nmode: plan\n---\nYou plan.")
+    (home / "helper.md").write_text("You help.")
+    parent = [delegating("@planner think"), ScriptedResponse(text="ok")]
+    respond = answering(parent, lambda _: ScriptedResponse(text="thought"))
+    async with family(tmp_path, respond) as (work, server):
+        await work.agent.set_mode(work.session, "full")
+        await work.say("go")
+        (planner,) = work.app.store.sessions.children(work.session)
+        created = SessionCreated(
+            kind="child", parent=planner.id, root=work.session, cwd=str(tmp_path)
+        )
+        grandchild = work.app.begin(created).session
+        assert work.agent.mode(planner.id) == "plan"
+        assert work.agent.mode(grandchild) == "plan"
+        helper = work.app.begin(
+            SessionCreated(
+                kind="child", parent=work.session, root=work.session, cwd=str(tmp_path)
+            )
+        ).session
+        work.app.record(helper, SessionAgentChosen(agent="helper"))
+        assert work.agent.mode(helper) == "full"
+        await work.agent.set_mode(work.session, "plan")
+        assert work.agent.mode(helper) == "plan"
+        key = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+        later = Agent(work.app, Secrets({}, key), approvals="full")
+        try:
+            await later.set_mode(work.session, "full")
+            assert later.mode(planner.id) == "plan"
+            assert later.mode(grandchild) == "plan"
+        finally:
+            await later.close()

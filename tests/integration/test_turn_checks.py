@@ -12,6 +12,7 @@ import pytest
 from hermes.app import App, build
 from hermes.app.agent import Agent
 from hermes.app.answer_claims import claimed_files
+from hermes.core.accepted_plan import STARTS
 from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import (
@@ -204,3 +205,25 @@ def test_only_plain_statements_about_files_are_claims(
     assert [
         one for one in claimed_files(text) if one not in ("e.g", "os.path")
     ] == files
+
+
+async def test_a_plan_that_was_accepted_in_the_turn_is_checked_too(
+    tmp_path: Path,
+) -> None:
+    plan = {"title": "t", "steps": ["s"], "files": ["f"], "risks": ["r"], "check": "c"}
+    call = ServedCall("present_plan", msgspec.json.encode(plan).decode(), "plan")
+    replies = (ScriptedResponse(calls=(call,)), write("a.txt", "good"), DONE)
+    # A command that does more than read, which plan mode would not run.
+    rules = "verify: cp a.txt checked.txt"
+    async with project(tmp_path, rules, *replies) as (work, _):
+        service, asked = work.agent.service, asyncio.Event()
+        work.app.bus.subscribe("agent.question.asked", lambda _: asked.set())
+        await work.agent.set_mode(work.session, "plan")
+        await service.submit(work.session, "plan it")
+        async with asyncio.timeout(60):
+            await asked.wait()
+            await service.reply(work.session, "plan", tuple(STARTS)[1], by="cli")
+            await service.idle(work.session)
+        assert [one.outcome for row in work.checked() for one in row.checks] == [
+            "passed"
+        ]

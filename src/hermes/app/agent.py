@@ -30,12 +30,17 @@ from hermes.app.turn_placement import TurnPlacement
 from hermes.core.answers import approval_hash
 from hermes.core.context_usage import Context
 from hermes.core.ports import Tool
-from hermes.errors import SessionBusy
+from hermes.errors import HermesError, SessionBusy
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
-from hermes.schema.events import ApprovalRequested, ModeChanged, SessionCompacted
+from hermes.schema.events import (
+    ApprovalRequested,
+    ModeChanged,
+    SessionAgentChosen,
+    SessionCompacted,
+)
 from hermes.settings import Secrets
 from hermes.tools.policy import ApprovalPolicy
 
@@ -51,6 +56,18 @@ class ModelChoice(msgspec.Struct, frozen=True):
 
 
 _MAX_PREPARED = 256
+
+
+class _AgentLimits(msgspec.Struct, frozen=True):
+    """The model and the mode of an agent's file."""
+
+    model: str = ""
+    mode: ApprovalMode | None = None
+
+
+def _limits_of(file: PromptFile) -> _AgentLimits:
+    known = file.mode in get_args(ApprovalMode)
+    return _AgentLimits(file.model, cast("ApprovalMode", file.mode) if known else None)
 
 
 class Agent:
@@ -79,8 +96,8 @@ class Agent:
         self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
         self._modes: RecentDict[str, ApprovalMode | None] = RecentDict(_MAX_KNOWN_MODES)
-        self._child_choices: dict[str, EngineChoice] = {}
-        """What children run on that work as an agent from a file."""
+        self._child_agents: RecentDict[str, _AgentLimits] = RecentDict(_MAX_KNOWN_MODES)
+        """What the files say that children work by as agents."""
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
         self._making = threading.Lock()
         self._made: EngineParts | None = None
@@ -172,16 +189,42 @@ class Agent:
         """What a session runs on. A child runs on what its root does."""
         if not session:
             return self._default
-        if session in self._child_choices:
-            return self._child_choices[session]
-        session = self._app.root(session) or session
+        child, session = session, self._app.root(session) or session
         choice = self._chosen.get(session, self._default)
         if self._choice_of is not None:
             prepared = self._prepared.get(session)
             is_current = prepared and self.service.works_on(session)
             choice = prepared if prepared and is_current else self._choice_of(session)
-        mode = self._mode_of(session)
-        return choice if mode is None else _changed(choice, None, mode)
+        choice = _changed(choice, None, self._mode_of(session))
+        return choice if child == session else self._as_agent(child, choice)
+
+    def _as_agent(self, child: str, choice: EngineChoice) -> EngineChoice:
+        """What a child runs on: its agent's model, and the strictest mode of its agent, of those it works for, and of
+        its root."""
+        own, mode = self._limits(child).model, choice.approvals or self._mode
+        origin = self._app.store.sessions.origin
+        session = child
+        while (info := origin(session)).kind == "child":
+            limit = self._limits(session).mode
+            if limit is not None and stricter(limit, mode):
+                mode = limit
+            session = info.parent
+        return _changed(choice, own or None, mode)
+
+    def _limits(self, child: str) -> "_AgentLimits":
+        """What the file of a child's agent says. An agent whose file is gone may only read."""
+        if child not in self._child_agents:
+            logged = self._app.store.log.latest(child, SessionAgentChosen.topic)
+            name = logged.agent if isinstance(logged, SessionAgentChosen) else ""
+            limits = _AgentLimits()
+            if name:
+                cwd = Path(self._app.store.sessions.origin(child).cwd or ".")
+                try:
+                    limits = _limits_of(self.prompt_files.find(cwd, "agent", name))
+                except HermesError:
+                    limits = _AgentLimits(mode="plan")
+            self._child_agents[child] = limits
+        return self._child_agents[child]
 
     def _mode_of(self, session: str) -> ApprovalMode | None:
         """The mode that was chosen for a session here. Of an earlier process only `plan` holds, which asks for no trust."""
@@ -201,16 +244,9 @@ class Agent:
 
     def _choose_agent(self, session: str, file: PromptFile) -> None:
         """Gives a child the model of its agent, and its mode if that allows less. A model that is not there is an error."""
-        now, mode = self._choice(session), self.mode(session)
         if file.model:
             build_model(self._app.settings, self._secrets, model=file.model)
-        modes = get_args(ApprovalMode)
-        is_stricter = stricter(file.mode, mode) and file.mode in modes
-        self._child_choices[session] = msgspec.structs.replace(
-            now,
-            model=file.model or now.model,
-            approvals=cast("ApprovalMode", file.mode) if is_stricter else now.approvals,
-        )
+        self._child_agents[session] = _limits_of(file)
 
     @property
     def prompt_files(self) -> PromptFiles:

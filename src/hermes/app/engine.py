@@ -461,7 +461,7 @@ class Engine:
         """Checks the turns of a session by the rules of its project."""
         parts = self._parts
         deps = CheckDeps(
-            parts.engine_of(session).policy_for(session),
+            CurrentPolicy(lambda: parts.engine_of(session).policy_for(session)),
             approvals,
             parts.keeper,
             parts.shadows,

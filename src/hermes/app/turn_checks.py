@@ -10,6 +10,7 @@ import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -28,7 +29,6 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tool_spec import ToolResult
 from hermes.text.plurals import count
-from hermes.tools.policy import ApprovalPolicy
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.process.terminal_tool import TerminalTool
@@ -54,10 +54,16 @@ _NOT_AGREED = "you did not allow it"
 _NOBODY = "nobody could be asked; allow it with: hermes project trust"
 
 
+class CommandJudge(Protocol):
+    """Judges a command by the session's policy as it is at that moment: the mode may change in a turn."""
+
+    def check(self, command: str, folder: Path) -> PolicyDecision: ...
+
+
 class CheckDeps(msgspec.Struct, frozen=True):
     """What checks need: the policy of the session, who is asked, what was saved, and how commands run."""
 
-    policy: ApprovalPolicy
+    policy: "CommandJudge"
     approvals: Approver
     keeper: Keeper
     shadows: Shadows

@@ -146,7 +146,7 @@ class Worker:
 
     async def _work(self, session: str) -> None:
         try:
-            if not await asyncio.to_thread(self._has_folder, session):
+            if not await asyncio.to_thread(self._may_take, session):
                 return
             if await self.agent.service.work_on(session):
                 self.done += 1
@@ -159,9 +159,16 @@ class Worker:
         except Exception:  # the boundary of a session: the others go on
             log.exception("session %s failed", session)
 
-    def _has_folder(self, session: str) -> bool:
+    def _may_take(self, session: str) -> bool:
+        """Whether the store offers a session to workers of this place, whoever named it, and its folder is here."""
+        if not self._app.store.work.has(session):
+            return False
         origin = self._app.store.sessions.origin(session)
-        if origin.place == self.place or not origin.cwd or Path(origin.cwd).is_dir():
+        if origin.place == self.place:
+            return True
+        if origin.place:
+            return False  # another machine may have another folder of that name
+        if not origin.cwd or Path(origin.cwd).is_dir():
             return True
         log.warning(
             "session %s waits for a worker that has its folder %s", session, origin.cwd

@@ -51,7 +51,7 @@ class NatsLink:
         """Calls `heard` with those sessions, and with none after a reconnect."""
 
         async def receive(message: "Msg") -> None:
-            heard(frozenset(message.data.decode().split("\n")))
+            heard(frozenset(message.data.decode(errors="replace").split("\n")))
 
         def missed() -> None:
             heard(frozenset())

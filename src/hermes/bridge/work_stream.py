@@ -95,7 +95,7 @@ class WorkStream:
 
     async def _handle(self, message: "Msg", work: Work) -> None:
         self.redelivered += message.metadata.num_delivered > 1
-        session = message.data.decode()
+        session = message.data.decode(errors="replace")
         working = asyncio.run_coroutine_threadsafe(
             _awaited(work, session), self._worker_loop
         )

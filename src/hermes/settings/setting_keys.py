@@ -128,14 +128,19 @@ def unknown_key(name: str) -> SettingsError:
     return SettingsError(f"There is no setting called {name}.", hint=hint)
 
 
+_SAME_WORD = 0.93  # one letter more or less in a long word
+
+
 def nearest(name: str) -> str | None:
     """Returns the key or section closest to `name`: the same last word in another section first, then by spelling."""
     import difflib
 
     keys = [key.path for key in all_keys()]
     *_, last_word = words = name.lower().replace("-", "_").split(".")
-    same_word = [".".join(path) for path in keys if path[-1] == last_word]
-    if same_word:
+    last_words = [path[-1] for path in keys]
+    likeness = _SAME_WORD if len(words) > 1 else 1.0
+    for word in difflib.get_close_matches(last_word, last_words, 1, likeness):
+        same_word = [".".join(path) for path in keys if path[-1] == word]
         return max(
             same_word, key=lambda key: difflib.SequenceMatcher(None, key, name).ratio()
         )
@@ -146,9 +151,9 @@ def nearest(name: str) -> str | None:
     if close:
         return close[0]
     # A misspelt last word in the wrong section.
-    last_words = {path[-1]: ".".join(path) for path in reversed(keys)}
-    near = difflib.get_close_matches(last_word, [path[-1] for path in keys], 1, 0.75)
-    return last_words[near[0]] if near else None
+    near = difflib.get_close_matches(last_word, last_words, 1, 0.75)
+    first = {path[-1]: ".".join(path) for path in reversed(keys)}
+    return first[near[0]] if near else None
 
 
 def _keys_and_sections(keys: Sequence[tuple[str, ...]]) -> list[str]:

@@ -1,16 +1,21 @@
-"""Parses YAML. Rejects deep nesting of blocks, which would crash the fast reader.
+"""Parses YAML. Rejects deep nesting of blocks, which would crash the fast reader, and aliases that grow without end.
 
 Brackets need no check: the reader itself rejects them.
 """
 
 import re
+from collections import Counter
 
 import yaml12
 
 MAX_YAML_DEPTH = 100
 TOO_DEEP = "nested too deeply"
+_MAX_EXPANDED_CHARS = 1_000_000
+_MAX_ALIASES = 1_000
 
 _RUN = r"[ \t]*(?:[-?:][ \t]+)*"
+_ANCHOR = re.compile(r"&(?=([^\s,\[\]{}]{1,64}))")
+_ALIAS = re.compile(r"\*(?=([^\s,\[\]{}]{1,64}))")
 
 
 class YamlTooDeep(ValueError):
@@ -26,7 +31,26 @@ def parse_yaml(text: str) -> object:
     line = too_deep(text)
     if line:
         raise YamlTooDeep(line)
+    if _grows_too_much(text):
+        raise ValueError("its aliases (*name) stand for too much text")
     return yaml12.parse_yaml(text)
+
+
+def _grows_too_much(text: str) -> bool:
+    """Whether aliases could make a short text very long: the reader copies what an alias stands for.
+
+    Each alias of a name can repeat at most everything before it, so the uses of all names multiply.
+    """
+    if "&" not in text or "*" not in text:
+        return False
+    anchors = Counter(_ANCHOR.findall(text))
+    used = Counter(name for name in _ALIAS.findall(text) if name in anchors)
+    if used.total() > _MAX_ALIASES:
+        return True
+    growth = 1
+    for name, uses in used.items():
+        growth *= uses + 1 if anchors[name] == 1 else 2**uses
+    return growth > 1 and growth * len(text) > _MAX_EXPANDED_CHARS
 
 
 def too_deep(text: str) -> int:

@@ -71,9 +71,20 @@ class ProjectRules(msgspec.Struct, frozen=True):
         return ""
 
     def protected_paths(self, root: Path) -> list[str]:
-        """The protected paths that need no search, as absolute paths."""
-        plain = (rule for rule in self.protect if _WILDCARDS.isdisjoint(rule))
-        return [os.path.normpath(root / rule) for rule in plain]
+        """The protected paths that need no search, as absolute paths. Only what is in the project itself counts: a rule
+        must say nothing about other folders, also not through a link."""
+        plain = (
+            rule.strip("/") for rule in self.protect if _WILDCARDS.isdisjoint(rule)
+        )
+        paths = (os.path.normpath(root / rule) for rule in plain)
+        top = os.path.realpath(root)
+        return [
+            path
+            for path in paths
+            if Path(path) != root
+            and Path(path).is_relative_to(root)
+            and os.path.realpath(path) == f"{top}/{os.path.relpath(path, root)}"
+        ]
 
 
 def _covers(rule: str, relative: str) -> bool:

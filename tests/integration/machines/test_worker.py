@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from nats import connect
 from tests.fakes.machines import Cluster, until
 from tests.fakes.nats_server import LocalNats
 from tests.fakes.postgres_server import LocalPostgres
@@ -97,6 +98,37 @@ async def test_a_session_of_another_machine_is_not_taken(
             there.send(signal.SIGTERM)
             await there.ended()
             assert "worked on sessions 0 times" in there.lines[-1]
+
+
+async def test_a_worker_takes_only_what_the_store_offers_whatever_nats_says(
+    tmp_path: Path, postgres: LocalPostgres, nats: LocalNats
+) -> None:
+    async with ModelServer("real", "forged") as model:
+        cluster = Cluster(
+            folder=tmp_path,
+            store_url=postgres.new_url(),
+            events_url=nats.url,
+            model_url=model.url,
+        )
+        async with cluster.surface("here") as desk, cluster.worker("there") as there:
+            await desk.sees_workers(1)
+            offered, folder = await desk.begin(), tmp_path / "mine"
+            folder.mkdir()
+            desk.work = folder  # of this machine alone, though the other can see it
+            forged = await desk.begin()
+            await asyncio.to_thread(desk.app.record, forged, UserMessage(text="wait"))
+            publisher = await connect(nats.url)
+            for data in (forged.encode(), b"\xff", b"\x1b]0;title\x07"):
+                await publisher.publish(f"{cluster.subject}.work.there", data)
+            await publisher.flush()
+            await desk.say(offered, "hello")
+            await desk.answered(offered)
+            await publisher.close()
+            there.send(signal.SIGTERM)
+            await there.ended()
+            assert "worked on sessions 1 times" in there.lines[-1]
+            assert not any("\x1b]0" in line for line in there.lines)
+            assert texts(await desk.sound(offered)) == ["real"]
 
 
 class Asking:

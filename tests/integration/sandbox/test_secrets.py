@@ -230,3 +230,30 @@ def test_what_builds_make_and_git_has_is_not_looked_into(tmp_path: Path) -> None
     assert workspace_secrets(tmp_path).files == (
         f"{os.path.realpath(tmp_path)}/src/ok.pem",
     )
+
+
+@pytest.mark.parametrize(
+    "rule", ["/", "..", "{home}", "link/.ssh", "link", "config", "."]
+)
+async def test_rules_of_a_project_uncover_nothing(
+    place: Path, bubblewrap: Path, limits: ResourceLimits, rule: str
+) -> None:
+    """What a project protects becomes read-only; it must not become visible, nor anything outside the workspace."""
+    machine = Machine(place, make_sandbox("bubblewrap", bubblewrap), limits)
+    workspace = machine.workspace
+    (workspace / ".hermes").mkdir()
+    (workspace / "config").mkdir()
+    (workspace / "config" / ".env").write_text(f"TOKEN={SECRET}\n")
+    (workspace / "link").symlink_to(machine.home)
+    rules = f"protect: ['{rule.format(home=machine.home)}']\n"
+    (workspace / ".hermes" / "rules.yaml").write_text(rules)
+    try:
+        text = (
+            await machine.run(
+                f"cat {machine.home}/.ssh/id_ed25519 {machine.hermes}/.env config/.env; echo ran"
+            )
+        ).text
+    finally:
+        await machine.close()
+    assert "ran" in text
+    assert SECRET not in text

@@ -104,3 +104,33 @@ def test_a_secret_is_not_repeated_by_the_explanation() -> None:
     with pytest.raises(SettingsError) as error:
         parse_value(find_key("budget.per_turn"), "sk-" + "abcdefghijklmnop1234")
     assert "abcdefgh" not in error.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a0: &a0 [x, x, x]\n"
+        + "".join(
+            f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}, *a{n - 1}]\n" for n in range(1, 20)
+        ),
+        "a: &a [x, x]\n" + "a: &a [*a, *a]\n" * 30,
+        "a0: &a0 {k: x}\n"
+        + "".join(
+            f'a{n}: &a{n} {{"*":*a{n - 1},"b":*a{n - 1}}}\n' for n in range(1, 30)
+        ),
+    ],
+    ids=["nested", "same name", "behind a star in quotes"],
+)
+def test_aliases_can_not_fill_the_memory(text: str) -> None:
+    with pytest.raises(ValueError, match="stand for too much text"):
+        parse_yaml(text)
+
+
+def test_ordinary_aliases_are_read() -> None:
+    text = 'base: &b {x: 1}\none: *b\ntwo: *b\nprotect: ["*.lock"]'
+    assert parse_yaml(text) == {
+        "base": {"x": 1},
+        "one": {"x": 1},
+        "two": {"x": 1},
+        "protect": ["*.lock"],
+    }

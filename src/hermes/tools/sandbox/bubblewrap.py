@@ -105,6 +105,10 @@ class Bubblewrap:
         doors = [path for path in sockets(fence) if not _within(path, view.hidden)]
         inside = [path for path in doors if _within(path, own)]
         gone = [Path("/run"), Path("/tmp")]  # noqa: S108 - others take their place
+        kept = [path for path in _kept(own) if not _within(Path(path), view.hidden)]
+        again = [
+            path for path in (*view.hidden, *inside) if _within(path, map(Path, kept))
+        ]
         return [
             *view.before,
             *_covered(
@@ -112,10 +116,8 @@ class Bubblewrap:
             ),
             *view.behind,
             *_covered(inside),
-            *_each(
-                "--ro-bind",
-                (path for path in _kept(own) if not _within(Path(path), view.hidden)),
-            ),
+            *_each("--ro-bind", kept),
+            *_covered(again),
         ]
 
     def _view(self, fence: Fence) -> "_View":

@@ -27,13 +27,20 @@ export default function Hosts() {
 /** @param {{ hosts: ListedHost[] }} props */
 function Machines({ hosts }) {
   if (!hosts.length)
-    return html`<${Empty} icon="hosts" title="No hosts yet">Start a gateway, a worker or a dashboard on any machine.<//>`;
+    return html`
+      <${Empty} icon="hosts" title="No hosts yet">
+        Start a gateway, a worker or a dashboard on any machine.
+      <//>
+    `;
   const names = [...new Set(hosts.map((one) => one.host))];
   const sessions = hosts.reduce((sum, one) => sum + one.sessions, 0);
   return html`
     <p class="muted">${plural(names.length, "machine")}, ${plural(sessions, "running session")}</p>
     <div class="host-list">
-      ${names.map((name) => html`<${Machine} key=${name} name=${name} list=${hosts.filter((one) => one.host === name)} />`)}
+      ${names.map((name) => {
+        const list = hosts.filter((one) => one.host === name);
+        return html`<${Machine} key=${name} name=${name} list=${list} />`;
+      })}
     </div>
   `;
 }

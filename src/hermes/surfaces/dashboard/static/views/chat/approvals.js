@@ -75,7 +75,8 @@ export function ApprovalPicker({ current, onChoose, onClose }) {
   return html`<${Dialog} title="Approval mode" onClose=${onClose}><div class="stack"><ul class="choices">
     ${MODES.map(
       (mode) => html`<li key=${mode.name}><button type="button" class=${`more-row way ${mode.tone}`}
-      aria-pressed=${current === mode.name ? "true" : "false"} disabled=${!["ask", "plan"].includes(mode.name) && !allowed}
+      aria-pressed=${current === mode.name ? "true" : "false"}
+      disabled=${!["ask", "plan"].includes(mode.name) && !allowed}
         onClick=${() => choose(mode.name)}><${Icon} name=${current === mode.name ? "check" : mode.icon} />
           <span><strong>${mode.label}</strong><span class="muted">${mode.note}</span></span></button></li>`,
     )}</ul>

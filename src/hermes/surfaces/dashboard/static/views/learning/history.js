@@ -124,7 +124,10 @@ function Entry({ one, under, open, onToggle, takeBack }) {
         html`
         <div id=${id} class="stack tight">
           <${Change} hash=${one.hash} under=${under} />
-          ${may("approve") && html`<${RevertActions} takeBack=${(/** @type {boolean} */ whole) => takeBack(one, whole)} />`}
+          ${
+            may("approve") &&
+            html`<${RevertActions} takeBack=${(/** @type {boolean} */ whole) => takeBack(one, whole)} />`
+          }
         </div>
       `
       }

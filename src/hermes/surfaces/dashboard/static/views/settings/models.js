@@ -21,7 +21,11 @@ export function Models() {
   }, []);
   return html`
     <div class="stack">
-      ${whenLoaded(models, ({ current, label, problem }) => html`<${Current} current=${current} label=${label} problem=${problem} />`)}
+      ${whenLoaded(
+        models,
+        ({ current, label, problem }) => html`
+        <${Current} current=${current} label=${label} problem=${problem} />`,
+      )}
       ${may("admin") && html`<${Connect} onConnected=${models.again} />`}
       ${whenLoaded(
         models,
@@ -45,7 +49,10 @@ function Current({ current, label, problem }) {
         current
           ? html`
           <p class="big">${label}</p>
-          <p class="muted small"><code data-current>${current}</code> answers in new turns. To change it for one session, pick a model in the chat.</p>
+          <p class="muted small">
+            <code data-current>${current}</code> answers in new turns. To change it for one session, pick a model in the
+            chat.
+          </p>
         `
           : html`
           <p><${Words} text=${problem} /> ${may("admin") && "Connect one below."}</p>

@@ -42,7 +42,8 @@ export function TerminalTabs({ list, current, open, end }) {
         <${Button} kind="quiet" icon="settings" label="Options" onClick=${() => setOptions(true)} />
         <${Button} kind="quiet" icon="close" label="End this terminal" onClick=${endCurrent} />
       </header>
-      <${TerminalScreen} key=${current.id} screen=${screen} onAgain=${() => open(current.command)} onClose=${endCurrent} />
+      <${TerminalScreen} key=${current.id} screen=${screen} onAgain=${() => open(current.command)}
+        onClose=${endCurrent} />
       ${options && html`<${Options} onClose=${() => setOptions(false)} />`}
     </section>
   `;
