@@ -19,6 +19,16 @@ _TOKEN = re.compile(r"\w+|[<>=!+\-*/%&|]+|\S")
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "===", "!=="))
 _LOGIC = frozenset(("and", "or", "&&", "||", "True", "False", "true", "false"))
 _ARITHMETIC = frozenset(("+", "-", "*", "/", "//", "%", "**"))
+_SWAPS: tuple[tuple[frozenset[str], frozenset[str], str], ...] = (
+    (_COMPARISONS, _COMPARISONS, "check the value at the boundary"),
+    (_LOGIC, _LOGIC, "the condition now means something else"),
+    (_ARITHMETIC, _ARITHMETIC, "the result is another one"),
+    (
+        frozenset(("+=", "-=")),
+        frozenset("="),
+        "the value is overwritten, not added up",
+    ),
+)
 
 REQUEST = (
     "Say in one or two sentences what this diff changes. Then name one concrete thing that could go wrong with it, or "
@@ -161,18 +171,26 @@ def _problems(block: ChangedBlock, moved: set[str]) -> Iterator[str]:
         for text in block.removed
         if not _COMMENT.match(text) and text.strip() not in moved
     ]
+    yield from _problems_in_added(code)
+    yield from _problems_in_removed(before, code)
+    for old in before:
+        if near := difflib.get_close_matches(old, code, n=1, cutoff=_MIN_LIKENESS):
+            yield from _small_change(_TOKEN.findall(old), _TOKEN.findall(near[0]))
+
+
+def _problems_in_added(code: list[str]) -> Iterator[str]:
     for pattern, words in _ADDED_CHECKS:
         if any(pattern.search(text) for text in code):
             yield words
     if any(_OPENED.search(text) for text in code) and ".close()" not in "".join(code):
         yield "a file is opened and nothing closes it; use `with`"
+
+
+def _problems_in_removed(before: list[str], code: list[str]) -> Iterator[str]:
     for pattern, words in _REMOVED_CHECKS:
         lost = [text for text in before if pattern.search(text)]
         if lost and not any(pattern.search(text) for text in code):
             yield f"{words} (`{lost[0].strip()}`)"
-    for old in before:
-        if near := difflib.get_close_matches(old, code, n=1, cutoff=_MIN_LIKENESS):
-            yield from _small_change(_TOKEN.findall(old), _TOKEN.findall(near[0]))
 
 
 def _small_change(old: list[str], new: list[str]) -> Iterator[str]:
@@ -188,13 +206,9 @@ def _small_change(old: list[str], new: list[str]) -> Iterator[str]:
     if len(changed) != 1:
         return
     was, now = changed[0]
-    if was in _COMPARISONS and now in _COMPARISONS:
-        yield f"`{was}` became `{now}`: check the value at the boundary"
-    elif was in _LOGIC and now in _LOGIC:
-        yield f"`{was}` became `{now}`: the condition now means something else"
-    elif was in _ARITHMETIC and now in _ARITHMETIC:
-        yield f"`{was}` became `{now}`: the result is another one"
-    elif was in {"+=", "-="} and now == "=":
-        yield f"`{was}` became `=`: the value is overwritten, not added up"
-    elif was.isdigit() and now.isdigit():
+    for before, after, words in _SWAPS:
+        if was in before and now in after:
+            yield f"`{was}` became `{now}`: {words}"
+            return
+    if was.isdigit() and now.isdigit():
         yield f"{was} became {now}: check that this is meant"
