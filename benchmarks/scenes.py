@@ -29,6 +29,8 @@ MODES = {
     "dumb": {"TERM": "dumb"},
     "linear": {"HERMES_DISPLAY_LAYOUT": "linear"},
 }
+SETTINGS = {"HERMES_LEARNING_MODE": "off"}
+"""A review in the background would take the reply of a scene."""
 PRINTS = frozenset(("dumb", "linear"))
 """Modes without a live area: no lists, no keys without Enter."""
 PARSER = 'def parse(text):\n    """Reads a number."""\n    return int(text)\n'
@@ -116,7 +118,7 @@ SCENES = (
     Scene("a note", "#tea is at four\r", "Noted: tea is at four"),
     Scene("keys", "?", "this list, in an empty input", is_live=True, then="q", gone="scroll"),
     Scene("details", CTRL_O, "Outputs, diffs", is_live=True, then="q", gone="Outputs, diffs"),
-    Scene("completion", "/rew", "Go back to an earlier message", is_live=True, then=CTRL_C, gone="Go back to an earlier"),
+    Scene("completion", "/commit-ch", "Turn work", is_live=True, then=CTRL_C, gone="Turn work"),
     Scene("earlier messages", CTRL_R, "Earlier messages", is_live=True, then=ESCAPE, gone="Earlier messages"),
     Scene("sessions", "/resume\r", "No other sessions", is_live=True, then=ESCAPE, gone="No other sessions"),
     Scene("rewind", "/rewind\r", "before which message", is_live=True, then=ESCAPE, gone="before which"),
@@ -140,7 +142,7 @@ async def _play(columns: int, mode: str, out: Path | None) -> list[str]:
             (hermes.work / "long.txt").write_text("line\n" * 500)
             arguments = ("--model", "fake-1", "--approvals", "full")
             async with hermes.terminal(
-                *arguments, size=(columns, ROWS), **MODES[mode]
+                *arguments, size=(columns, ROWS), **SETTINGS, **MODES[mode]
             ) as terminal:
                 await terminal.until(lambda shown: "›" in shown)
                 for number, scene in enumerate(scenes):
@@ -191,7 +193,7 @@ def main(argv: Sequence[str]) -> int:
     for columns in asked.columns or COLUMNS:
         for mode in asked.mode or MODES:
             found = asyncio.run(_play(columns, mode, asked.out))
-            print(f"scenes: {columns:3d} columns, {mode:9s} {len(found)} wrong")
+            print(f"scenes: {columns:3d} columns, {mode:9s} {len(found)} wrong", flush=True)  # fmt: skip
             wrong += found
     for one in wrong:
         print(one, file=sys.stderr)

@@ -10,8 +10,8 @@ import pytest
 from hermes.app import build
 from hermes.schema.events import TurnEnded
 from hermes.settings import Home, Settings
-from hermes.surfaces.tui.markdown.render import Markdown
-from hermes.surfaces.tui.styled_text import plain
+from hermes.surfaces.terminal.markdown.render import Markdown
+from hermes.surfaces.terminal.styled_text import plain
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import (
@@ -599,11 +599,9 @@ async def test_a_child_agent_can_ask_the_person(tmp_path: Path) -> None:
             for _ in range(2):  # the delegation itself may be asked about, too
                 shown = await terminal.until(lambda shown: "Esc stops" in shown)
                 terminal.type("y" + ENTER)
-                if "Hermes wants to use write_file" in shown:
+                if "Hermes wants to write" in shown:
                     break
-                await terminal.until(
-                    lambda shown: "Hermes wants to use write_file" in shown
-                )
+                await terminal.until(lambda shown: "Hermes wants to write" in shown)
             await terminal.sees("All is done.")
         assert (hermes.work / "made.txt").exists()
 

@@ -112,7 +112,7 @@ async def test_a_question_shows_what_will_happen_and_takes_an_answer(
             await terminal.sees(READY)
             terminal.type("write it" + ENTER)
             shown = await terminal.sees("Esc stops")
-            assert "Hermes wants to use write_file" in shown
+            assert "Hermes wants to write" in shown
             assert "made.txt" in shown
             assert not (hermes.work / "made.txt").exists()
             terminal.type("x")  # no choice has this key

@@ -184,7 +184,7 @@ async def test_a_change_that_did_not_land_is_said(tmp_path: Path) -> None:
         await work.say("do it")
         (row,) = work.checked()
         assert row.unchanged == ("src/main.py",)
-        assert "speaks of changes to src/main.py" in row.detail
+        assert "claims changes to src/main.py" in row.detail
 
 
 @pytest.mark.parametrize(

@@ -238,8 +238,8 @@ def _question(turn: Turn, rules: ProjectRules) -> ApprovalRequested:
         call_id=f"check-{turn.id}",
         name="verify",
         arguments=msgspec.json.encode({"commands": rules.checks}).decode(),
-        summary=f"After each turn that changes files, run in the sandbox:\n{commands}",
-        reason="the project's rules ask for it; you are asked once for each version of them",
+        summary=f"Run in the sandbox after each turn that changes files:\n{commands}",
+        reason="from the project's rules; you are asked again only if they change",
         shape=f"verify {checks_place(turn.cwd)} {rules.digest}",
         binding=rules.digest,
         memorable=False,
@@ -296,11 +296,11 @@ def _report(
     if touched:
         many = count(len(touched), "file")
         names = ", ".join(touched[:_MAX_NAMED_FILES])
-        parts.append(f"Changed although the project protects it: {names} ({many}).")
+        parts.append(f"Protected by the project, but changed: {names} ({many}).")
     if unchanged:
         names = ", ".join(unchanged[:_MAX_NAMED_FILES])
         parts.append(
-            f"The answer speaks of changes to {names}, but nothing changed there."
+            f"The answer claims changes to {names}, but nothing changed there."
         )
     ok = (
         not touched and not unchanged and all(one.outcome == "passed" for one in checks)

@@ -34,7 +34,7 @@ class PinList(msgspec.Struct, frozen=True, kw_only=True):
             for number, one in enumerate(self.pins, 1)
         )
         yield table(("", "who", "message"), rows)
-        yield line("Compression keeps these word for word. /unpin N takes one back.")
+        yield line("Compression keeps these word for word. /unpin N removes one.")
 
 
 @command("sessions pins", slash="pins", role="user", scope="observe", group="Model")
@@ -56,7 +56,7 @@ async def pin_message(
     history = await asyncio.to_thread(_history, context, session)
     chosen = _chosen(history, which.strip())
     if any(chosen.text == one.text for one in history.pinned.values()):
-        return message(f"It is pinned already: {_short(chosen.text)}")
+        return message(f"Already pinned: {_short(chosen.text)}")
     name = context.app.store.sessions.find(session).id
     await asyncio.to_thread(context.app.record, name, chosen)
     return message(f"Pinned: {_short(chosen.text)}")

@@ -247,12 +247,10 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
         for text in self.rules:
             yield line(f"      {shown(text)}", fit="wrap")
         if self.remembered or self.granted:
-            yield line(
-                "Take one back: /permissions NUMBER, or all of them: /permissions all"
-            )
+            yield line("Remove one: /permissions NUMBER. Remove all: /permissions all")
         elif not self.rules:
             yield line(
-                "There are no rules and no permissions: Hermes asks as its mode says."
+                "No rules or permissions: the mode alone decides what Hermes asks about."
             )
 
 
@@ -269,7 +267,7 @@ async def show_permissions(
         str, Arg("a number to take back, or `all`", metavar="NUMBER")
     ] = "",
 ) -> Permissions | TextResult:
-    """List what runs without asking because you said so, and take it back."""
+    """List what you allowed to run without asking, and remove it again."""
     rules = RuleFile(context.home.root)
     book, chat = rules.current(), context.conversation
     service = chat.agent.service if chat is not None else None
@@ -294,8 +292,8 @@ async def show_permissions(
     rules.forget(tuple(one for one in chosen if one in book.remembered))
     if service is not None and allowed.intersection(chosen):
         await service.revoke(context.session, chosen, by=context.surface.name)
-    taken = [f"Taken back: {shown(one)}" for one in chosen]
-    return message(*taken, "Hermes asks about it again.")
+    taken = [f"Removed: {shown(one)}" for one in chosen]
+    return message(*taken, "Hermes will ask again.")
 
 
 def _numbered(entries: tuple[str, ...], which: str) -> tuple[str, ...]:

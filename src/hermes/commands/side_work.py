@@ -67,7 +67,7 @@ class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
             yield table(("id", "state", "what", "tokens", "task"), rows)
             yield line("/agents open ID, /agents tell ID TEXT, /agents stop ID", "dim")
         elif self.in_chat:
-            yield line("Nothing works beside this conversation.")
+            yield line("Nothing is running in the background.")
         if self.current:
             yield line(f"This session works as the agent {self.current}.")
         if self.agents:

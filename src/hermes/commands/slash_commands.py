@@ -162,7 +162,7 @@ class CompressionPreview(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.going:
-            yield line("Nothing would go: the conversation is short.")
+            yield line("Nothing to compress yet: the conversation is short.")
             return
         summarised = count(self.preview.summarised, "message")
         yield line(

@@ -173,11 +173,11 @@ class LearningService:
             if change is not None:
                 self.propose(change, Provenance("hermes"), why)
                 return
-            reason = "It is no file of a skill."
+            reason = "It is not a file of a skill."
         except LearningError as error:
             reason = error.message
         except UnicodeDecodeError:
-            reason = "It is no text."
+            reason = "It is not text."
         aside = keep_aside(self.home.root / "learning" / "conflicts", conflict)
         waiting.warning("%s It is in %s. %s", why, aside, reason)
 

@@ -163,7 +163,7 @@ class LearningRemote:
             self._history.write_files(files)
         except OSError as error:
             raise LearningError(
-                f"What others learned can't be written ({error.strerror}).",
+                f"Changes from other machines can't be written ({error.strerror}).",
                 hint="Check the folders memories and skills in the home.",
             ) from error
         commit_tree(git, self._history.present(), ours, theirs, is_behind=base == ours)
@@ -237,7 +237,7 @@ def _checked(url: str) -> str:
     parts = urlsplit(url)
     if url.startswith("-") or "::" in url or "\n" in url:
         raise LearningError(
-            "The address in `learning.remote` is not one that git transports.",
+            "The address in `learning.remote` is not one that git can use.",
             hint="Use https://..., ssh://..., user@host:path or an absolute folder.",
         )
     if parts.password or (parts.scheme.startswith("http") and parts.username):

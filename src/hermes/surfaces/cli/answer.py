@@ -30,6 +30,8 @@ class Answer:
         """Calls that were denied because nobody could be asked."""
         self.declined: list[str] = []
         """Calls that a person denied."""
+        self.failed_checks: list[str] = []
+        """Commands of the project's rules that failed after the last change."""
         self.ended: TurnEnd | None = None
         self.detail = ""
         self.provider = ""
@@ -56,6 +58,8 @@ class Answer:
         """The exit code."""
         if self.ended is None:
             return FAILED
+        if self.ended == "done" and self.failed_checks:
+            return FAILED
         return (
             REFUSED
             if self.ended == "done" and (self.denied or self.declined)
@@ -78,12 +82,11 @@ class Answer:
             case "agent.approval.requested":
                 self._asked[event["call_id"]] = event.get("summary") or event["name"]
             case "agent.approval.answered":
-                if event["answer"] == "deny":
-                    calls = (
-                        self.denied if event.get("by") == "nobody" else self.declined
-                    )
-                    calls.append(self._asked.get(event["call_id"], event["call_id"]))
+                self._add_denial(event)
+            case "agent.turn.checked":
+                self.failed_checks = _failed_checks(event)
             case "agent.turn.started":
+                self.failed_checks.clear()
                 self._parts.clear()
                 self._streamed.clear()
                 self._goes_on = False
@@ -93,6 +96,11 @@ class Answer:
                     self._streamed.clear()  # half a reply is not an answer
             case _:
                 pass
+
+    def _add_denial(self, event: Mapping[str, Any]) -> None:
+        if event["answer"] == "deny":
+            calls = self.denied if event.get("by") == "nobody" else self.declined
+            calls.append(self._asked.get(event["call_id"], event["call_id"]))
 
     def _add_reply(self, message: Mapping[str, Any]) -> None:
         """Adds a reply. One with calls is not the answer; one that follows a truncated reply continues it."""
@@ -112,3 +120,8 @@ class Answer:
             self._goes_on = True
         elif self._parts:
             self._parts.pop()
+
+
+def _failed_checks(event: Mapping[str, Any]) -> list[str]:
+    checks = event.get("checks") or ()
+    return [one["command"] for one in checks if one["outcome"] == "failed"]

@@ -1,8 +1,8 @@
 """One question, one answer: `hermes "question"` and `hermes -z "prompt"`.
 
 Stdout gets the answer and nothing else, or with `--json` every event. What happens meanwhile is shown on stderr when
-that is a terminal. The exit code tells how it went: 0 done, 1 failed, 3 refused or not approved, 130 interrupted,
-143 and 129 ended by SIGTERM and SIGHUP.
+that is a terminal. The exit code tells how it went: 0 done, 1 failed (or a check of the project's rules did), 3 refused
+or not approved, 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP.
 """
 
 import asyncio
@@ -231,7 +231,7 @@ class _Run:
         if failure is not None:
             return failure  # what came meanwhile may be another process's answer
         if not screen.streams and answer.text:
-            print(answer.text, flush=True)
+            screen.print_answer(answer.text)
         if answer.note:
             remark(answer.note)
         return failure
@@ -256,6 +256,9 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
         )
     elif answer.ended != "done":
         say(_sentence(answer), again)
+    elif answer.failed_checks:
+        commands = ", ".join(map(one_line, answer.failed_checks))
+        say(f"The project's checks failed after the last change: {commands}", again)
     elif answer.denied:
         calls = _listed(answer.denied)
         say(

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from hermes.app.agent import Agent
+from hermes.surfaces.terminal.answer_output import AnswerOutput
 from hermes.surfaces.terminal.approval import (
     QUESTION_EVENTS,
     Questions,
@@ -42,7 +43,7 @@ class AskScreen:
         self._marks = marks_for(sys.stderr.encoding)
         self._calls = RunningCalls()
         self._questions = Questions(self._show_request, lambda _: self._ask_again())
-        self._at_start = True
+        self._answer_output = AnswerOutput()
         self._status = ""
         self.tells = sys.stderr.isatty()
         self.streams = self.tells and sys.stdout.isatty()
@@ -85,15 +86,16 @@ class AskScreen:
     def finish(self) -> None:
         """Ends the line that is being written."""
         self._set_status("")
-        if not self._at_start:
-            print(flush=True)
-            self._at_start = True
+        self._answer_output.end()
+
+    def print_answer(self, text: str) -> None:
+        """Prints an answer that was not shown while it was written."""
+        self._stream(text)
+        self.finish()
 
     def _stream(self, text: str) -> None:
         self._set_status("")
-        sys.stdout.write(clean(text))
-        sys.stdout.flush()
-        self._at_start = text.endswith("\n")
+        self._answer_output.write(text)
 
     def _show_status(self, event: Mapping[str, Any]) -> None:
         columns = terminal_width(sys.stderr)

@@ -11,6 +11,7 @@ from hermes.surfaces.terminal.question_menu import (
     Act,
     PersonAnswer,
     QuestionMenu,
+    is_rules_check,
 )
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, count, one_line, wrap
@@ -33,6 +34,13 @@ _REACHES = {
     "network": "It may use the network.",
     "machine": "It runs outside the sandbox: it can reach your files and the network.",
 }
+_VERBS = {
+    "read_file": "read",
+    "view_image": "look at",
+    "write_file": "write",
+    "edit_file": "edit",
+}
+_COMMAND_TOOLS = frozenset(("terminal", "exec_command"))
 _MAX_SUMMARY_LINES = 40
 _TAIL_LINES = 8  # shown from the end of a long summary
 _MAX_PATCH_FILES_NAMED = 5  # of a patch
@@ -205,21 +213,38 @@ def question_lines(
     """Returns the lines of a question. A very long summary is cut, with a note."""
     if request["type"] == "agent.question.asked":
         return _question(request, style, columns)
-    heading = wrap(
-        f"Hermes wants to use {clean(request['name'])}{_files(request)}:", columns
-    )
+    title, summary = _title_and_summary(request, whole=whole)
+    heading = wrap(title, columns)
     remarks = (wrap(clean(text), columns - 2) for text in _remarks(request))
     return [
         *map(style.yellow, heading),
-        *_summary_rows(request, style, columns, whole=whole),
+        *_summary_rows(summary, request, style, columns, whole=whole),
         *(style.dim(f"  {line}") for lines in remarks for line in lines),
     ]
 
 
+def _title_and_summary(request: Mapping[str, Any], *, whole: bool) -> tuple[str, str]:
+    """Returns the heading and what follows it: a summary that begins with the tool's name is not headed by it twice."""
+    name, text = clean(request["name"]), _summary(request, whole=whole)
+    first, _, rest = text.partition("\n")
+    if is_rules_check(request):
+        return f"This project's rules want to {first[:1].lower()}{first[1:]}", rest
+    if name in _COMMAND_TOOLS and first.startswith("Run in "):
+        return f"Hermes wants to run a command in {first.removeprefix('Run in ')}", rest
+    if first == name:
+        return f"Hermes wants to use {name}{_files(request)}:", rest
+    if first.startswith((f"{name} ", f"{name}: ")):
+        verb = _VERBS.get(name, f"use {name}:")
+        what = first[len(name) :].removeprefix(":").strip()
+        return f"Hermes wants to {verb} {what}{':' if rest else ''}", rest
+    return f"Hermes wants to use {name}{_files(request)}:", text
+
+
 def _summary_rows(
-    request: Mapping[str, Any], style: Style, columns: int, *, whole: bool
+    text: str, request: Mapping[str, Any], style: Style, columns: int, *, whole: bool
 ) -> list[str]:
-    text = _summary(request, whole=whole)
+    if not text:
+        return []
     paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
     rows: list[str] = []
     for line in text.split("\n"):
@@ -266,9 +291,8 @@ def again(menu: QuestionMenu) -> str:
     last = len(menu.choices)
     if not menu.is_approval:
         return f"Please type a number from 1 to {last}, or an answer of your own."
-    more = (
-        "" if menu.rule or not menu.is_approval else " Hermes asks about it every time."
-    )
+    is_repeated = not menu.rule and not is_rules_check(menu.request)
+    more = " Hermes asks about it every time." if is_repeated else ""
     keys = ", ".join(choice.key for choice in menu.choices)
     once = len(menu.choices) == 2 and menu.step == "choose"
     return f"Please type a number from 1 to {last}, or {keys}.{more if once else ''}"

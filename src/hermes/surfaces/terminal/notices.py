@@ -29,7 +29,7 @@ def compaction_notice(event: Mapping[str, Any]) -> str:
 def reviewed_notice(event: Mapping[str, Any], cost: float) -> str:
     """Returns what a review in the background found, and what it cost."""
     if event.get("failure"):
-        found = f"The review in the background failed: {one_line(event['failure'])}"
+        found = f"The background review failed: {one_line(event['failure'])}"
     elif event.get("summary"):
         found = one_line(event["summary"])
     else:

@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from hermes.surfaces.terminal.call_words import call_words
+
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 Step: TypeAlias = Literal["choose", "rule", "reason", "text"]
 Act: TypeAlias = Literal["view", "edit", "stop"]
@@ -33,6 +35,12 @@ _WORDS = {
     "view": "v",
     "edit": "e",
 }
+
+
+def is_rules_check(event: Mapping[str, Any]) -> bool:
+    """Returns whether a question, or its answer, is about commands of the project's rules. A yes holds until they change."""
+    is_verify = event.get("name", "verify") == "verify"
+    return is_verify and str(event["call_id"]).startswith("check-")
 
 
 class PersonAnswer(NamedTuple):
@@ -137,16 +145,15 @@ class QuestionMenu:
                 back = MenuChoice("n", "No: say what should be different")
                 return (*options, MenuChoice("e", "Edit the plan first"), back)
             return (*options, MenuChoice("", "Something else: type your answer"))
-        yes, no = (
-            MenuChoice("y", "Yes"),
-            MenuChoice("n", "No, and say why or what instead"),
-        )
+        is_check = is_rules_check(self.request)
+        yes = MenuChoice("y", "Yes, until the rules change" if is_check else "Yes")
+        no = MenuChoice("n", "No, and say why or what instead")
         if not self._is_memorable:
             return (yes, no)
         return (
             yes,
             MenuChoice("s", self._session_label()),
-            MenuChoice("a", "Always for this kind ..." if self.rule else "Always for exactly this ..."),
+            MenuChoice("a", "Always allow this kind ..." if self.rule else "Always allow exactly this ..."),
             no,
         )  # fmt: skip
 
@@ -168,18 +175,26 @@ class QuestionMenu:
     def title(self) -> Sequence[str]:
         """The lines above the choices. A rule is written out before it is made."""
         if self.step == "rule":
-            what = self.rule or "exactly this call, and no other"
             return (
                 "New rule, for every session from now on:",
-                f"Hermes does this without asking: {what}",
-                "It still asks about anything the policy judges differently. /permissions takes the rule back.",
+                f"Hermes does this without asking: {self.rule or self._exactly()}",
+                "It still asks about anything riskier. /permissions takes the rule back.",
             )
+        if self.step == "reason":
+            return ()
         if not self.is_approval:
             return ("Start the work?",) if self.request.get("plan") else ()
         if self.offers_rule:
             times = self.request["similar"]
-            return (f"Allow? You allowed this kind {times} times; a makes it a rule.",)
+            return (
+                f"Allow? You have allowed this kind {times} times; a makes it a rule.",
+            )
         return ("Allow?",)
+
+    def _exactly(self) -> str:
+        """The rule for one call, in words."""
+        label = call_words(self.request["name"], self.request["arguments"]).label
+        return f"{label} (exactly this call, and no other)"
 
     def touched(self) -> None:
         """Notes a key that came too early: the person is typing something else."""

@@ -125,7 +125,9 @@ def draw_diff(text: str, style: Style) -> Iterator[str]:
 
 
 def _line(line: Line, screen: TextScreen) -> Iterator[str]:
-    if line.fit == "leave":
+    is_long_text = screen.is_chat and line.fit == "leave" and len(line.spans) == 1
+    wraps = line.fit == "wrap" or is_long_text
+    if line.fit == "leave" and not wraps:
         yield "".join(_painted(span, screen.style) for span in line.spans)
         return
     if line.fit == "hang":
@@ -133,7 +135,7 @@ def _line(line: Line, screen: TextScreen) -> Iterator[str]:
         return
     text = "".join(clean(span.text) for span in line.spans)
     look = line.spans[0].look
-    texts = wrap(text, screen.columns) if line.fit == "wrap" else [text]
+    texts = wrap(text, screen.columns) if wraps else [text]
     for one in texts:
         yield paint(screen.style, look, cut(one, screen.columns))
 

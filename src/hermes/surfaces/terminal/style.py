@@ -23,6 +23,7 @@ __all__ = [
     "settings_of_this_run",
     "stderr_style",
     "stdout_style",
+    "terminal_height",
     "terminal_width",
     "wants_color",
 ]
@@ -152,3 +153,11 @@ def terminal_width(stream: TextIO | None = None) -> int:
         return os.get_terminal_size((stream or sys.stdout).fileno()).columns or 80
     except (OSError, ValueError):
         return 80
+
+
+def terminal_height(stream: TextIO) -> int:
+    """Returns the number of lines of the terminal; 24 if there is none."""
+    try:
+        return os.get_terminal_size(stream.fileno()).lines or 24
+    except (OSError, ValueError):
+        return 24

@@ -43,6 +43,8 @@ class TextScreen(NamedTuple):
 
     columns: int
     style: Style
+    is_chat: bool = False
+    """Whether lines that are too long are wrapped between words, and not by the terminal."""
 
     @property
     def is_narrow(self) -> bool:

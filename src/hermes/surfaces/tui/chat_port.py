@@ -27,10 +27,10 @@ from hermes.surfaces.terminal.open_agent import (
 )
 from hermes.surfaces.terminal.render import draw, draw_blocks
 from hermes.surfaces.terminal.run_options import RunOptions
+from hermes.surfaces.terminal.styled_text import painted
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.tui.context_view import window_rows
 from hermes.surfaces.tui.slash_lookup import find_slash, narrowed
-from hermes.surfaces.tui.styled_text import painted
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
@@ -199,7 +199,8 @@ class TerminalChat:
 
     @property
     def _text_screen(self) -> TextScreen:
-        return TextScreen(self.chat.screen.columns - 1, self.chat.screen.style)
+        screen = self.chat.screen
+        return TextScreen(screen.columns - 1, screen.style, is_chat=True)
 
     def _print(self, lines: Iterable[str]) -> None:
         shown = [part for line in lines for part in line.split("\n")]

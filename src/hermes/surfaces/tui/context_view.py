@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from hermes.core.context_usage import CompactionPreview, Context, ContextPart
-from hermes.surfaces.terminal.text import count, wrap
-from hermes.surfaces.tui.styled_text import (
+from hermes.surfaces.terminal.styled_text import (
     BOLD,
     CYAN,
     DIM,
@@ -15,6 +14,7 @@ from hermes.surfaces.tui.styled_text import (
     Row,
     Run,
 )
+from hermes.surfaces.terminal.text import count, wrap
 
 _LOOKS = {
     "instructions": CYAN,

@@ -30,6 +30,7 @@ from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.styled_text import GREEN, RED, Row
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.mode_switch import ModeSwitch
@@ -49,7 +50,6 @@ from hermes.surfaces.tui.status_line import (
     current_status,
     status_facts,
 )
-from hermes.surfaces.tui.styled_text import GREEN, RED, Row
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 
 _REDRAW_INTERVAL_S = 0.1
@@ -390,7 +390,7 @@ class ChatConversation:
             lines = question_lines(request, style, columns, whole=True)
             return [((line, _diff_look(line)),) for line in lines]
 
-        await screen.show(Pager("What Hermes asks", lay_out, screen.marks))
+        await screen.show(Pager("The whole request", lay_out, screen.marks))
 
     async def edit_plan(self) -> None:
         """Opens the plan that waits in the person's editor."""
@@ -407,7 +407,7 @@ class ChatConversation:
             menu.plan = after
             for line in wrap(clean(after.strip()), self.screen.columns - 3):
                 self.screen.line(f"  {line}")
-            self.view.say("The plan is changed. Accept it, or edit it again.")
+            self.view.say("Plan changed. Accept it, or edit it again.")
 
     @property
     def model(self) -> str:

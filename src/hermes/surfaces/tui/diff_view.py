@@ -8,10 +8,10 @@ from pathlib import PurePath
 
 import msgspec
 
+from hermes.surfaces.terminal.styled_text import BOLD, DIM, GREEN, RED, Row, Run
 from hermes.surfaces.terminal.text import clean, count, cut, width
 from hermes.surfaces.terminal.theme import ADDED, ADDED_WORD, REMOVED, REMOVED_WORD
 from hermes.surfaces.terminal.tool_line import Marks
-from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, RED, Row, Run
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _TITLE = re.compile(r"(?:Edited|Moved|Created|Deleted) (.+?):?$")
@@ -84,7 +84,7 @@ def diff_rows(
 def _file_rows(
     diff: FileDiff, columns: int, marks: Marks, *, known: str, several: bool
 ) -> Iterator[Row]:
-    from hermes.surfaces.tui.markdown.syntax import Highlighter
+    from hermes.surfaces.terminal.markdown.syntax import Highlighter
 
     bar = f"  {marks.bar} "
     if several and diff.name:

@@ -14,8 +14,8 @@ from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.layout.screen import Char
 
 from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.styled_text import Row, painted, plain
 from hermes.surfaces.terminal.text import width
-from hermes.surfaces.tui.styled_text import Row, painted, plain
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application

@@ -36,6 +36,7 @@ from hermes.primitives.tasks import BackgroundTasks
 from hermes.surfaces.terminal.external_editor import edit_text
 from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.style import Style, stdout_style
+from hermes.surfaces.terminal.styled_text import DIM, Row, painted
 from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
@@ -49,11 +50,10 @@ from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
 from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
-from hermes.surfaces.tui.styled_text import DIM, Row, painted
 from hermes.surfaces.tui.toolkit_style import toolkit_style
 
 if TYPE_CHECKING:
-    from hermes.surfaces.tui.markdown.render import Markdown
+    from hermes.surfaces.terminal.markdown.render import Markdown
 
 _MAX_INPUT_ROWS = 8  # a longer input scrolls
 _MAX_MENU_ROWS = 6
@@ -281,7 +281,7 @@ class LiveScreen:
             for text in self._entry.earlier_inputs()
         ]
         text = PickerText(
-            title="Earlier messages", nothing="Nothing was sent yet.", enter="edit"
+            title="Earlier messages", nothing="No messages yet.", enter="edit"
         )
         picker = Picker(text, items, self.marks)
         await self.show(picker)
@@ -327,7 +327,7 @@ class LiveScreen:
         text = "".join(self._unread)
         self._unread.clear()
         if self._markdown is None:
-            from hermes.surfaces.tui.markdown.render import Markdown
+            from hermes.surfaces.terminal.markdown.render import Markdown
 
             self._markdown = Markdown(
                 colours=self.style.enabled, ascii_only=self.marks.bar == "|"

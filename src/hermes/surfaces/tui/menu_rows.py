@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from hermes.surfaces.terminal.question_menu import QuestionMenu
+from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, YELLOW, Row
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.terminal.tool_line import Marks
-from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, YELLOW, Row
 
 
 def menu_rows(menu: QuestionMenu, columns: int, marks: Marks) -> list[Row]:

@@ -38,7 +38,7 @@ class ModeSwitch:
         if has_question and self._chosen in _ALLOWING:
             remark = (
                 f"Mode {self._chosen}: if it allows this call, the call runs in {SETTLE_WITH_QUESTION_S:.0f} seconds."
-                " Shift-Tab goes on, Esc stops."
+                " Shift-Tab: next mode. Esc: stop."
             )
         self._show(self._chosen, remark)
         self._cancel()

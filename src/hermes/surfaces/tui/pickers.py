@@ -73,7 +73,7 @@ async def pick_rewind(chat: "ChatConversation") -> tuple[RewindPoint, str] | Non
         )
         for point in points
     ]
-    title = "Go back to before which message?"
+    title = "Go back to just before which message?"
     found = await pick(
         chat, PickerText(title=title, nothing="There is no turn to undo."), items
     )

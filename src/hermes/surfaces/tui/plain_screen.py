@@ -20,9 +20,9 @@ from hermes.surfaces.terminal.style import (
     stdout_style,
     terminal_width,
 )
+from hermes.surfaces.terminal.styled_text import Row
 from hermes.surfaces.terminal.text import clean
 from hermes.surfaces.terminal.tool_line import LINEAR_MARKS, Marks, marks_for
-from hermes.surfaces.tui.styled_text import Row
 
 
 class TypedInput(msgspec.Struct, frozen=True):

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from hermes.surfaces.terminal.styled_text import BOLD, DIM, GREEN, Row
 from hermes.surfaces.terminal.text import clean, count, cut
 from hermes.surfaces.terminal.tool_line import Marks
-from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, Row
 
 _MAX_PINNED_STEPS = 7
 

@@ -8,9 +8,17 @@ from hermes.app.learning.learner import Learner
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.approval import KEY_GRACE_S
+from hermes.surfaces.terminal.styled_text import (
+    BOLD,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Row,
+    painted,
+)
 from hermes.surfaces.terminal.text import ago, clean, count, cut, one_line, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.surfaces.tui.styled_text import BOLD, DIM, GREEN, RED, YELLOW, Row, painted
 
 _MAX_PROPOSAL_DIFF_LINES = 30
 _LOOKS = {"+": GREEN, "-": RED}

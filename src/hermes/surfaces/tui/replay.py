@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hermes.surfaces.terminal.question_menu import QuestionMenu
+from hermes.surfaces.terminal.styled_text import Row, painted
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.session_view import ChatView
-from hermes.surfaces.tui.styled_text import Row, painted
 
 _QUESTIONS = frozenset(("agent.approval.requested", "agent.question.asked"))
 _MAX_REPLAYED_LINES = 200
@@ -71,7 +71,7 @@ class ReplayScreen:
 
     def _drawn(self, text: str) -> list[str]:
         """Renders a reply as it looked when it was written."""
-        from hermes.surfaces.tui.markdown.render import Markdown
+        from hermes.surfaces.terminal.markdown.render import Markdown
 
         markdown = Markdown(
             colours=self.style.enabled, ascii_only=self.marks.bar == "|"

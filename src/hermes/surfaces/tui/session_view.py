@@ -19,13 +19,14 @@ from hermes.surfaces.terminal.notices import (
     evidence_lines,
     reviewed_notice,
 )
+from hermes.surfaces.terminal.question_menu import is_rules_check
+from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, RED, Row, painted
 from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, RED, Row, painted
 from hermes.surfaces.tui.thinking import Thinking
 from hermes.surfaces.tui.tool_cards import ToolCards
 
@@ -326,6 +327,8 @@ class ChatView:
         """What a person decided, and about which call if several are open."""
         why = event.get("reason", "")
         told = f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]]
+        if event["answer"] == "once" and is_rules_check(event):
+            told = "Allowed until the rules change."
         label = self._cards.label_among(event["call_id"])
         return f"{one_line(label)}: {told}" if label else told
 
@@ -421,7 +424,9 @@ class ChatView:
         now = self._clock.now()
         spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
         if self.busy:
-            yield from self._cards.rows(now, spinner, columns)
+            question = self.questions.current
+            asked = question["call_id"] if question else ""
+            yield from self._cards.rows(now, spinner, columns, asked=asked)
         doing = (
             ""
             if self.busy and self._cards.running
@@ -480,6 +485,7 @@ class ChatView:
                 for number, line in enumerate(shown):
                     lead = "  " if number else self._screen.marks.prompt
                     self._screen.line(self._screen.style.bold(lead + line))
+                self._screen.line()
 
     def _end(self, event: Mapping[str, Any]) -> None:
         self._print_calls()

@@ -131,7 +131,11 @@ def help_lines(
         for name, summary in rows:
             if wide:
                 first, *more = wrap(summary, columns - 22)
-                yield f"  {name:<20}{dim(first)}"
+                if len(name) >= 20:
+                    yield f"  {name}"
+                    yield dim(f"{'':<22}{first}")
+                else:
+                    yield f"  {name:<20}{dim(first)}"
                 yield from (dim(f"{'':<22}{line}") for line in more)
             else:
                 yield f"  {name}"

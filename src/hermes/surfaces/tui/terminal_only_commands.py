@@ -18,8 +18,8 @@ from hermes.errors import UsageError
 from hermes.schema.messages import AssistantMessage
 from hermes.settings.load import load_secrets
 from hermes.settings.sections import ModelSettings
+from hermes.surfaces.terminal.styled_text import BOLD, Row, painted
 from hermes.surfaces.terminal.text import wrap
-from hermes.surfaces.tui.styled_text import BOLD, Row, painted
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.chat_port import TerminalChat
@@ -218,9 +218,9 @@ async def copy_answer(
     program = await copy_with_program(text, environ)
     if not program and not sequence:
         return message(
-            "It is too long for the terminal, and there is no clipboard program."
+            "This is too long for the terminal to copy, and there is no clipboard program."
         )
-    how = f" with {program}" if program else " through the terminal"
+    how = f" with {program}" if program else " to the terminal's clipboard"
     return message(f"Copied {len(text):,} characters{how}.")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
+from hermes.surfaces.terminal.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
 from hermes.surfaces.terminal.text import count, cut, one_line, width
 from hermes.surfaces.terminal.tool_line import (
     COMMAND_TOOLS,
@@ -19,7 +20,6 @@ from hermes.surfaces.terminal.tool_line import (
 )
 from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.diff_view import FileDiff, diff_rows, diffs_in
-from hermes.surfaces.tui.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
 
 _RUNNING_LINES = 3  # of output, while it runs
 _RESULT_LINES = 3  # ... when it is done
@@ -110,10 +110,17 @@ class ToolCards:
             case _:
                 pass
 
-    def rows(self, now: float, spinner: str, columns: int) -> Iterator[Row]:
-        """Yields the rows of finished calls that are not printed yet, and of the running ones."""
+    def rows(
+        self, now: float, spinner: str, columns: int, *, asked: str = ""
+    ) -> Iterator[Row]:
+        """Yields the rows of finished calls that are not printed yet, and of the running ones.
+
+        The call `asked` is left out: its question is on the screen.
+        """
         yield from self._together_row(columns)
-        for card in self._open.values():
+        for call_id, card in self._open.items():
+            if call_id == asked:
+                continue
             tail = _elapsed(card, now)
             head = cut(card.label, columns - 3 - width(tail))
             yield (

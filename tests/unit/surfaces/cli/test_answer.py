@@ -148,3 +148,23 @@ def test_a_model_of_a_service_needs_no_note() -> None:
         == ""
     )
     assert seen(event("turn.ended", reason="failed")).note == ""
+
+
+def checked(outcome: str) -> dict[str, Any]:
+    return event(
+        "turn.checked",
+        ok=outcome == "passed",
+        checks=[{"command": "make test", "outcome": outcome}],
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("passed", 0), ("failed", 1), ("not_run", 0)]
+)
+def test_a_failed_check_of_the_project_is_not_success(outcome: str, code: int) -> None:
+    assert seen(checked(outcome), DONE).code == code
+
+
+def test_a_check_that_passes_after_a_repair_is_success() -> None:
+    answer = seen(checked("failed"), checked("passed"), DONE)
+    assert (answer.code, answer.failed_checks) == (0, [])

@@ -168,7 +168,7 @@ def test_the_menu_is_printed_as_numbered_lines_on_a_plain_terminal() -> None:
         "  1. Yes (y)",
         "  2. Yes, and don't ask again for edits",
         "     in this folder until I quit (s)",
-        "  3. Always for this kind ... (a)",
+        "  3. Always allow this kind ... (a)",
         "  4. No, and say why or what instead (n)",
     ]
     assert menu_label(menu) == "A number from 1 to 4"
@@ -178,6 +178,35 @@ def test_the_menu_is_printed_as_numbered_lines_on_a_plain_terminal() -> None:
 def test_all_of_a_long_summary_can_be_seen() -> None:
     long = request(summary="\n".join(f"line {number}" for number in range(100)))
     assert question_lines(long, PLAIN, 80, whole=True)[-1] == "  line 99"
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "lines"),
+    [
+        ("edit_file", "edit_file /w/a\n-x\n+y", ["Hermes wants to edit /w/a:", "  -x", "  +y"]),
+        ("read_file", "read_file: /etc/x", ["Hermes wants to read /etc/x"]),
+        ("terminal", "Run in /w:\nrm a", ["Hermes wants to run a command in /w:", "  rm a"]),
+        ("lend", "lend: a book\n  to: me", ["Hermes wants to use lend: a book:", "    to: me"]),
+        ("lend", "lend\n  to: me", ["Hermes wants to use lend:", "    to: me"]),
+    ],
+)  # fmt: skip
+def test_the_heading_says_what_the_call_does_and_nothing_is_said_twice(
+    name: str, summary: str, lines: list[str]
+) -> None:
+    assert question_lines(request(name=name, summary=summary), PLAIN, 80) == lines
+
+
+def test_a_yes_to_the_commands_of_the_rules_holds_until_they_change() -> None:
+    asked = request(
+        "check-t1", name="verify", summary="Run in the sandbox after each turn:\nmake test", memorable=False
+    )  # fmt: skip
+    assert question_lines(asked, PLAIN, 80) == [
+        "This project's rules want to run in the sandbox after each turn:",
+        "  make test",
+    ]
+    menu = QuestionMenu(asked, FakeClock(0.0).now)
+    assert menu.choices[0].label == "Yes, until the rules change"
+    assert "every time" not in again(menu)
 
 
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@ def f\n-old\n+new\n*** Add File: b.txt\n+hello\n*** End Patch"

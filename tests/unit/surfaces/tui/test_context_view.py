@@ -3,9 +3,9 @@
 import pytest
 
 from hermes.core.context_usage import CompactionPreview, Context, ContextPart
+from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.context_view import window_rows
-from hermes.surfaces.tui.styled_text import plain
 
 PARTS = (
     ContextPart("instructions", 1_000, 2),

@@ -9,10 +9,10 @@ import pytest
 from hermes.core.answers import approval_hash
 from hermes.surfaces.terminal.question_menu import PersonAnswer, QuestionMenu
 from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.styled_text import Row, plain
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
-from hermes.surfaces.tui.styled_text import Row, plain
 from hermes.testing.clock import FakeClock
 
 
@@ -124,7 +124,7 @@ def test_a_whole_turn() -> None:
         ENDED,
     )
     assert screen.text == (
-        "› hello\n  you\n✓ Read a.py 200 ms\n\nIt is short.\n1.5 s · 1,020 tokens · $0.50\n\n"
+        "› hello\n  you\n\n✓ Read a.py 200 ms\n\nIt is short.\n1.5 s · 1,020 tokens · $0.50\n\n"
     )
     assert screen.now == []
     assert screen.settled == 1
@@ -212,13 +212,13 @@ def test_a_long_message_is_echoed_in_short() -> None:
     screen = viewed(
         event("message.user", text="\n".join(map(str, range(30))), seq=2), STARTED
     )
-    assert screen.text.splitlines()[-1] == "  … 23 more lines"
+    assert screen.text.splitlines()[-2] == "  … 23 more lines"
 
 
 def test_what_was_attached_is_not_echoed() -> None:
     text = 'read @a\n\n<attached path="a">\nsecret\n</attached>'
     assert (
-        viewed(event("message.user", text=text, seq=2), STARTED).text == "› read @a\n"
+        viewed(event("message.user", text=text, seq=2), STARTED).text == "› read @a\n\n"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from hermes.surfaces.tui.styled_text import Row
+from hermes.surfaces.terminal.styled_text import Row
 
 NAMED_KEYS = (
     *("up", "down", "left", "right", "pageup", "pagedown", "home", "end"),

@@ -8,9 +8,9 @@ from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.layout import Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 
+from hermes.surfaces.terminal.styled_text import Row
 from hermes.surfaces.tui.frame_output import terminal_size
 from hermes.surfaces.tui.overlays.overlay import Overlay, overlay_keys
-from hermes.surfaces.tui.styled_text import Row
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application

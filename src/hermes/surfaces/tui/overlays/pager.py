@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from hermes.surfaces.terminal.styled_text import BOLD, DIM, REVERSE, Row, plain
 from hermes.surfaces.terminal.text import cut
 from hermes.surfaces.terminal.tool_line import Marks
-from hermes.surfaces.tui.styled_text import BOLD, DIM, REVERSE, Row, plain
 
 
 class Pager:
@@ -81,7 +81,7 @@ class Pager:
         arrows = "↑↓" if self._marks.bar == "│" else "Arrows"
         place = f"{self._top + 1 if total else 0}-{end} of {total}"
         bullet = f" {self._marks.bullet} "
-        keys = (place, f"{arrows} Space scroll", "/ search", "Esc back")
+        keys = ("Esc back", place, f"{arrows} Space scroll", "/ search")
         return ((cut(bullet.join(keys), columns), DIM),)
 
     def _type(self, key: str) -> None:

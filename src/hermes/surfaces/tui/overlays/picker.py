@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, Row
 from hermes.surfaces.terminal.text import clean, cut, one_line, pad, width, wrap
 from hermes.surfaces.terminal.tool_line import Marks
-from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, Row
 
 _MAX_LABEL_SHARE = 0.6  # of the window's width
 _MIN_PREVIEW_ROWS = 4

@@ -2,11 +2,11 @@
 
 import pytest
 
+from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.overlays.pager import Pager
 from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
-from hermes.surfaces.tui.styled_text import plain
 
 ITEMS = [
     PickerItem("a", "Fix the parser", "2 h ago", lambda: "first\nsecond"),
@@ -93,6 +93,6 @@ def test_a_pager_scrolls_searches_and_closes() -> None:
     press(pager, "end")
     *_, last, keys = shown(pager, 40, 12)
     assert last == "line 49"
-    assert keys.startswith("41-50 of 50 ·")
+    assert keys.startswith("Esc back · 41-50 of 50 ·")
     press(pager, "escape")
     assert pager.is_closed

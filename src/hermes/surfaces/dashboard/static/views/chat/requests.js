@@ -100,8 +100,8 @@ function confirmRule(request) {
   return confirm({
     title: "Make this rule?",
     text:
-      `In every session from now on, Hermes does this without asking: ${what}. It still asks about anything the ` +
-      "policy judges differently. /permissions takes the rule back.",
+      `In every session from now on, Hermes does this without asking: ${what}. It still asks about anything ` +
+      "riskier. /permissions takes the rule back.",
     action: "Make the rule",
   });
 }
@@ -149,7 +149,7 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
       ${
         request.similar >= 5 &&
         request.memorable !== false &&
-        html`<dt>Tip</dt><dd>You allowed this kind ${request.similar} times. “Always” makes it a rule.</dd>`
+        html`<dt>Tip</dt><dd>You have allowed this kind ${request.similar} times. “Always” makes it a rule.</dd>`
       }
       ${request.expires > 0 && html`<dt>Denied automatically</dt><dd>${ago(request.expires)}</dd>`}
     </dl>

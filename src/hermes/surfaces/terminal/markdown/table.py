@@ -6,9 +6,9 @@ from copy import copy
 from itertools import zip_longest
 from typing import Self
 
+from hermes.surfaces.terminal.markdown.inline import parse
+from hermes.surfaces.terminal.styled_text import BOLD, DIM, Row, Run, flow, plain
 from hermes.surfaces.terminal.text import width
-from hermes.surfaces.tui.markdown.inline import parse
-from hermes.surfaces.tui.styled_text import BOLD, DIM, Row, Run, flow, plain
 
 _MIN_COLUMN_CELLS = 8  # narrower columns make the table a list of records
 _CELL = re.compile(r"(?:\\.|`[^`]*`|[^|\\`]|[\\`])*")

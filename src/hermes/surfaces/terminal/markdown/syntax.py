@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from hermes.surfaces.tui.styled_text import (
+from hermes.surfaces.terminal.styled_text import (
     BOLD,
     CYAN,
     DIM,

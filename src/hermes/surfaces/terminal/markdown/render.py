@@ -6,12 +6,20 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from hermes.surfaces.terminal.markdown.blocks import Block, Blocks
+from hermes.surfaces.terminal.markdown.inline import parse, row_offsets, stable_prefix
+from hermes.surfaces.terminal.markdown.syntax import Highlighter
+from hermes.surfaces.terminal.markdown.table import Table
+from hermes.surfaces.terminal.styled_text import (
+    BOLD,
+    CYAN,
+    DIM,
+    UNDERLINE,
+    Row,
+    Run,
+    flow,
+)
 from hermes.surfaces.terminal.text import wrap
-from hermes.surfaces.tui.markdown.blocks import Block, Blocks
-from hermes.surfaces.tui.markdown.inline import parse, row_offsets, stable_prefix
-from hermes.surfaces.tui.markdown.syntax import Highlighter
-from hermes.surfaces.tui.markdown.table import Table
-from hermes.surfaces.tui.styled_text import BOLD, CYAN, DIM, UNDERLINE, Row, Run, flow
 
 _MAX_INDENT_CELLS = 12  # of an item
 

@@ -3,9 +3,9 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hermes.surfaces.tui.markdown.blocks import Block, Blocks
-from hermes.surfaces.tui.markdown.render import Markdown
-from hermes.surfaces.tui.styled_text import Row, plain
+from hermes.surfaces.terminal.markdown.blocks import Block, Blocks
+from hermes.surfaces.terminal.markdown.render import Markdown
+from hermes.surfaces.terminal.styled_text import Row, plain
 
 PIECES = (
     "|```|```python|~~~|---|***|# Head|- item|  - deep|1. one|> said|**bold** and `code`|x = '''|\tindented|日本語 text"

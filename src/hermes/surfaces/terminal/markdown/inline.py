@@ -2,7 +2,7 @@
 
 import re
 
-from hermes.surfaces.tui.styled_text import (
+from hermes.surfaces.terminal.styled_text import (
     BOLD,
     CYAN,
     DIM,

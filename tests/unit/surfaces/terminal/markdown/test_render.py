@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from hermes.surfaces.tui.markdown.inline import parse
-from hermes.surfaces.tui.markdown.render import Markdown
-from hermes.surfaces.tui.markdown.syntax import Highlighter
-from hermes.surfaces.tui.styled_text import Run, plain
+from hermes.surfaces.terminal.markdown.inline import parse
+from hermes.surfaces.terminal.markdown.render import Markdown
+from hermes.surfaces.terminal.markdown.syntax import Highlighter
+from hermes.surfaces.terminal.styled_text import Run, plain
 
 
 def shown(
