@@ -44,6 +44,7 @@ class AskScreen:
         self._calls = RunningCalls()
         self._questions = Questions(self._show_request, lambda _: self._ask_again())
         self._answer_output = AnswerOutput()
+        self._is_below_line = False
         self._status = ""
         self.tells = sys.stderr.isatty()
         self.streams = self.tells and sys.stdout.isatty()
@@ -95,6 +96,9 @@ class AskScreen:
 
     def _stream(self, text: str) -> None:
         self._set_status("")
+        if self._is_below_line and self.streams:
+            print(file=sys.stderr, flush=True)
+        self._is_below_line = False
         self._answer_output.write(text)
 
     def _show_status(self, event: Mapping[str, Any]) -> None:
@@ -128,6 +132,7 @@ class AskScreen:
     def _line(self, text: str) -> None:
         self.finish()
         print(text, file=sys.stderr, flush=True)
+        self._is_below_line = True
 
     def _set_status(self, text: str) -> None:
         """One line that the next output replaces; with room for the ^C that a terminal shows behind it."""

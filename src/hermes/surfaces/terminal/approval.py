@@ -283,7 +283,7 @@ def menu_label(menu: QuestionMenu) -> str:
     """Returns what stands before a line that is to be typed."""
     if menu.types:
         return menu.prompt
-    return f"A number from 1 to {len(menu.choices)}"
+    return f"Your choice (1-{len(menu.choices)})"
 
 
 def again(menu: QuestionMenu) -> str:

@@ -182,7 +182,7 @@ def test_the_menu_is_printed_as_numbered_lines_on_a_plain_terminal() -> None:
         "  3. Always allow this kind ... (a)",
         "  4. No, and say why or what instead (n)",
     ]
-    assert menu_label(menu) == "A number from 1 to 4"
+    assert menu_label(menu) == "Your choice (1-4)"
     assert again(menu) == "Please type a number from 1 to 4, or y, s, a, n."
 
 

@@ -62,3 +62,15 @@ def test_looks_are_colours_and_empty_values_are_left_out() -> None:
     assert list(draw_blocks([Record((("a", "1"), ("b", "")))], COLOUR)) == ["a  1"]
     diff = list(draw_blocks([DiffBlock("@@ -1 +1 @@\n-a\n+b\n c")], COLOUR))
     assert [one[:5] for one in diff[1:3]] == ["\x1b[31m", "\x1b[32m"]
+
+
+def test_a_long_line_wraps_between_words_in_the_chat_and_is_left_whole_elsewhere() -> (
+    None
+):
+    text = line("Nothing to compress yet: the conversation is short.")
+    chat = TextScreen(30, Style(enabled=False), is_chat=True)
+    assert list(draw_blocks([text], chat)) == [
+        "Nothing to compress yet: the",
+        "conversation is short.",
+    ]
+    assert len(list(draw_blocks([text], chat._replace(is_chat=False)))) == 1
