@@ -79,6 +79,7 @@ def test_a_session_begins_with_a_published_row_in_a_private_home(home: Home) -> 
             "root": "",
             "surface": "cli",
             "cwd": "",
+            "place": "",
             "person": "",
         }
     ]

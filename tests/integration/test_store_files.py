@@ -113,6 +113,8 @@ def test_a_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:
 
 # Versions
 
+_VERSION_WITH_PLACES = 7
+
 
 def file_of_version(path: Path, version: int) -> None:
     """A database as that version wrote it, with a session of three rows."""
@@ -128,6 +130,9 @@ def file_of_version(path: Path, version: int) -> None:
         connection.execute(
             f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={version}"
         )
+        has_place = version >= _VERSION_WITH_PLACES
+        if not has_place:  # what projects the rows below is of today
+            connection.execute("ALTER TABLE sessions ADD COLUMN place")
         for seq, event in enumerate(events, 1):
             entry = draft(event)
             row = Row(
@@ -136,6 +141,8 @@ def file_of_version(path: Path, version: int) -> None:
             insert = f"INSERT INTO events ({COLUMNS}, crc) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
             connection.execute(insert, (*row[1:], earlier_checksum(row)))
             project(connection, row, event)
+        if not has_place:
+            connection.execute("ALTER TABLE sessions DROP COLUMN place")
 
 
 @pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))

@@ -77,10 +77,7 @@ class Leases:
             now = self._db.lease_time(connection, self._clock)
             held = find_lease(connection, session)
             if held and self._is_live(held, now):
-                hint = "Wait for that process, watch it, or stop it. You can also steer it from here."
-                raise SessionBusy(
-                    f"session {session} is being run by {shown(held.owner)}", hint=hint
-                )
+                raise busy(held)
             lease = Lease(
                 session, self.owner, (held.token if held else 0) + 1, now + ttl
             )
@@ -120,7 +117,7 @@ class Leases:
         """
         self._given_back.add((lease.session, lease.token))
         try:
-            self._db.write(_releasing(lease), order=lease.session)
+            self._write_release(lease)
         except Exception as error:
             self._retry_later(lease, error)
             raise
@@ -129,9 +126,15 @@ class Leases:
     def give_back(self, lease: Lease, *, answered: int = 0) -> "Future[None]":
         """Does the same as `release`, without waiting. Messages up to row `answered` wait for no worker any more."""
         self._given_back.add((lease.session, lease.token))
-        future = self._db.submit(_releasing(lease, answered), order=lease.session)
+        future = self._submit_release(lease, answered)
         future.add_done_callback(partial(self._after_release, lease))
         return future
+
+    def _write_release(self, lease: Lease) -> None:
+        self._db.write(_releasing(lease), order=lease.session)
+
+    def _submit_release(self, lease: Lease, answered: int = 0) -> "Future[None]":
+        return self._db.submit(_releasing(lease, answered), order=lease.session)
 
     def _after_release(self, lease: Lease, future: "Future[None]") -> None:
         if not future.cancelled() and (error := future.exception()):
@@ -178,6 +181,15 @@ def require(connection: SqlConnection, lease: Lease) -> None:
     held = find_lease(connection, lease.session)
     if held is None or (held.owner, held.token) != (lease.owner, lease.token):
         raise lost_to(lease.session, held.owner if held else "")
+
+
+def busy(held: Lease) -> SessionBusy:
+    """Returns the error for a session that another process holds."""
+    hint = (
+        "Wait for that process, watch it, or stop it. You can also steer it from here."
+    )
+    text = f"session {held.session} is being run by {shown(held.owner)}"
+    return SessionBusy(text, hint=hint)
 
 
 def lost_to(session: str, successor: str) -> LeaseLost:

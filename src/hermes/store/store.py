@@ -74,6 +74,7 @@ class Store(ABC):
         log: SessionLog,
         search: MessageIndex,
         clock: Clock,
+        leases: Leases | None = None,
     ) -> None:
         self._db: SqlDatabase = database
         self._clock = clock
@@ -81,7 +82,7 @@ class Store(ABC):
         """Whether the database can be reached; a file always can."""
         self.log = log
         self.search = search
-        self.leases = Leases(database, clock)
+        self.leases = leases or Leases(database, clock)
         self.claims = BudgetClaims(database, clock)
         self.sessions = SessionTable(database, clock)
 

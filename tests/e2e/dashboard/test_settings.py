@@ -124,6 +124,9 @@ async def test_models_tools_and_the_doctor_are_shown(visit: Page) -> None:
     await visit.get_by_role("searchbox", name="Search the tools").fill("read_file")
     await expect(visit.locator(".tool-row")).to_contain_text(["Reads a text file"])
     await go(visit, "/settings/models")
-    await expect(visit.locator(".big")).to_have_text("openai-compatible:gpt-5")
+    await expect(visit.locator(".big")).to_have_text("openai-compatible gpt-5")
+    await expect(visit.locator("[data-current]")).to_have_text(
+        "openai-compatible:gpt-5"
+    )
     await go(visit, "/settings/mcp")
     await expect(visit.get_by_role("heading", name="No MCP servers")).to_be_visible()

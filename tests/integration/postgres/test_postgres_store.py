@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import msgspec
 import pytest
 from tests.fakes.postgres_server import LocalPostgres, running_postgres
@@ -19,10 +20,11 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import open_store
 from hermes.store.leases import LEASE_TTL_S, Leases, this_process
+from hermes.store.postgres.leases import PostgresLeases
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
 from hermes.store.postgres.schema import MIGRATIONS
-from hermes.store.postgres.server import PostgresServer, StoreConnection
+from hermes.store.postgres.server import PostgresServer
 from hermes.store.sql import SqlConnection
 from hermes.testing import FakeClock
 
@@ -43,7 +45,7 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 def elsewhere(store: PostgresStore) -> Leases:
     """The leases of a process on another machine, of which only the server's clock tells whether it lives."""
-    return Leases(store.database, FakeClock(), owner="elsewhere:1:2")
+    return PostgresLeases(store._database, FakeClock(), owner="elsewhere:1:2")
 
 
 def expire(store: PostgresStore) -> None:
@@ -365,11 +367,11 @@ def test_a_transaction_whose_commit_got_no_reply_happens_once(
     url: str, monkeypatch: pytest.MonkeyPatch, is_committed: bool
 ) -> None:
     failures = [OSError("the reply is lost")]
-    plain = StoreConnection.execute
+    plain = asyncpg.Connection.execute
 
     async def execute(self: Any, query: str, *args: Any, **named: Any) -> Any:
-        if query == "COMMIT" and failures:
-            await plain(self, "COMMIT" if is_committed else "ROLLBACK")
+        if query.endswith("COMMIT") and failures:
+            await plain(self, query if is_committed else "ROLLBACK")
             raise failures.pop()
         return await plain(self, query, *args, **named)
 
@@ -383,10 +385,36 @@ def test_a_transaction_whose_commit_got_no_reply_happens_once(
     server = PostgresServer(PostgresOptions(url))
     try:
         server.start(server.open()).result(TIMEOUT_S)
-        monkeypatch.setattr(StoreConnection, "execute", execute)
+        monkeypatch.setattr(asyncpg.Connection, "execute", execute)
         assert server.start(server.transaction(count)).result(TIMEOUT_S) == 1
         assert not failures
         assert server.start(server.transaction(count)).result(TIMEOUT_S) == 2
     finally:
         server.start(server.close()).result(TIMEOUT_S)
         server.stop()
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_lease_whose_reply_was_lost_is_taken_once(
+    url: str, monkeypatch: pytest.MonkeyPatch, is_committed: bool
+) -> None:
+    failures = [OSError("the reply is lost")]
+    plain = asyncpg.Connection.fetchrow
+
+    async def fetchrow(self: Any, query: str, *args: Any, **named: Any) -> Any:
+        if "take_lease" in query and failures:
+            if is_committed:
+                await plain(self, query, *args, **named)
+            raise failures.pop()
+        return await plain(self, query, *args, **named)
+
+    with open_postgres(PostgresOptions(url)) as store:
+        store.log.create("s", SessionCreated())
+        monkeypatch.setattr(asyncpg.Connection, "fetchrow", fetchrow)
+        lease = store.leases.acquire("s")
+        assert not failures
+        assert lease.token == 1
+        assert store.leases.holder("s") == lease
+        with pytest.raises(SessionBusy):
+            store.leases.acquire("s")
+        store.log.append("s", UserMessage(text="mine"), lease=lease)

@@ -13,6 +13,7 @@ from hermes.store.log_row import STORED, Row, is_whole
 from hermes.store.ports import WakeUps
 from hermes.store.postgres.database import PostgresDatabase
 from hermes.store.postgres.health import ServerHealth, server_health
+from hermes.store.postgres.leases import PostgresLeases
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.row_watch import NotifyWatch
 from hermes.store.postgres.schema import MIGRATIONS, OLDEST_PROGRAM
@@ -37,7 +38,8 @@ class PostgresStore(Store):
 
     def __init__(self, database: PostgresDatabase, clock: Clock) -> None:
         log = PostgresSessionLog(database, clock)
-        super().__init__(database, log, WordIndex(database), clock)
+        leases = PostgresLeases(database, clock)
+        super().__init__(database, log, WordIndex(database), clock, leases)
         self._database = database
         self.reachability = database.server.reachability
         self._has_jobs = (float("-inf"), False)  # when it was asked, and the answer

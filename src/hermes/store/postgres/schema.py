@@ -321,11 +321,50 @@ BEGIN
 END $$;
 """
 
+_TAKE_LEASE = """
+ALTER TABLE leases ADD COLUMN mark uuid;  -- of the call that took it, which may be repeated if its reply was lost
+
+-- Takes a session's lease, unless it has not expired and is not the one that the caller knows to have ended. Returns the
+-- lease that is there afterwards. It waits for appends under way: they were checked against the lease before.
+CREATE FUNCTION take_lease(
+  name text, new_owner text, lasts_s float8, of_mark uuid, ended_owner text, ended_token bigint,
+  OUT is_taken boolean, OUT holder text, OUT token bigint, OUT expires float8
+) LANGUAGE plpgsql AS $$
+DECLARE
+  held leases%ROWTYPE;
+  is_known boolean;
+  at float8;
+BEGIN
+  PERFORM session_lock(name);
+  SELECT * INTO held FROM leases WHERE session = name FOR UPDATE;
+  is_known := FOUND;
+  at := extract(epoch FROM clock_timestamp())::float8;
+  IF is_known AND (held.mark = of_mark OR (
+    held.expires > at AND held.owner != ''
+    AND (held.owner, held.token) IS DISTINCT FROM (ended_owner, ended_token)
+  )) THEN
+    is_taken := coalesce(held.mark = of_mark, false) AND held.owner = new_owner;
+    holder := held.owner;
+    token := held.token;
+    expires := held.expires;
+    RETURN;
+  END IF;
+  is_taken := true;
+  holder := new_owner;
+  token := coalesce(held.token, 0) + 1;
+  expires := at + lasts_s;
+  INSERT INTO leases (session, owner, token, expires, mark) VALUES (name, holder, take_lease.token, take_lease.expires, of_mark)
+  ON CONFLICT ON CONSTRAINT leases_pkey DO UPDATE
+  SET owner = excluded.owner, token = excluded.token, expires = excluded.expires, mark = excluded.mark;
+END $$;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _FUNCTIONS + _TABLES + _APPEND,
     _HOSTS,
     _MACHINES,
     _COMMITS,
+    _TAKE_LEASE,
 )
 """Step n migrates a database of version n to version n + 1."""
 

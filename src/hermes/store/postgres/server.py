@@ -20,6 +20,7 @@ import asyncpg
 
 from hermes.errors import StoreError, StoreFull
 from hermes.primitives.backoff import Backoff
+from hermes.store.postgres.connection_pool import ConnectionPool
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.store import Reachability
 
@@ -31,7 +32,7 @@ waiting = logging.getLogger("hermes.waiting")
 
 POOL_SIZE = 8
 _COMMITS_PER_CLEANING = 1_000
-_MARK = "INSERT INTO commits (mark) SELECT $1::uuid WHERE pg_current_xact_id_if_assigned() IS NOT NULL"
+_MARK = "INSERT INTO commits (mark) SELECT '{mark}'::uuid WHERE pg_current_xact_id_if_assigned() IS NOT NULL"
 _CLAIM = "INSERT INTO commits (mark) VALUES ($1::uuid) ON CONFLICT DO NOTHING RETURNING 1"  # waits for an attempt under way
 _CLEAN = "DELETE FROM commits WHERE at < now() - interval '1 hour'"
 _CLOSING_GRACE_S = 5.0
@@ -55,14 +56,6 @@ _CLOSED = "closed"  # in the text of the only interface error that is not a mist
 _CONFLICTS = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
-class StoreConnection(asyncpg.Connection):
-    """A connection that needs no round trip when it returns to the pool: nothing outlives a transaction."""
-
-    # pyrefly: ignore[missing-override-decorator]
-    def get_reset_query(self) -> str:
-        return ""
-
-
 class PostgresServer:
     """One server, reached through a pool. The methods with `async` run on its event loop."""
 
@@ -73,7 +66,7 @@ class PostgresServer:
         self.reachability = Reachability()
         self._commits = 0
         self._closing_at = float("inf")
-        self._pool: asyncpg.Pool | None = None
+        self._pool: ConnectionPool | None = None
         self._thread = threading.Thread(
             target=self._run, name="hermes-store", daemon=True
         )
@@ -89,20 +82,12 @@ class PostgresServer:
 
     async def connect(self) -> "asyncpg.Connection":
         """Opens a connection outside the pool."""
-        return await asyncpg.connect(
-            connection_class=StoreConnection, **self._arguments
-        )
+        return await asyncpg.connect(**self._arguments)
 
     async def open(self) -> None:
         """Connects for the first time. Raises an error for people if that fails."""
         try:
-            self._pool = await asyncpg.create_pool(
-                min_size=0,
-                max_size=POOL_SIZE,
-                connection_class=StoreConnection,
-                max_inactive_connection_lifetime=300.0,
-                **self._arguments,
-            )
+            self._pool = ConnectionPool(self.connect, POOL_SIZE)
             async with self.connection():
                 pass  # at once, without waiting for a server that is away
         except (*UNREACHABLE, asyncpg.PostgresError, ValueError) as error:
@@ -115,10 +100,10 @@ class PostgresServer:
     async def close(self) -> None:
         """Closes the pool. Work under way is finished by the caller before."""
         if self._pool is not None:
-            with suppress(*UNREACHABLE):
-                async with asyncio.timeout(5.0):
-                    await self._pool.close()
-            self._pool.terminate()
+            await self._pool.close()
+        await asyncio.sleep(
+            0
+        )  # a connection that was given up closes its socket in the next round of the loop
 
     def stop(self) -> None:
         """Ends the event loop and its thread."""
@@ -131,7 +116,7 @@ class PostgresServer:
         """Lends a connection of the pool."""
         if self._pool is None:
             raise StoreError("the session log is closed")
-        async with self._pool.acquire(timeout=self.options.connect_timeout_s) as one:
+        async with self._pool.lend(self.options.connect_timeout_s) as one:
             yield one
 
     async def request(self, work: Callable[["asyncpg.Connection"], Awaitable[T]]) -> T:
@@ -176,7 +161,7 @@ class PostgresServer:
                 is_ours = isinstance(error, asyncpg.InterfaceError)
                 if is_ours and _CLOSED not in str(error):
                     raise
-                if self._pool is None or self._pool.is_closing():
+                if self._pool is None or self._pool.is_closed:
                     raise self.translated(error) from error
                 now = time.monotonic()
                 deadline = deadline or now + self.options.outage_timeout_s
@@ -256,10 +241,9 @@ async def _transact(
             await connection.execute("ROLLBACK")
             return tried[-1]
         result = await work(connection)
-        if not is_again:
-            await connection.execute(_MARK, mark)
         tried.append(result)
-        await connection.execute("COMMIT")
+        commit = "COMMIT" if is_again else f"{_MARK.format(mark=mark)}; COMMIT"
+        await connection.execute(commit)  # one message, one round trip
     except BaseException:
         with suppress(*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
             if not connection.is_closed() and connection.is_in_transaction():

@@ -1,0 +1,110 @@
+"""Leases in PostgreSQL: taking, renewing and releasing one is one round trip each."""
+
+import uuid
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+import asyncpg
+import msgspec
+
+from hermes.core.ports import Clock
+from hermes.store.leases import LEASE_TTL_S, Lease, Leases, busy, lost_to
+from hermes.store.postgres.database import PostgresDatabase
+
+_TAKE = "SELECT * FROM take_lease($1, $2, $3, $4, $5, $6)"
+_RENEW = """
+UPDATE leases SET expires = extract(epoch FROM clock_timestamp())::float8 + $4
+WHERE session = $1 AND owner = $2 AND token = $3 RETURNING expires
+"""
+_HOLDER = "SELECT owner FROM leases WHERE session = $1"
+_RELEASE = "UPDATE leases SET expires = 0, owner = '' WHERE session = $1 AND owner = $2 AND token = $3"
+_SETTLE_AND_RELEASE = f"""
+WITH released AS ({_RELEASE} RETURNING session)
+DELETE FROM work USING released WHERE work.session = released.session AND seq <= $4
+"""  # noqa: S608 - our own names
+
+
+class _Ended(NamedTuple):
+    """A lease that has not expired, and that nobody holds any more."""
+
+    owner: str | None = None
+    token: int | None = None
+
+
+class PostgresLeases(Leases):
+    """The leases on the sessions of one database."""
+
+    def __init__(
+        self, database: PostgresDatabase, clock: Clock, *, owner: str = ""
+    ) -> None:
+        super().__init__(database, clock, owner=owner)
+        self._database = database
+
+    # pyrefly: ignore[missing-override-decorator]
+    def acquire(self, session: str, *, ttl: float = LEASE_TTL_S) -> Lease:
+        return self._database.result(self._taking(session, ttl))
+
+    # pyrefly: ignore[missing-override-decorator]
+    def take(self, session: str) -> "Future[Lease]":
+        return self._taking(session, LEASE_TTL_S)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def renew(self, lease: Lease, *, ttl: float = LEASE_TTL_S) -> Lease:
+        async def attempt() -> Lease:
+            values = (lease.session, lease.owner, lease.token, ttl)
+            expires = await self._request(
+                lambda connection: connection.fetchval(_RENEW, *values)
+            )
+            if expires is None:
+                holder = await self._request(
+                    lambda connection: connection.fetchval(_HOLDER, lease.session)
+                )
+                raise lost_to(lease.session, holder or "")
+            return msgspec.structs.replace(lease, expires=expires)
+
+        renewed = self._database.result(self._database.start(attempt, lease.session))
+        self.renewals += 1
+        return renewed
+
+    def _taking(self, session: str, ttl: float) -> "Future[Lease]":
+        mark = uuid.uuid4()  # recognises what this call took if the reply was lost
+
+        async def attempt() -> Lease:
+            ended = _Ended()
+            while True:
+                values = (session, self.owner, ttl, mark, *ended)
+                reply = await self._request(
+                    lambda connection, values=values: connection.fetchrow(
+                        _TAKE, *values
+                    )
+                )
+                held = Lease(session, reply["holder"], reply["token"], reply["expires"])
+                if reply["is_taken"]:
+                    return held
+                if self._is_live(held, float("-inf")):
+                    raise busy(held)
+                ended = _Ended(held.owner, held.token)
+
+        return self._database.start(attempt, session)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def _write_release(self, lease: Lease) -> None:
+        self._database.result(self._submit_release(lease))
+
+    # pyrefly: ignore[missing-override-decorator]
+    def _submit_release(self, lease: Lease, answered: int = 0) -> "Future[None]":
+        values: list[Any] = [lease.session, lease.owner, lease.token]
+        query = _SETTLE_AND_RELEASE if answered else _RELEASE
+        if answered:
+            values.append(answered)
+
+        async def attempt() -> None:
+            await self._request(lambda connection: connection.execute(query, *values))
+
+        return self._database.start(attempt, lease.session)
+
+    async def _request(
+        self, work: Callable[["asyncpg.Connection"], Awaitable[Any]]
+    ) -> Any:
+        return await self._database.server.request(work)
