@@ -31,6 +31,7 @@ Gauges = Callable[[], Mapping[str, float]]
 GAUGES = {
     "hermes.queue.chat_messages": "Messages of chats that wait to be handled.",
     "hermes.queue.due_jobs": "Planned runs of jobs that are due.",
+    "hermes.queue.work": "Sessions that wait for a worker, or are being answered by one.",
     "hermes.sessions.running": "Sessions that are being run, on all machines.",
     "hermes.lease.renewals": "Leases that this process has renewed since it started.",
     "hermes.store.notice_lag": "Seconds that a notice of new rows takes to arrive.",

@@ -241,7 +241,7 @@ class NatsClient:
                 )
             except Exception as error:  # noqa: BLE001 - the library raises many kinds
                 await self._failed(error)
-                await client.close()
+                await end_client(client)
                 await asyncio.sleep(pause.next_s())
                 continue
             self._client = client
@@ -312,6 +312,13 @@ class NatsClient:
                 log.debug("a message was not sent: %s", error)
             if self._outgoing:
                 self._outgoing.popleft()
+
+
+async def end_client(client: "Client") -> None:
+    """Closes the library's client. It would wait for ever for a connection whose certificate was not accepted."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+            await client.close()
 
 
 def _without_user(address: str) -> str:

@@ -20,6 +20,11 @@ _ASK_TIMEOUT_S = 0.5
 
 def open_link(settings: EventSettings, secrets: Secrets) -> "NatsLink":
     """Connects in the background. Raises if nats-py is missing or the address can't be used."""
+    return NatsLink(NatsClient(link_options(settings, secrets)), settings.subject)
+
+
+def link_options(settings: EventSettings, secrets: Secrets) -> NatsOptions:
+    """Returns where NATS is. Raises if nats-py is missing."""
     try:
         import nats  # noqa: F401 - the thread imports what it needs
     except ImportError as error:
@@ -29,10 +34,7 @@ def open_link(settings: EventSettings, secrets: Secrets) -> "NatsLink":
             f"NATS needs nats-py, which can't be loaded: {error}",
             hint=install_hint("nats"),
         ) from error
-    options = NatsOptions(
-        settings, secrets.get(PASSWORD) or "", secrets.get(TOKEN) or ""
-    )
-    return NatsLink(NatsClient(options), settings.subject)
+    return NatsOptions(settings, secrets.get(PASSWORD) or "", secrets.get(TOKEN) or "")
 
 
 class NatsLink:

@@ -1,6 +1,7 @@
 """The checks of `hermes doctor`. A check takes the `Site` and returns findings; a new one also goes into CHECKS.
 
-Checks are fast, use no network, change nothing, and work when the rest of Hermes can't.
+Checks are fast, change nothing, and work when the rest of Hermes can't. The only servers they ask are the PostgreSQL and
+the NATS of the settings.
 """
 
 import errno
@@ -290,6 +291,12 @@ def state_file(site: Site) -> list[Finding]:
     return check_store(site) or _check_state_file(site)
 
 
+def events(site: Site) -> list[Finding]:
+    from hermes.commands.store_checks import check_events
+
+    return check_events(site)
+
+
 def _check_state_file(site: Site) -> list[Finding]:
     path = site.home.state
     info = probe(path)
@@ -493,6 +500,7 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     secrets_file,
     variables,
     state_file,
+    events,
     damaged_files,
     sandbox,
     git,

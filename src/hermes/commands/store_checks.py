@@ -1,11 +1,11 @@
-"""The check of `hermes doctor` for a store in PostgreSQL: it is asked about itself, and nothing is changed."""
+"""The checks of `hermes doctor` for PostgreSQL and NATS: each is asked about itself, and nothing is changed."""
 
 import msgspec
 
 from hermes.commands.checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
-from hermes.settings.load import load
+from hermes.settings.load import load, load_secrets
 
 _OUTAGE_TIMEOUT_S = 5.0
 
@@ -31,3 +31,39 @@ def check_store(site: Site) -> list[Finding]:
     text = f"{store.engine}: {place}; {facts}"
     found = [Finding("store", WARN, what, to_do) for what, to_do in problems]
     return [Finding("store", OK, text), *found]
+
+
+def check_events(site: Site) -> list[Finding]:
+    """Returns findings about the NATS server at `events.url`; none without one."""
+    try:
+        settings = load(site.environ, home=site.home).events
+        if not settings.url:
+            return []
+        secrets = load_secrets(site.environ, home=site.home)
+    except HermesError:
+        return []  # another check reports it
+    from hermes.bridge.nats_link import link_options
+
+    try:
+        options = link_options(settings, secrets)
+        from hermes.bridge.nats_health import nats_health
+
+        found = nats_health(options)
+    except HermesError as error:
+        return [Finding("events", FAIL, error.message, error.hint)]
+    if found.fault:
+        return [
+            Finding(
+                "events", FAIL, f"NATS at {options.shown}: {found.fault}", found.to_do
+            )
+        ]
+    encrypted = "encrypted" if found.is_encrypted else "not encrypted"
+    facts = f"{found.version}, {encrypted}, latency {found.latency_s * 1000:.1f} ms"
+    findings = [Finding("events", OK, f"NATS: {options.shown}; {facts}")]
+    if not found.has_work_queue:
+        to_do = "Start the server with JetStream (`-js`). Until then workers look for work in the store, once a second."
+        findings.append(Finding("events", WARN, "NATS has no JetStream", to_do))
+    if found.is_slow:
+        to_do = "Put NATS nearer to the machines that use it: live text is late."
+        findings.append(Finding("events", WARN, "NATS is slow to answer", to_do))
+    return findings

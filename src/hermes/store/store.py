@@ -179,12 +179,14 @@ class Store(ABC):
         clock = self._clock.now()
         query = """
         SELECT (SELECT count(*) FROM gateway_inbox WHERE data != ''),
-          (SELECT count(*) FROM instants WHERE state = 'planned' AND starts <= ?)
+          (SELECT count(*) FROM instants WHERE state = 'planned' AND starts <= ?),
+          (SELECT count(*) FROM work)
         """
-        ((messages, jobs),) = self._db.select(query, (clock,))
+        ((messages, jobs, work),) = self._db.select(query, (clock,))
         return {
             "hermes.queue.chat_messages": messages,
             "hermes.queue.due_jobs": jobs,
+            "hermes.queue.work": work,
             "hermes.sessions.running": len(self.leases.held()),
             "hermes.lease.renewals": self.leases.renewals,
         }

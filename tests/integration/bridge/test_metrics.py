@@ -51,6 +51,8 @@ def test_turns_queues_renewals_and_lag_are_exported(tmp_path: Path) -> None:
                 app.record(session, TurnStarted(inputs=()), turn="t", lease=lease)
                 app.record(session, TurnEnded(reason="done"), turn="t", lease=lease)
             app.store.chats.accept("telegram", "1", "{}", "telegram/1").result()
+            offered = UserMessage(text="for a worker")
+            app.store.log.submit(session, offered, offer=True).result()
             late = app.envelope(app.record(session, UserMessage(text="hi"))[0])
             relay(app.bus.publish, late["type"], late)
         values = _values(receiver)
@@ -58,5 +60,6 @@ def test_turns_queues_renewals_and_lag_are_exported(tmp_path: Path) -> None:
         assert values["hermes.lease.renewals"] == 2
         assert values["hermes.sessions.running"] == 1
         assert values["hermes.queue.chat_messages"] == 1
+        assert values["hermes.queue.work"] == 1
         assert values["hermes.row.lag"] == 1
         assert receiver.requests[0].headers["x-key"] == "sesame"

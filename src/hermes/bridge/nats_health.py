@@ -1,0 +1,95 @@
+"""Looks once at the NATS server: is it there, does it let us in, which version it is, and what it offers."""
+
+import asyncio
+import ssl
+from typing import Any
+
+import msgspec
+
+from hermes.bridge.nats_client import NatsOptions, end_client
+
+_TIMEOUT_S = 5.0
+_MAX_GOOD_LATENCY_S = 0.020
+_ONCE = {
+    "allow_reconnect": False,
+    "max_reconnect_attempts": 1,
+    "reconnect_time_wait": 0.1,
+}
+
+
+class NatsHealth(msgspec.Struct, frozen=True):
+    """What was found. `fault` says why it can't be used, if it can't."""
+
+    fault: str = ""
+    to_do: str = ""
+    version: str = ""
+    is_encrypted: bool = False
+    has_work_queue: bool = False
+    latency_s: float = 0.0
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether live text would be late."""
+        return self.latency_s > _MAX_GOOD_LATENCY_S
+
+
+def nats_health(options: NatsOptions) -> NatsHealth:
+    """Connects, asks and disconnects. Takes a few seconds at most. Raises for an address that can't be used."""
+    arguments = options.connect_arguments() | _ONCE
+    try:
+        return asyncio.run(_look(arguments))
+    except ssl.SSLError as error:
+        to_do = "Check `events.tls_ca`, and that the host in `events.url` is the name in the server's certificate."
+        return NatsHealth(f"its certificate is not accepted: {error.reason}", to_do)
+    except Exception as error:  # noqa: BLE001 - the library raises many kinds
+        return _fault(error)
+
+
+async def _look(arguments: dict[str, Any]) -> NatsHealth:
+    from nats.aio.client import Client
+
+    client = Client()
+    errors: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        errors.append(error)
+
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            await client.connect(error_cb=note, **arguments)
+            await client.flush()
+            latency_s = min([await client.rtt() for _ in range(3)])
+            return NatsHealth(
+                version=str(client.connected_server_version),
+                is_encrypted=_is_encrypted(client),
+                has_work_queue=await _has_jetstream(client),
+                latency_s=latency_s,
+            )
+    except Exception as error:  # noqa: BLE001 - the library raises many kinds
+        raise errors[0] if errors else error from None
+    finally:
+        await end_client(client)
+
+
+def _is_encrypted(client: Any) -> bool:
+    """Whether the connection is; the library does not say it."""
+    return client._transport._io_writer.get_extra_info("ssl_object") is not None  # noqa: SLF001
+
+
+async def _has_jetstream(client: Any) -> bool:
+    from nats.errors import Error
+
+    try:
+        await client.jetstream(timeout=2.0).account_info()
+    except (Error, TimeoutError):
+        return False
+    return True
+
+
+def _fault(error: Exception) -> NatsHealth:
+    reason = str(error).strip() or type(error).__name__
+    if "authorization" in reason.lower():
+        to_do = "Check the user in `events.url`, and run: hermes config set EVENTS_PASSWORD (or EVENTS_TOKEN)"
+        return NatsHealth(f"it refused the connection: {reason}", to_do)
+    to_do = "Check that the server runs and that `events.url` is right. Until then everything goes on without it, more slowly."
+    return NatsHealth(f"it can't be reached: {reason}", to_do)

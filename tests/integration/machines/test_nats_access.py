@@ -1,0 +1,114 @@
+"""Password, token and encryption on the way to NATS, with servers that ask for them."""
+
+import queue
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.fakes.nats_server import LocalNats, running_nats
+
+from hermes.bridge.nats_client import NatsOptions
+from hermes.bridge.nats_health import nats_health
+from hermes.bridge.nats_link import open_link
+from hermes.commands.checks import Site
+from hermes.commands.store_checks import check_events
+from hermes.commands.views import FAIL, OK
+from hermes.settings import Home, Secrets
+from hermes.settings.sections import EventSettings
+
+TIMEOUT_S = 30.0
+WORD = "correct-horse-battery"
+
+
+def arrives(settings: EventSettings, **secrets: str) -> bool:
+    """Whether a wake-up of one process reaches another."""
+    heard: queue.Queue[frozenset[str]] = queue.Queue()
+    one = open_link(settings, Secrets(secrets, {}))
+    two = open_link(settings, Secrets(secrets, {}))
+    try:
+        two.listen(heard.put)
+        assert heard.get(timeout=TIMEOUT_S) == frozenset()  # connected
+        two.client.start(two.client.client.flush()).result(TIMEOUT_S)
+        connected: queue.Queue[None] = queue.Queue()
+        one.client.connected_listeners.append(lambda: connected.put(None))
+        if not one.client.is_connected:
+            connected.get(timeout=TIMEOUT_S)
+        assert one.announce(frozenset({"s1"}))
+        return heard.get(timeout=TIMEOUT_S) == frozenset({"s1"})
+    finally:
+        one.close()
+        two.close()
+
+
+def test_a_password(nats: LocalNats) -> None:
+    with running_nats("--user", "hermes", "--pass", WORD) as one:
+        settings = EventSettings(url=f"nats://hermes@127.0.0.1:{one.port}")
+        wrong = nats_health(NatsOptions(settings, password=WORD + "?"))
+        assert "refused the connection" in wrong.fault
+        assert "EVENTS_PASSWORD" in wrong.to_do
+        right = nats_health(NatsOptions(settings, password=WORD))
+        assert (right.fault, right.has_work_queue, right.is_encrypted) == (
+            "",
+            True,
+            False,
+        )
+        assert arrives(settings, EVENTS_PASSWORD=WORD)
+
+
+def test_the_doctor_knows_the_server(nats: LocalNats, tmp_path: Path) -> None:
+    environ = {"HERMES_EVENTS_URL": nats.url}
+    (found,) = check_events(Site(Home(tmp_path), environ))
+    assert found.mark == OK
+    assert f"NATS: 127.0.0.1:{nats.port}; " in found.text
+    assert "not encrypted, latency" in found.text
+    environ = {"HERMES_EVENTS_URL": "nats://127.0.0.1:1"}
+    (away,) = check_events(Site(Home(tmp_path), environ))
+    assert away.mark == FAIL
+    assert "NATS at 127.0.0.1:1: it can't be reached" in away.text
+    assert check_events(Site(Home(tmp_path), {})) == []
+
+
+def test_a_token(nats: LocalNats) -> None:
+    with running_nats("--auth", WORD) as one:
+        settings = EventSettings(url=one.url)
+        assert "refused" in nats_health(NatsOptions(settings)).fault
+        assert nats_health(NatsOptions(settings, token=WORD)).version
+        assert arrives(settings, EVENTS_TOKEN=WORD)
+
+
+@pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="needs openssl to make a certificate"
+)
+def test_encryption(nats: LocalNats, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "server.crt", tmp_path / "server.key"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"]
+    command += ["ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    command += ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    options = ["--tls", "--tlscert", str(certificate), "--tlskey", str(key)]
+    with running_nats(*options) as one:
+        address = f"tls://localhost:{one.port}"
+        strange = nats_health(NatsOptions(EventSettings(url=address)))
+        assert "certificate is not accepted" in strange.fault
+        known = EventSettings(url=address, tls_ca=str(certificate))
+        found = nats_health(NatsOptions(known))
+        assert (found.fault, found.is_encrypted) == ("", True)
+        other_name = EventSettings(
+            url=f"tls://127.0.0.1:{one.port}", tls_ca=str(certificate)
+        )
+        assert (
+            "certificate is not accepted" in nats_health(NatsOptions(other_name)).fault
+        )
+        assert arrives(known)
+
+
+def test_a_server_that_is_away_is_named(nats: LocalNats) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"nats://127.0.0.1:{free.getsockname()[1]}"
+    assert (
+        "can't be reached" in nats_health(NatsOptions(EventSettings(url=address))).fault
+    )
