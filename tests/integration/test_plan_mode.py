@@ -172,6 +172,7 @@ async def test_commands_that_only_read_run_in_plan_mode_and_no_others(
         "make": "forbid",
         "git push": "forbid",
     }
+    assert policy.check("uniq a b", project).read_only
     assert policy.check("ls", project, "network").verdict == "forbid"
     assert policy.check_files((project / "a",), project).verdict == "forbid"
     assert policy.check_tool("mcp.x.y").verdict == "forbid"

@@ -103,3 +103,18 @@ def test_a_mode_can_only_make_a_session_stricter() -> None:
     assert stricter("ask", "full")
     assert not stricter("full", "ask")
     assert not stricter("", "ask")
+
+
+def test_a_folder_of_commands_that_is_the_whole_project_ends_early(
+    folders: PromptFolders,
+) -> None:
+    big = folders.project / "a"
+    big.mkdir(parents=True)
+    for number in range(6_000):
+        (big / f"{number}.txt").touch()
+    deep = folders.project / "z"
+    deep.mkdir()
+    (deep / "far.md").write_text("Text.")
+    (folders.project / ".hermes").mkdir(exist_ok=True)
+    (folders.project / ".hermes" / "commands").symlink_to(folders.project)
+    assert folders.files.all(folders.project, "command") == []

@@ -227,3 +227,15 @@ async def test_a_plan_that_was_accepted_in_the_turn_is_checked_too(
         assert [one.outcome for row in work.checked() for one in row.checks] == [
             "passed"
         ]
+
+
+async def test_the_question_about_checks_hides_nothing(tmp_path: Path) -> None:
+    rules = 'verify: "true \\u202e#\\x1b[8m && touch x"'
+    replies = (write("a.txt", "good"), DONE)
+    async with project(tmp_path, rules, *replies, answer="deny") as (work, _):
+        await work.say("write a")
+        (asked,) = work.asked
+        assert "&& touch x" in asked
+        (row,) = work.checked()
+        for text in (asked, row.detail):
+            assert not {"\u202e", "\x1b"} & set(text)

@@ -47,6 +47,8 @@ _FOLDERS: Mapping[PromptKind, tuple[str, ...]] = {
     ),
 }
 _MAX_FILES = 200
+_MAX_LOOKED_AT = 5_000
+"""Names below a folder of commands: a link may lead to the whole project."""
 _MAX_BYTES = 64 * 1024
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _TOOL_NAMES = {
@@ -199,8 +201,7 @@ class PromptFiles:
     ) -> Iterator[PromptFile]:
         if not folder.is_dir() or (project and not _is_inside(folder, project)):
             return
-        paths = sorted(folder.rglob("*.md"))[:_MAX_FILES]
-        for path in paths:
+        for path in _markdown_files(folder):
             try:
                 file = _parsed(kind, path, in_project=project is not None)
             except (OSError, ValueError):
@@ -209,6 +210,19 @@ class PromptFiles:
                 agreed = is_trusted(self._hermes_home, file.path, file.digest)
                 file = msgspec.structs.replace(file, is_trusted=agreed)
             yield file
+
+
+def _markdown_files(folder: Path) -> list[Path]:
+    """The Markdown files below a folder, as far as it is looked at. Links are not followed."""
+    found: list[Path] = []
+    looked_at = 0
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        looked_at += len(folders) + len(names)
+        found += [Path(place, name) for name in names if name.endswith(".md")]
+        if looked_at > _MAX_LOOKED_AT:
+            break
+    return sorted(found)[:_MAX_FILES]
 
 
 def _is_inside(folder: Path, project: Path) -> bool:
@@ -220,7 +234,7 @@ def _parsed(kind: PromptKind, path: Path, *, in_project: bool) -> PromptFile:
     """Raises OSError or ValueError for what is no such file."""
     text = read_small_file(path, _MAX_BYTES)
     head, body = front_matter(text)
-    found = parse_yaml(head) if head.strip() else None
+    found = parse_yaml(head, max_expanded=_MAX_BYTES) if head.strip() else None
     facts: dict[str, Any] = found if isinstance(found, dict) else {}
     name = path.stem.lower().replace(" ", "-")
     if kind == "agent" and isinstance(facts.get("name"), str):

@@ -29,6 +29,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tool_spec import ToolResult
 from hermes.text.plurals import count
+from hermes.tools.escapes import shown
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.process.terminal_tool import TerminalTool
@@ -233,7 +234,7 @@ def repair_text(found: TurnChecked) -> str:
 
 
 def _question(turn: Turn, rules: ProjectRules) -> ApprovalRequested:
-    commands = "\n".join(rules.checks)
+    commands = "\n".join(map(shown, rules.checks))
     return ApprovalRequested(
         call_id=f"check-{turn.id}",
         name="verify",
@@ -295,7 +296,7 @@ def _report(
     ]
     if touched:
         many = count(len(touched), "file")
-        names = ", ".join(touched[:_MAX_NAMED_FILES])
+        names = ", ".join(map(shown, touched[:_MAX_NAMED_FILES]))
         parts.append(f"Protected by the project, but changed: {names} ({many}).")
     if unchanged:
         names = ", ".join(unchanged[:_MAX_NAMED_FILES])
@@ -316,7 +317,7 @@ def _report(
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(shown(text).split())
 
 
 def _last_answer(turn: Turn) -> str:

@@ -266,6 +266,7 @@ class CallRunner:
             call=inner,
             ask=ask,
             ask_about_plan=ask_about_plan,
+            read_only=decision.read_only,
         )
 
     async def _guarded(self, item: ReadyCall, context: ToolContext) -> ToolResult:

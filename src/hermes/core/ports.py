@@ -133,6 +133,8 @@ class ToolContext(msgspec.Struct, frozen=True):
     """Asks the user a question with suggested answers, and waits. Raises ToolFailed when nobody can answer."""
     ask_about_plan: AskAboutPlan = _no_plan
     """Shows the user a plan that they can change, with choices, and waits. Raises ToolFailed when nobody can answer."""
+    read_only: bool = False
+    """Whether a command of this call can't write in the working directory either."""
 
 
 class Tool(Protocol):
@@ -170,6 +172,8 @@ class PolicyDecision(msgspec.Struct, frozen=True):
     """Whether an answer may cover more than this one call."""
     scope: str = ""
     """What an answer for the rest of the session covers, in words; empty for only what `shape` identifies."""
+    read_only: bool = False
+    """Whether the sandbox keeps an allowed command from writing in the working directory."""
     may_precheck: bool = False
     """Whether the call may look at its files before anybody is asked, since reading them needs no approval."""
 

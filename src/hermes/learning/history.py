@@ -4,6 +4,7 @@ revert it.
 
 import difflib
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -259,14 +260,28 @@ def commit_tree(
     git.run("update-ref", "HEAD", commit, *([ours] if ours else []))
 
 
+_SECRET = re.compile(
+    r"(^|/)(\.env(?!\.(example|sample|template)$)(\.[^/]*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|id_(rsa|ecdsa|ed25519)"
+    r"|credentials(\.json)?|[^/]*\.(pem|key|p12|pfx))$",
+    re.IGNORECASE,
+)
+
+
+def may_be_secret(path: str) -> bool:
+    """Whether a file of a skill is one for passwords or keys, going by its name. The history does not hold these."""
+    return _SECRET.search(path) is not None
+
+
 def _stage(git: HistoryGit, present: list[str]) -> None:
-    known = {
-        path.partition("/")[0]
-        for path in git.text("ls-files", "-z").split("\0")
-        if path
-    }
+    known = {path.partition("/")[0] for path in _tracked(git)}
     if wanted := sorted({*present, *known}):
         git.run("add", "--all", "--", *wanted)
+    if secrets := [path for path in _tracked(git) if may_be_secret(path)]:
+        git.run("rm", "--cached", "-q", "--", *secrets)
+
+
+def _tracked(git: HistoryGit) -> list[str]:
+    return [path for path in git.text("ls-files", "-z").split("\0") if path]
 
 
 def _commit(git: HistoryGit, title: str, origin: Provenance, present: list[str]) -> str:

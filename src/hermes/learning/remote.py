@@ -17,7 +17,7 @@ import msgspec
 
 from hermes.children.helper_programs import find_program
 from hermes.learning.change import LearningError, Provenance
-from hermes.learning.history import LearningHistory, commit_tree
+from hermes.learning.history import LearningHistory, commit_tree, may_be_secret
 from hermes.learning.history_repository import KEPT, HistoryGit, HistoryRepository
 from hermes.learning.memory_entries import Notes
 from hermes.settings.redaction import mask
@@ -82,6 +82,8 @@ class LearningRemote:
                     conflicts += more
                 ours = _head(git)
                 is_even = ours in {theirs, ""}
+                if not is_even:
+                    _require_shareable(git, theirs)
                 if is_even or self._push(git):
                     return SyncReport(tuple(pulled), not is_even, tuple(conflicts))
         raise RemoteUnreachable(
@@ -177,6 +179,18 @@ def _head(git: HistoryGit) -> str:
     return git.text("rev-parse", "--verify", "-q", "HEAD", may_fail=True)
 
 
+def _require_shareable(git: HistoryGit, theirs: str) -> None:
+    """Raises LearningError if what would be pushed ever held a file for secrets."""
+    since = (f"^{theirs}",) if theirs else ()
+    names = git.text("log", "--format=", "--name-only", "-z", "HEAD", *since, "--")
+    found = next(filter(may_be_secret, map(str.strip, names.split("\0"))), "")
+    if found:
+        raise LearningError(
+            f"Nothing was pushed: the history holds {found}, which may be a secret.",
+            hint="To begin a new history without it, delete the folder learning/history.git in the home.",
+        )
+
+
 def _changed(git: HistoryGit, base: str, theirs: str) -> list[str]:
     """The files that others changed, without those that do not belong here."""
     empty = git.run("hash-object", "-t", "tree", "--stdin").decode().strip()
@@ -249,7 +263,9 @@ def _checked(url: str) -> str:
 
 
 def _is_folder(url: str) -> bool:
-    return url.startswith(("/", "file:"))
+    """Whether git takes an address for a folder of this machine, as it does with all that names no host."""
+    is_address = "://" in url or ":" in url.partition("/")[0]
+    return url.startswith("file:") or not is_address
 
 
 def keep_aside(folder: Path, conflict: LearningConflict) -> Path:

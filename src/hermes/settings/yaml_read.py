@@ -26,17 +26,20 @@ class YamlTooDeep(ValueError):
         self.line = line
 
 
-def parse_yaml(text: str) -> object:
-    """Parses `text`. Raises ValueError for invalid YAML and YamlTooDeep for unsafe nesting."""
+def parse_yaml(text: str, *, max_expanded: int = _MAX_EXPANDED_CHARS) -> object:
+    """Parses `text`. Raises ValueError for invalid YAML and YamlTooDeep for unsafe nesting.
+
+    Aliases may make it `max_expanded` characters long.
+    """
     line = too_deep(text)
     if line:
         raise YamlTooDeep(line)
-    if _grows_too_much(text):
+    if _grows_too_much(text, max_expanded):
         raise ValueError("its aliases (*name) stand for too much text")
     return yaml12.parse_yaml(text)
 
 
-def _grows_too_much(text: str) -> bool:
+def _grows_too_much(text: str, max_expanded: int) -> bool:
     """Whether aliases could make a short text very long: the reader copies what an alias stands for.
 
     Each alias of a name can repeat at most everything before it, so the uses of all names multiply.
@@ -50,7 +53,7 @@ def _grows_too_much(text: str) -> bool:
     growth = 1
     for name, uses in used.items():
         growth *= uses + 1 if anchors[name] == 1 else 2**uses
-    return growth > 1 and growth * len(text) > _MAX_EXPANDED_CHARS
+    return growth > 1 and growth * len(text) > max_expanded
 
 
 def too_deep(text: str) -> int:

@@ -128,7 +128,10 @@ def _read(path: str, stamp: tuple[int, ...], *, is_notes: bool) -> ProjectRules:
         text = read_small_file(Path(path))
         if is_notes:
             text = front_matter(text)[0]
-        return _rules(parse_yaml(text) if text.strip() else {}, is_notes=is_notes)
+        if not text.strip():
+            return ProjectRules()
+        found = parse_yaml(text, max_expanded=_MAX_BYTES)
+        return _rules(found, is_notes=is_notes)
     except OSError as error:
         # Notes that can't be read are reported where they are put into the prompt.
         why = error.strerror or "it can't be read"

@@ -174,3 +174,35 @@ def test_an_address_that_runs_something_or_holds_a_password_is_refused(
     with pytest.raises(LearningError, match=r"learning\.remote") as refused:
         machine(tmp_path, "one", url).sync()
     assert "hunter2" not in f"{refused.value} {refused.value.hint}"
+
+
+def test_secret_files_of_a_skill_never_reach_the_remote(
+    tmp_path: Path, remote: Path
+) -> None:
+    one = machine(tmp_path, "one", remote)
+    write_skill(one, "Boil water.")
+    (one.home.skills / "tea" / ".env").write_text("KEY=secret\n")
+    (one.home.skills / "tea" / ".env.example").write_text("KEY=\n")
+    note(one, "The user likes tea.")
+    pushed = git("ls-tree", "-r", "--name-only", "hermes", cwd=remote)
+    assert "skills/tea/SKILL.md" in pushed
+    assert "skills/tea/.env.example" in pushed
+    assert "skills/tea/.env\n" not in pushed
+
+
+def test_a_history_that_held_a_secret_file_is_not_pushed(
+    tmp_path: Path, remote: Path
+) -> None:
+    alone = machine(tmp_path, "one", "")
+    write_skill(alone, "Boil water.")
+    (alone.home.skills / "tea" / ".env").write_text("KEY=secret\n")
+    folder = alone.home.root / "learning" / "history.git"
+    words = (f"--git-dir={folder}", f"--work-tree={alone.home.root}")
+    author = ("-c", "user.name=n", "-c", "user.email=e")
+    git(*words, "add", "-f", "skills/tea/.env")
+    git(*words, *author, "commit", "-qm", "earlier")
+    note(alone, "The file is no longer followed.")
+    assert ".env" not in git(*words, "ls-files")
+    with pytest.raises(LearningError, match=r"holds skills/tea/\.env"):
+        machine(tmp_path, "one", remote).sync()
+    assert git("for-each-ref", cwd=remote) == ""

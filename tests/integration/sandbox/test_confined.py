@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.integration.sandbox.machine import SECRET, Machine, make_sandbox
 
@@ -50,6 +51,17 @@ async def test_the_workspace_and_the_temporary_folder_can_be_written(
     result = await machine.run(script)
     assert result.ok, result.text
     assert result.text == "755 981158400\n750\ntwo\none\n[exit code 0]"
+    machine.assert_untouched()
+
+
+async def test_a_command_that_only_reads_writes_only_to_the_temporary_folder(
+    machine: Machine,
+) -> None:
+    context = msgspec.structs.replace(machine.context(), read_only=True)
+    script = "uniq keep.txt new.txt; echo x > keep.txt; touch $TMPDIR/y && cat keep.txt"
+    result = await machine.terminal.terminal.run({"command": script}, context)
+    assert result.text.endswith("mine\n[exit code 0]"), result.text
+    assert not (machine.workspace / "new.txt").exists()
     machine.assert_untouched()
 
 

@@ -81,7 +81,10 @@ class CommandApproval:
         is_free = self._is_free(effect, command, context)
         if self._state.mode == "plan":
             if is_free and effect.level == Level.READ and reach == "workspace":
-                return msgspec.structs.replace(decision, verdict="allow", reason="")
+                # Some programs that read also write with an option: the sandbox lets them not.
+                return msgspec.structs.replace(
+                    decision, verdict="allow", reason="", read_only=True
+                )
             return msgspec.structs.replace(decision, verdict="forbid", reason=PLAN_ONLY)
         if is_free:
             return msgspec.structs.replace(

@@ -12,7 +12,6 @@ from hermes.children.helper_programs import personal_program_folders
 from hermes.children.orphan_reaper import OrphanReaper
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.events import Reach
 from hermes.tools.process.command_process import CommandOrder, CommandProcess
 from hermes.tools.process.environment import command_environment, confined_environment
 from hermes.tools.process.resource_limits import ResourceLimits, emptied
@@ -130,7 +129,7 @@ class SessionCommands:
     def _prepare(self, context: ToolContext) -> None:
         """Prepares the sandbox. What fails here fails again at the start, which reports it."""
         with contextlib.suppress(OSError, ValueError):
-            self.sandbox.prepare(self._fence(context.cwd, context.reach))
+            self.sandbox.prepare(self._fence(context))
 
     async def _give_up(self, running: RunningCommand) -> str:
         """Cleans up after a command that did not begin; returns its output."""
@@ -159,7 +158,7 @@ class SessionCommands:
             )
         sandbox = self.sandbox
         try:
-            fence = self._fence(context.cwd, context.reach)
+            fence = self._fence(context)
             confined = sandbox.kind != "none" and context.reach != "machine"
             held = sandbox.kind == "bubblewrap"
             protection = Protection(fence.workspace, held=held) if confined else None
@@ -241,11 +240,12 @@ class SessionCommands:
         self._temporary.close()
         self._undone.close()
 
-    def _fence(self, workspace: Path, reach: Reach) -> Fence:
+    def _fence(self, context: ToolContext) -> Fence:
         return Fence(
-            workspace=Path(os.path.realpath(workspace)),
+            workspace=Path(os.path.realpath(context.cwd)),
             temporary=self._temporary.path(),
-            reach=reach,
+            reach=context.reach,
+            read_only=context.read_only,
             user_home=self._user_home,
             hermes_home=Path(os.path.realpath(self._around.hermes_home)),
             readable=tuple(
@@ -253,7 +253,7 @@ class SessionCommands:
                 for path in (*self._around.readable, *self._undone.made())
                 if path.is_dir()
             ),
-            programs=personal_program_folders(workspace, self._around.environment),
+            programs=personal_program_folders(context.cwd, self._around.environment),
             hide_secrets=self._around.hide_secrets
             and self.sandbox.kind == "bubblewrap",
         )

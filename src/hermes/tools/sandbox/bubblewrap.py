@@ -159,8 +159,9 @@ class Bubblewrap:
         yield from ("--bind", str(fence.temporary), "/tmp")  # noqa: S108
         for path in opened:
             yield from ("--perms", "0111", "--tmpfs", str(path))
-        yield from _each("--bind", map(str, (fence.temporary, *own)))
-        for workspace in own:
+        yield from _each("--bind", (str(fence.temporary),))
+        yield from _each("--ro-bind" if fence.read_only else "--bind", map(str, own))
+        for workspace in own if not fence.read_only else ():
             yield from _program_mounts(workspace, fence.programs)
         yield from _each("--ro-bind-try", map(str, fence.readable))
         for path in opened:  # read-only once what may be seen is mounted in it

@@ -25,6 +25,8 @@ class Fence(msgspec.Struct, frozen=True):
     """Paths that may be read although they are in a hidden folder."""
     programs: tuple[str, ...] = ()
     """The user's own program folders in the workspace (`personal_program_folders`). Bubblewrap makes them read-only."""
+    read_only: bool = False
+    """Whether only the temporary folder can be written."""
     hide_secrets: bool = False
     """Whether to hide the workspace's own secret files too, if the sandbox can."""
 

@@ -171,7 +171,7 @@ def _build(abi: int, fence: Fence) -> _Rules:
                 (_READ_FILE | _WRITE_FILE | _TRUNCATE) & handled,
             )
         _allow(libc, ruleset, fence.temporary, _ALL & handled)
-        if is_workspace(fence.workspace):
+        if is_workspace(fence.workspace) and not fence.read_only:
             for path in around(fence.workspace, secret, listed):
                 _allow(libc, ruleset, path, _ALL & handled)
         times.extend(_times(listed))
