@@ -7,6 +7,7 @@ With `--out FOLDER`, what a person sees after each scene is written there as tex
 import argparse
 import asyncio
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -31,8 +32,10 @@ MODES = {
 }
 SETTINGS = {"HERMES_LEARNING_MODE": "off"}
 """A review in the background would take the reply of a scene."""
+TURN_END = re.compile(r" (?:ms|s|min) · [\d,]+ tokens")
 PRINTS = frozenset(("dumb", "linear"))
 """Modes without a live area: no lists, no keys without Enter."""
+PROMPTS = ("›", ">")
 PARSER = 'def parse(text):\n    """Reads a number."""\n    return int(text)\n'
 TABLE = "| name | what it holds |\n|---|---|\n" + "".join(
     f"| field {number} | a value of some length for row {number} |\n"
@@ -116,7 +119,7 @@ SCENES = (
     Scene("memory", "/memory\r", "memory"),
     Scene("an own command", "!echo mine\r", "mine"),
     Scene("a note", "#tea is at four\r", "Noted: tea is at four"),
-    Scene("keys", "?", "this list, in an empty input", is_live=True, then="q", gone="scroll"),
+    Scene("keys", "?", "Esc back", is_live=True, then="q", gone="Esc back"),
     Scene("details", CTRL_O, "Outputs, diffs", is_live=True, then="q", gone="Outputs, diffs"),
     Scene("completion", "/commit-ch", "Turn work", is_live=True, then=CTRL_C, gone="Turn work"),
     Scene("earlier messages", CTRL_R, "Earlier messages", is_live=True, then=ESCAPE, gone="Earlier messages"),
@@ -144,7 +147,9 @@ async def _play(columns: int, mode: str, out: Path | None) -> list[str]:
             async with hermes.terminal(
                 *arguments, size=(columns, ROWS), **SETTINGS, **MODES[mode]
             ) as terminal:
-                await terminal.until(lambda shown: "›" in shown)
+                await terminal.until(
+                    lambda shown: any(f"\n{one}" in shown for one in PROMPTS)
+                )
                 for number, scene in enumerate(scenes):
                     wrong += await _act(terminal, scene, columns, mode)
                     if out is not None:
@@ -161,11 +166,12 @@ async def _act(
     keys = scene.keys.replace("\r", "\n") if mode in PRINTS else scene.keys
     sees = _squeezed(scene.sees)
     before = 0 if scene.then else _squeezed(terminal.shown).count(sees)
+    turns = len(TURN_END.findall(terminal.shown))
     terminal.type(keys)
     try:
         await terminal.until(lambda shown: _squeezed(shown).count(sees) > before)
         if scene.replies:
-            await terminal.until(lambda shown: shown.rstrip().endswith("›") or mode not in PRINTS)  # fmt: skip
+            await terminal.until(lambda shown: _is_over(shown, turns, mode))
         wide = [line for line in terminal.shown.split("\n") if width(line) > columns]
         if scene.then:
             terminal.type(scene.then)
@@ -173,6 +179,13 @@ async def _act(
     except AssertionError as error:
         return [f"{where}: {error}"]
     return [f"{where}: too wide: {line}" for line in wide]
+
+
+def _is_over(shown: str, turns: int, mode: str) -> bool:
+    """Whether a turn has ended: its time is shown, or at a terminal that only prints, the prompt."""
+    if mode in PRINTS:
+        return shown.rstrip().endswith(PROMPTS)
+    return len(TURN_END.findall(shown)) > turns
 
 
 def _squeezed(text: str) -> str:

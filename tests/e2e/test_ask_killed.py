@@ -1,4 +1,4 @@
-"""`kill -9` in the middle of a turn with ten tools, fifty times: nothing lost, nothing run twice, doubts stated."""
+"""`kill -9` in the middle of a turn with ten tools, twenty times: nothing lost, nothing run twice, doubts stated."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 TOOLS = 10
-KILLS = 50
+KILLS = 20
 
 
 def respond(request: Recorded) -> ScriptedResponse:
@@ -113,7 +113,7 @@ async def one(folder: Path, request: int, delay: float) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_a_turn_killed_at_fifty_random_moments_loses_nothing_and_repeats_nothing(
+async def test_a_turn_killed_at_twenty_random_moments_loses_nothing_and_repeats_nothing(
     tmp_path: Path,
 ) -> None:
     chance = random.Random(7)

@@ -19,6 +19,11 @@ from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, Serv
 SLOW = ServedCall(
     name="terminal", arguments='{"command": "touch begun; sleep 4; touch late"}'
 )
+HELD = ServedCall(
+    name="terminal",
+    arguments='{"command": "touch begun; until [ -e go ]; do sleep 0.1; done; touch late"}',
+)
+"""Runs until the test lets it go on."""
 
 
 async def appears(path: Path) -> None:
@@ -156,7 +161,7 @@ async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(
-        "hello", ScriptedResponse(calls=(SLOW,)), "both answered", repeat=True
+        "hello", ScriptedResponse(calls=(HELD,)), "both answered", repeat=True
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("-z", "begin")
@@ -175,6 +180,7 @@ async def test_ctrl_c_leaves_at_once_when_another_process_has_the_session(
             b"Your message was saved. The process that runs this session will answer it."
             in err
         )
+        (hermes.work / "go").touch()
         await asyncio.wait_for(first.communicate(), 30)
         assert first.returncode == 0
         assert (hermes.work / "late").exists()
@@ -186,7 +192,7 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(
     tmp_path: Path,
 ) -> None:
     async with ModelServer(
-        "hello", ScriptedResponse(calls=(SLOW,)), "both answered", repeat=True
+        "hello", ScriptedResponse(calls=(HELD,)), "both answered", repeat=True
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         await hermes.run("-z", "begin")
@@ -206,6 +212,7 @@ async def test_ctrl_c_leaves_a_chat_whose_session_another_process_has(
             )
             assert await terminal.ends() == 130
         assert first.returncode is None
+        (hermes.work / "go").touch()
         await asyncio.wait_for(first.communicate(), 30)
         assert first.returncode == 0
         assert (hermes.work / "late").exists()

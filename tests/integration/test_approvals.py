@@ -16,6 +16,7 @@ from hermes.events import Bus
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, SessionCreated
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import AuxiliarySettings
+from hermes.surfaces.terminal.open_agent import SessionTarget, begin
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 from hermes.tools.policy import RuleFile
@@ -111,6 +112,32 @@ async def test_this_session_covers_the_next_edit_of_the_folder_and_none_outside(
         ]
     assert (tmp_path / "project" / "b.txt").exists()
     assert not (tmp_path / "out.txt").exists()
+
+
+async def test_what_was_allowed_until_the_user_quits_is_asked_about_after_a_resume(
+    tmp_path: Path,
+) -> None:
+    async with (
+        ModelServer(writes("a.txt"), "done", writes("b.txt"), "done") as server,
+        bench(tmp_path, server) as one,
+    ):
+        service = one.agent.service
+        await service.submit(one.session, "write")
+        first = await one.asked.next()
+        (request,) = await service.pending(one.session)
+        assert isinstance(request, ApprovalRequested)
+        shown = approval_hash(request)
+        await service.answer(one.session, first, "session", by="test", shown=shown)
+        await service.idle(one.session)
+        info = await asyncio.to_thread(one.app.store.sessions.find, one.session)
+        target = SessionTarget(info, tmp_path / "project")
+        for _ in range(2):  # once for this process, and not again
+            await asyncio.to_thread(begin, one.app, target, "cli")
+        await service.submit(one.session, "write more")
+        assert await one.asked.next() == "call-b.txt"
+        await service.answer(one.session, "call-b.txt", "deny", by="test")
+        await service.idle(one.session)
+        assert one.answers() == [("session", "test"), ("deny", "test")]
 
 
 async def test_the_reason_of_a_denial_reaches_the_model_with_it(tmp_path: Path) -> None:

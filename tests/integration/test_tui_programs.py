@@ -1,6 +1,7 @@
 """What the chat starts for the person: their own commands, and the program of the status line."""
 
 import asyncio
+import os
 from pathlib import Path
 
 from hermes.app.attachments import typed_part
@@ -47,6 +48,8 @@ async def test_the_status_script_gets_facts_and_gives_a_line(tmp_path: Path) -> 
     line = await script_line(slow, {}, tmp_path, max_seconds=0.2)
     assert line == "status script: no answer in 0.2 s"
     assert await script_line("/no/such", {}, tmp_path) == ("status script: not found")
+    relative = await script_line("./status.sh", {}, tmp_path)
+    assert relative == "status script: use an absolute path"
 
 
 def test_the_branch_of_a_repository_and_of_a_worktree(tmp_path: Path) -> None:
@@ -59,4 +62,15 @@ def test_the_branch_of_a_repository_and_of_a_worktree(tmp_path: Path) -> None:
     (tree.parent / ".git").write_text(f"gitdir: {git}/worktrees/w\n")
     assert git_branch(tmp_path / "main") == "feature/x"
     assert git_branch(tree) == "01234567"
+    assert git_branch(tmp_path) == ""
+
+
+async def test_a_pipe_in_place_of_the_branch_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / ".git" / "HEAD")
+    async with asyncio.timeout(30):
+        assert await asyncio.to_thread(git_branch, tmp_path) == ""
+    (tmp_path / ".git" / "HEAD").unlink()
+    (tmp_path / "secret").write_text("ref: a secret\n")
+    (tmp_path / ".git" / "HEAD").symlink_to(tmp_path / "secret")
     assert git_branch(tmp_path) == ""

@@ -16,6 +16,10 @@ from hermes.errors import HermesError
 from hermes.schema.messages import AssistantMessage, Message, UserMessage
 
 _MAX_FOLDERS = 4  # whose notes are read at once
+_FOREIGN_FOLDERS = frozenset(
+    ("node_modules", "site-packages", "venv", "vendor", "third_party", "target")
+)
+"""Folders of other people's packages: the notes in them are not the project's."""
 _MAX_SKILLS = 3
 _MAX_SKILL_CHARS = 8_000
 _MARKED = re.compile(r'<project-notes file="([^"]+)">')
@@ -51,10 +55,12 @@ class FolderNotes:
         stays = {_identity(one) for one in history.messages}
         gone = [one for one in before if _identity(one) not in stays]
         lost = set(_noted(gone)) - set(_noted(history.messages))
-        folders = dict.fromkeys((cwd / name).parent for name in sorted(lost))
+        wanted = dict.fromkeys((cwd / name).parent for name in sorted(lost))
+        inside = {cwd, *_folders(list(wanted), cwd)}  # a message may name any path
+        folders = [folder for folder in wanted if folder in inside]
         files = [
             _named(file, folder, cwd)
-            for folder in list(folders)[:_MAX_FOLDERS]
+            for folder in folders[:_MAX_FOLDERS]
             for file in self._read(folder)
         ]
         texts = [project_part(tuple(files))] if files else []
@@ -100,7 +106,7 @@ def _named(file: ProjectFile, folder: Path, cwd: Path) -> ProjectFile:
 
 
 def _folders(paths: Sequence[Path], cwd: Path) -> list[Path]:
-    """The folders between the working directory and these files, outermost first. Links lead nowhere else."""
+    """The project's folders between the working directory and these files, outermost first. Links lead nowhere else."""
     found: dict[Path, None] = {}
     root = Path(os.path.realpath(cwd))
     for path in paths:
@@ -110,6 +116,8 @@ def _folders(paths: Sequence[Path], cwd: Path) -> list[Path]:
         relative = real.relative_to(root)
         place = cwd
         for part in relative.parts if real.is_dir() else relative.parts[:-1]:
+            if part in _FOREIGN_FOLDERS or part.startswith("."):
+                break
             place = place / part
             found[place] = None
     return list(found)

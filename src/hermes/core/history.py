@@ -94,6 +94,10 @@ class UndoneRows:
         return turn in self._turns or seq in self._inputs
 
 
+def _without(turn: Beginning, permissions: frozenset[str]) -> Beginning:
+    return msgspec.structs.replace(turn, allowed=turn.allowed - permissions)
+
+
 class ConversationHistory:
     """The messages so far, those that wait for a turn, and what a crash left open."""
 
@@ -185,7 +189,7 @@ class ConversationHistory:
         """Adds what was chosen for the session: a thread of codex, an agent, a pin."""
         match event:
             case PermissionsRevoked(permissions=permissions):
-                self.allowed.difference_update(permissions)
+                self._revoke(frozenset(permissions))
             case ModeChanged(mode=mode):
                 self.mode = mode
             case CodexThread():
@@ -220,6 +224,19 @@ class ConversationHistory:
     def redoable(self) -> int:
         """The `seq` of the undo that can be redone; 0 if there is none."""
         return self._taken_back[-1].seq if self._taken_back else 0
+
+    def _revoke(self, permissions: frozenset[str]) -> None:
+        """Takes permissions back for good: no undo and no redo brings them back."""
+        self.allowed -= permissions
+        self.turns = [_without(turn, permissions) for turn in self.turns]
+        self._taken_back = [
+            msgspec.structs.replace(
+                taken,
+                allowed=taken.allowed - permissions,
+                turns=[_without(turn, permissions) for turn in taken.turns],
+            )
+            for taken in self._taken_back
+        ]
 
     def _undo(self, seq: int, since: int) -> None:
         """Goes back to before the turn that began at `since`. Messages that wait go on waiting."""
@@ -287,7 +304,8 @@ class ConversationHistory:
         if answer.answer != "deny":
             self.approved[request.scope or request.shape] += 1
         if answer.answer in ("session", "always") and request.memorable:
-            only_same = answer.answer == "always" and not answer.rule
+            is_rule = bool(answer.rule) and answer.rule == request.scope
+            only_same = answer.answer == "always" and not is_rule
             self.allowed.add(
                 request.shape if only_same else request.scope or request.shape
             )

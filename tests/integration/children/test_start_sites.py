@@ -322,8 +322,9 @@ _FORBIDDEN = (
 
 def _offences(file: Path, top: Path = SOURCE) -> Iterator[str]:
     """What starts a program in a way that only `children` may, or by a name that is looked up at the start."""
+    name = file.relative_to(top)
     for node in ast.walk(ast.parse(file.read_text())):
-        where = f"{file.relative_to(top)}:{getattr(node, 'lineno', 0)}"
+        where = f"{name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if (node.value.id, node.attr) in _FORBIDDEN:
                 yield f"{where} {node.value.id}.{node.attr}"
@@ -334,14 +335,19 @@ def _offences(file: Path, top: Path = SOURCE) -> Iterator[str]:
                 if (node.module, name.name) in _FORBIDDEN
             )
         elif isinstance(node, ast.Call):
-            called = ast.unparse(node.func).rpartition(".")
-            if (
-                called[2] in _STARTERS
-                and called[0] in _STARTED_BY
-                and node.args
-                and _is_bare(node.args[0])
-            ):
-                yield f"{where} {called[2]} by a bare name"
+            starter = _starter(node.func)
+            if starter and node.args and _is_bare(node.args[0]):
+                yield f"{where} {starter} by a bare name"
+
+
+def _starter(called: ast.expr) -> str:
+    """The name of a function that starts a program; empty for every other one."""
+    module, name = "", ""
+    if isinstance(called, ast.Name):
+        name = called.id
+    elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+        module, name = called.value.id, called.attr
+    return name if name in _STARTERS and module in _STARTED_BY else ""
 
 
 def _is_bare(first: ast.expr) -> bool:

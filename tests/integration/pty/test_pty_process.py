@@ -244,11 +244,11 @@ def test_signals_that_we_ignore_have_their_usual_meaning_in_a_child() -> None:
     assert bridge.exit_code == -signal.SIGHUP
 
 
-def test_a_thousand_terminals_leave_nothing_behind() -> None:
+def test_hundreds_of_terminals_leave_nothing_behind() -> None:
     PtyBridge.spawn(["cat"]).close()
     before = _open_fds()
     pids: list[int] = []
-    for number in range(1000):
+    for number in range(300):
         bridge = PtyBridge.spawn(["cat"])
         pids.append(bridge.pid)
         if number % 2:

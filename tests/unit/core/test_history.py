@@ -8,6 +8,7 @@ from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
+    PermissionsRevoked,
     SessionRedone,
     SessionUndone,
     Steered,
@@ -164,6 +165,35 @@ def test_no_message_is_given_to_the_model_twice(events: list[Event]) -> None:
     assert len(users) + len(history.waiting) == sum(
         isinstance(event, UserMessage) for event in events
     )
+
+
+def test_no_undo_brings_back_what_was_revoked() -> None:
+    history = ConversationHistory()
+    rows: list[tuple[Event, str]] = [
+        (UserMessage(text="one"), ""),
+        (TurnStarted(inputs=(1,)), "t1"),
+        (AssistantMessage(tool_calls=_calls("a")), "t1"),
+        (
+            ApprovalRequested(
+                call_id="a", name="echo", arguments="{}", summary="", shape="s"
+            ),
+            "t1",
+        ),
+        (ApprovalAnswered(call_id="a", answer="session"), "t1"),
+        (ToolFinished(call_id="a", name="echo", text=""), "t1"),
+        (TurnEnded(reason="done"), "t1"),
+        (UserMessage(text="two"), ""),
+        (TurnStarted(inputs=(8,)), "t2"),
+        (TurnEnded(reason="done"), "t2"),
+    ]
+    for seq, (event, turn) in enumerate(rows, 1):
+        history.add(seq, event, turn)
+    assert history.allowed == {"s"}
+    history.add(11, PermissionsRevoked(permissions=("s",)), "")
+    history.add(12, SessionUndone(since=9, turns=("t2",)), "")
+    assert not history.allowed
+    history.add(13, SessionRedone(undone=12), "")
+    assert not history.allowed
 
 
 class _Log:

@@ -1,6 +1,7 @@
 """Approvals and questions at a terminal: how they are shown, and how answers are parsed."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -14,8 +15,9 @@ from hermes.surfaces.terminal.question_menu import (
     is_rules_check,
 )
 from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.styled_text import painted
 from hermes.surfaces.terminal.text import clean, count, one_line, wrap
-from hermes.surfaces.terminal.tool_line import patched_files
+from hermes.surfaces.terminal.tool_line import marks_for, patched_files
 
 if TYPE_CHECKING:
     from hermes.app.session_service import SessionService
@@ -341,8 +343,23 @@ def _arguments(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
+    if request.get("plan"):
+        return _plan(request, style, columns)
     first, *more = wrap(clean(request["text"]), columns - 2)
     return [style.yellow(f"? {first}"), *(f"  {line}" for line in more)]
+
+
+def _plan(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
+    """Returns the lines of a plan, with its Markdown rendered."""
+    from hermes.surfaces.terminal.markdown.render import Markdown
+
+    title, _, text = clean(request["text"]).partition("\n")
+    is_ascii = marks_for(sys.stdout.encoding).bar == "|"
+    markdown = Markdown(colours=style.enabled, ascii_only=is_ascii)
+    room = max(columns - 2, 20)
+    rows = [*markdown.feed(text.strip("\n"), room), *markdown.end(room)]
+    heading = (style.yellow(f"? {line}") for line in wrap(title, room))
+    return [*heading, "", *(f"  {painted(row, style)}".rstrip() for row in rows)]
 
 
 def _diff_paint(style: Style, *, on: bool) -> Callable[[str, str], str]:

@@ -80,6 +80,7 @@ _WORDINGS: Mapping[str, _Wording] = {
     "web_search": _Wording("Search the web for", _of("query"), "web"),
     "web_fetch": _Wording("Fetch", _of("url"), "fetch"),
     "todo": _Wording("Plan", lambda _: ""),
+    "present_plan": _Wording("Show the plan:", _of("title")),
     "ask_user": _Wording("Ask", _of("question", "text")),
     "delegate": _Wording("Delegate", _delegated),
 }

@@ -9,7 +9,12 @@ from hermes.app import App, build
 from hermes.codex.engine_choice import is_on
 from hermes.errors import HermesError, UsageError
 from hermes.providers.routing import ModelRoute, first_route, route_for
-from hermes.schema.events import SessionAgentChosen, SessionCreated
+from hermes.schema.events import (
+    ApprovalAnswered,
+    PermissionsRevoked,
+    SessionAgentChosen,
+    SessionCreated,
+)
 from hermes.settings import Settings
 from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
@@ -133,9 +138,34 @@ def _requested_folder(question: RunOptions) -> Path:
 def begin(app: App, target: SessionTarget, surface: str) -> str:
     """Returns the id of the existing or new session, and makes it visible to other processes."""
     app.go_live(load_secrets(home=app.home))
-    if target.before is not None:
-        return target.before.id
-    return app.begin(SessionCreated(surface=surface, cwd=str(target.cwd))).session
+    if target.before is None:
+        created = SessionCreated(surface=surface, cwd=str(target.cwd))
+        session = app.begin(created).session
+    else:
+        session = target.before.id
+        if session not in _opened:
+            _end_permissions(app, session, surface)
+    _opened.add(session)
+    return session
+
+
+_opened: set[str] = set()
+"""The sessions that this process has begun or resumed in a terminal."""
+
+
+def _end_permissions(app: App, session: str, surface: str) -> None:
+    """Takes back what was allowed until the person quit, however they quit. A session that runs elsewhere keeps it."""
+    store = app.store
+    if store.log.latest(session, ApprovalAnswered.topic) is None:
+        return
+    if store.leases.holder(session) is not None:
+        return
+    from hermes.app.session_journal import read_history
+
+    allowed = read_history(store, session).allowed
+    if allowed:
+        ended = PermissionsRevoked(permissions=tuple(sorted(allowed)), by=surface)
+        app.record(session, ended)
 
 
 def as_agent(app: App, target: SessionTarget, question: RunOptions) -> RunOptions:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from hermes.tools.project_rules import read_small_file
+
 _MAX_HEAD_BYTES = 4_096
 
 
@@ -15,7 +17,7 @@ def git_branch(folder: Path) -> str:
             if found.is_file():  # a worktree or a submodule
                 link = _start_of(found).removeprefix("gitdir:").strip()
                 return _branch((parent / link) / "HEAD")
-        except OSError:
+        except (OSError, ValueError):  # perhaps a pipe, a link or a large file
             return ""
     return ""
 
@@ -28,5 +30,4 @@ def _branch(head: Path) -> str:
 
 
 def _start_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(_MAX_HEAD_BYTES).decode("utf-8", "replace").strip()
+    return read_small_file(path, _MAX_HEAD_BYTES).strip()

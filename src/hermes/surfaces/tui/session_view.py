@@ -99,7 +99,7 @@ class ChatView:
         self._step_began = 0.0  # the last result or answer: waiting is no thinking
         self._streamed = False  # part of this reply was streamed
         self._writes = False  # ... and more is expected
-        self._below_call = False
+        self._below_call = self._below_text = False
         self._is_final_reply = (
             False  # the last reply made no calls: the turn is about to end
         )
@@ -401,6 +401,7 @@ class ChatView:
         if self._below_call:
             self._below_call = False
             self._screen.line()
+        self._below_text = True
 
     def _print_thought(self) -> None:
         """Says how long the model thought. The thoughts themselves are folded."""
@@ -423,13 +424,13 @@ class ChatView:
         columns, marks = self._screen.columns - 1, self._screen.marks
         now = self._clock.now()
         spinner = marks.spinner[int(now * 10) % len(marks.spinner)]
+        question = self.questions.current
         if self.busy:
-            question = self.questions.current
             asked = question["call_id"] if question else ""
             yield from self._cards.rows(now, spinner, columns, asked=asked)
         doing = (
             ""
-            if self.busy and self._cards.running
+            if self.busy and (self._cards.running or question is not None)
             else self._activity(is_stalled=now - self._last_event_at >= _STALL_S)
         )
         if doing:
@@ -486,6 +487,7 @@ class ChatView:
                     lead = "  " if number else self._screen.marks.prompt
                     self._screen.line(self._screen.style.bold(lead + line))
                 self._screen.line()
+                self._below_text = False
 
     def _end(self, event: Mapping[str, Any]) -> None:
         self._print_calls()
@@ -525,6 +527,9 @@ class ChatView:
             return
         self._screen.end_reply()
         self._print_calls()
+        if self._below_call or self._below_text:
+            self._below_call = self._below_text = False
+            self._screen.line()
         for line in question_lines(
             request, self._screen.style, self._screen.columns - 1
         ):
@@ -538,6 +543,7 @@ class ChatView:
             self._screen.menu(self.questions.menu)
 
     def _row(self, row: Row) -> None:
+        self._below_text = False
         self._screen.line(painted(row, self._screen.style))
 
 

@@ -30,6 +30,8 @@ async def script_line(
         words = shlex.split(command)
     except ValueError:
         return "status script: invalid command"
+    if words and "/" in words[0] and not words[0].startswith(("/", "~")):
+        return "status script: use an absolute path"  # else any project could bring it
     program = find_program(words[0], environment()) if words else None
     if program is None:
         return "status script: not found"

@@ -62,6 +62,17 @@ def test_a_question_shows_its_words() -> None:
     assert question_lines(question(), PLAIN, 40) == ["? Which?"]
 
 
+def test_the_markdown_of_a_plan_is_rendered() -> None:
+    text = "Plan: It\n\n## Steps\n1. one\n2. **two**"
+    lines = question_lines(question(text=text, plan="x"), Style(enabled=True), 40)
+    assert lines[2:] == [
+        "  \x1b[1mSteps\x1b[0m",
+        "  \x1b[36m1. \x1b[0mone",
+        "  \x1b[36m2. \x1b[0m\x1b[1mtwo\x1b[0m",
+    ]
+    assert "? Plan: It" in lines[0]
+
+
 def test_a_diff_is_coloured_and_the_reach_is_said() -> None:
     lines = question_lines(
         request(summary="edit a\n@@ -1 +1 @@\n-old\n+new", reach="machine"),

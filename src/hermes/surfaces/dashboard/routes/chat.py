@@ -465,11 +465,12 @@ class ChatRoutes:
         session, call_id = await self._session(call), call.path["call_id"]
         service = self._board.agent.service
         given: QuestionReply = call.body
+        plan = "unknown"  # a plan may be asked about between this look and the reply
         for asked in await service.pending(session):
-            if not isinstance(asked, QuestionAsked) or asked.call_id != call_id:
-                continue
-            if needs_trust(asked.plan, given.text):
-                _require(call, "approve", "it lets Hermes do more without asking")
+            if isinstance(asked, QuestionAsked) and asked.call_id == call_id:
+                plan = asked.plan
+        if needs_trust(plan, given.text):
+            _require(call, "approve", "it lets Hermes do more without asking")
         counted = await service.reply(
             session, call_id, given.text, by=_BY, plan=given.plan
         )
