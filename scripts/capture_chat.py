@@ -1,7 +1,8 @@
 """Draw docs/images/chat.svg: a real chat of the installed `hermes` at a pseudo-terminal, with a scripted model.
 
-Run it after the look of the chat has changed: `python scripts/capture_chat.py`. What the terminal showed is taken from
-the bytes that it wrote, so that the picture can't show anything the program does not.
+The picture is animated: each moment of the chat is a frame that is shown for a few seconds. Run this after the look of
+the chat has changed: `python scripts/capture_chat.py`. What the terminal showed is taken from the bytes that it wrote,
+so that the picture can't show anything the program does not.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "chat.svg"
 COLUMNS, ROWS = 84, 60
+FRAME_S = 3
 ANSWER = """\
 The bug was in `total`: it **skipped the last item**.
 
@@ -56,8 +58,8 @@ def script() -> list[ScriptedResponse]:
     ]
 
 
-async def chat(folder: Path) -> str:
-    """What the terminal shows at the end, with its colours."""
+async def chat(folder: Path) -> list[str]:
+    """What the terminal shows at each moment, with its colours."""
     async with ModelServer(*script()) as server:
         hermes = InstalledHermes(folder, server.url)
         (hermes.work / "shop.py").write_text(BEFORE)
@@ -65,40 +67,62 @@ async def chat(folder: Path) -> str:
             "--model", "gpt-5", size=(COLUMNS, ROWS)
         ) as terminal:
             await terminal.sees("Ctrl-D quits ›")
-            terminal.type("why is the total in shop.py too small?\r")
-            await terminal.until(lambda shown: "Allow?" in shown)
-            terminal.type("y\r")
-            await terminal.until(
-                lambda shown: "Allowed once." in shown and "✓ edit_file" in shown
-            )
-            shown = await terminal.until(
-                lambda shown: "all of them" in shown or shown.count("Allow?") > 0
-            )
-            if "all of them" not in shown:
-                terminal.type("y\r")
+            terminal.type("why is the total in shop.py too small?")
+            await terminal.sees("too small?")
+            typed = terminal.coloured
+            terminal.type("\r")
+            await terminal.until(lambda shown: "Esc stops" in shown)
+            asked = terminal.coloured
+            terminal.type("1")
             await terminal.until(
                 lambda shown: "tokens ·" in shown.rpartition("all of them")[2]
             )
-            return terminal.coloured
+            return [typed, asked, terminal.coloured]
 
 
-def main() -> int:
-    """Writes the picture."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "shop"
-        text = asyncio.run(chat(folder)).replace(str(folder / "work"), "~/shop")
+def drawn(screens: list[str]) -> str:
+    """One picture of all screens, which follow each other."""
+    lines = max(screen.count("\n") for screen in screens)
+    frames = [_frame(screen, lines, f"moment{at}") for at, screen in enumerate(screens)]
+    view = re.search(r'viewBox="[^"]*"', frames[0])
+    share = 100 / len(frames)
+    styles = "".join(
+        f".moment{at}{{animation:moment{at} {FRAME_S * len(frames)}s infinite step-end}}"
+        f"@keyframes moment{at}{{0%{{opacity:{int(at == 0)}}}{at * share:.2f}%{{opacity:1}}"
+        + (f"{(at + 1) * share:.2f}%{{opacity:0}}" if at + 1 < len(frames) else "")
+        + "}"
+        for at in range(len(frames))
+    )
+    groups = "".join(
+        f'<g class="moment{at}">{frame}</g>' for at, frame in enumerate(frames)
+    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {view[0] if view else ""}><style>{styles}</style>{groups}</svg>\n'
+
+
+def _frame(screen: str, lines: int, name: str) -> str:
     console = Console(
         record=True,
         width=COLUMNS,
         file=tempfile.TemporaryFile("w"),  # noqa: SIM115
         force_terminal=True,
     )
-    console.print(Text.from_ansi(text), soft_wrap=True)
+    padded = screen + "\n" * (lines - screen.count("\n"))
+    console.print(Text.from_ansi(padded), soft_wrap=True)
+    picture = console.export_svg(title="hermes", unique_id=name)
+    picture = re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL)
+    return re.sub(r"[ \t]+\n", "\n", picture)  # nothing is fetched
+
+
+def main() -> int:
+    """Writes the picture."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "shop"
+        screens = [
+            screen.replace(str(folder / "work"), "~/shop")
+            for screen in asyncio.run(chat(folder))
+        ]
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    drawn = re.sub(
-        r"@font-face \{.*?\}", "", console.export_svg(title="hermes"), flags=re.DOTALL
-    )  # nothing is fetched
-    PICTURE.write_text(re.sub(r"[ \t]+\n", "\n", drawn), encoding="utf-8")
+    PICTURE.write_text(drawn(screens), encoding="utf-8")
     print(f"wrote {PICTURE.relative_to(PICTURE.parent.parent.parent)}")
     return 0
 
