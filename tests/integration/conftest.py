@@ -59,3 +59,11 @@ def open_database(engine: StoreEngine, tmp_path: Path) -> Iterator[OpenStore]:
     """Opens a new database, as often as it is called."""
     with engine.database(tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """`store.url` of an app: none, and that of a new database."""
+    if request.param == "SQLite":
+        return ""
+    return request.getfixturevalue("postgres").new_url()

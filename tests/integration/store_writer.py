@@ -14,6 +14,8 @@ from hermes.errors import StoreError
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
+from hermes.store.postgres.options import PostgresOptions
+from hermes.store.postgres.postgres_store import open_postgres
 from hermes.store.sqlite.connection import connect
 
 
@@ -32,7 +34,14 @@ def begin(store: Store, session: str) -> None:
         store.log.create(session, SessionCreated())
 
 
-def fork_writers(path: Path) -> None:
+def opened(database: str) -> Store:
+    """Opens a file, or the database at an address."""
+    if database.startswith("postgresql:"):
+        return open_postgres(PostgresOptions(database))
+    return open_store(Path(database))
+
+
+def fork_writers(database: str) -> None:
     """Reads `name` lines; forks a writer for each and says `pid name PID`. Forking saves the imports."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     started = 0
@@ -40,12 +49,12 @@ def fork_writers(path: Path) -> None:
         started += 1
         pid = os.fork()
         if pid == 0:
-            write_for_ever(path, name, f"{name}-{started}")
+            write_for_ever(database, name, f"{name}-{started}")
         say(f"pid {name} {pid}")
 
 
-def write_for_ever(path: Path, name: str, label: str) -> None:
-    with open_store(path) as store:
+def write_for_ever(database: str, name: str, label: str) -> None:
+    with opened(database) as store:
         for session in (name, "shared"):
             begin(store, session)
         number = 0
@@ -176,7 +185,6 @@ def full_from_the_start(path: Path) -> None:
 
 
 COMMANDS = {
-    "fork-writers": fork_writers,
     "hold": hold,
     "keep-open": keep_open,
     "open-once": open_once,
@@ -188,6 +196,8 @@ if __name__ == "__main__":
     command, database, *arguments = sys.argv[1:]
     if command == "create-at-once":
         create_at_once(*map(Path, (database, *arguments)))
+    elif command == "fork-writers":
+        fork_writers(database)
     elif command == "race":
         race(Path(database), arguments[0], int(arguments[1]))
     else:

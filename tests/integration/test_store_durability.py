@@ -13,11 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.fakes.postgres_server import LocalPostgres
 
 from hermes.errors import StoreBusy
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
+from hermes.store.postgres.options import PostgresOptions
+from hermes.store.postgres.postgres_store import open_postgres
 
 WRITER = Path(__file__).with_name("store_writer.py")
 KILLS = 201
@@ -61,7 +64,10 @@ def texts_by_seq(store: Store, session: str) -> dict[int, str]:
 class Killer:
     """Starts writers through one forking process, kills them at random moments, and collects what they acknowledged."""
 
-    def __init__(self, process: "subprocess.Popen[str]", seed: int) -> None:
+    def __init__(
+        self, process: "subprocess.Popen[str]", seed: int, kills: int = KILLS
+    ) -> None:
+        self._wanted = kills
         self.acknowledged: list[tuple[str, int, str]] = []
         self.kills = 0
         self._process = process
@@ -95,7 +101,7 @@ class Killer:
 
     def _kill_writers(self, name: str) -> None:
         rng = random.Random(f"{self._seed} {name}")
-        for _ in range(KILLS // 3):
+        for _ in range(self._wanted // 3):
             with self._asking:
                 tell(self._process, name)
             while not (line := self._heard[name].get(timeout=WAIT)).startswith("pid"):
@@ -118,16 +124,35 @@ def test_200_kills_of_three_writers_lose_and_double_nothing(tmp_path: Path) -> N
     assert len(killer.acknowledged) > 200
     with open_store(path) as store:
         assert store.recovery is None
-        assert store.check().problems == []
-        for session in ("a", "b", "c", "shared"):
-            texts = texts_by_seq(store, session)
-            assert len(set(texts.values())) == len(texts), "an event was written twice"
-            lost = [
-                ack
-                for ack in killer.acknowledged
-                if ack[0] == session and texts.get(ack[1]) != ack[2]
-            ]
-            assert lost == []
+        require_acknowledged(store, killer)
+
+
+@pytest.mark.slow
+def test_kills_of_three_writers_lose_and_double_nothing_on_a_server(
+    postgres: LocalPostgres,
+) -> None:
+    url = postgres.new_url()
+    with program("fork-writers", url) as process:
+        killer = Killer(process, seed=int(time.time()), kills=24)
+        killer.run()
+    assert killer.kills == 24
+    assert killer.acknowledged
+    with open_postgres(PostgresOptions(url)) as store:
+        require_acknowledged(store, killer)
+
+
+def require_acknowledged(store: Store, killer: Killer) -> None:
+    """Everything acknowledged is there, in its place and once."""
+    assert store.check().problems == []
+    for session in ("a", "b", "c", "shared"):
+        texts = texts_by_seq(store, session)
+        assert len(set(texts.values())) == len(texts), "an event was written twice"
+        lost = [
+            ack
+            for ack in killer.acknowledged
+            if ack[0] == session and texts.get(ack[1]) != ack[2]
+        ]
+        assert lost == []
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from hermes.errors import HermesError, LeaseLost, StoreError
 from hermes.primitives.tasks import BackgroundTasks, cancel_and_wait
 from hermes.settings import Secrets
 from hermes.store.leases import LEASE_TTL_S
+from hermes.store.ports import RowWatch
 from hermes.store.role_leases import HeldRole
 from hermes.store.work_queue import OFFERED
 
@@ -189,26 +190,33 @@ class Worker:
                 errors.succeeded(_SCANNING)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_SCAN_INTERVAL_S):
-                        if self._room() > 0:
-                            await watch.wait(_SCAN_INTERVAL_S / 4)
-                        else:
-                            self._woken.clear()
-                            await self._woken.wait()
+                        await self._wait_for_offers(watch)
                 watch.changed()
         finally:
             watch.close()
+
+    async def _wait_for_offers(self, watch: RowWatch) -> None:
+        if self._room() <= 0:
+            self._woken.clear()
+            await self._woken.wait()
+        elif self._has_live_stream():
+            await asyncio.sleep(_SCAN_INTERVAL_S)  # new entries come by the stream
+        else:
+            await watch.wait(_SCAN_INTERVAL_S / 4)
+
+    def _has_live_stream(self) -> bool:
+        return self._stream is not None and self._stream.is_live
 
     async def _take_offered(self) -> None:
         room = self._room()
         if room <= 0:
             return
         work = self._app.store.work
-        waited = self._stream is not None and self._stream.is_live
         found = await asyncio.to_thread(
             work.free,
             self.place,
             limit=room,
-            min_age_s=_STREAM_HEAD_START_S if waited else 0.0,
+            min_age_s=_STREAM_HEAD_START_S if self._has_live_stream() else 0.0,
         )
         for one in found:
             if one.session not in self._running and self._room() > 0:

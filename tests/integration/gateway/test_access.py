@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.store_engines import OpenStore
 
 from hermes.errors import HermesError, UsageError
 from hermes.settings.gateway import GatewaySettings
-from hermes.store import Store, open_store
+from hermes.store import Store
 from hermes.store.people import KnownPerson
 from hermes.surfaces.gateway.access import CODE_LIFETIME_S, PeopleAccess
 from hermes.surfaces.gateway.adapter import Person
@@ -22,8 +23,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
-    with open_store(tmp_path / "state.db", clock=clock) as one:
+def store(open_database: OpenStore, clock: FakeClock) -> Iterator[Store]:
+    with open_database(clock=clock) as one:
         yield one
 
 
@@ -69,6 +70,11 @@ def test_a_code_ends_after_an_hour_and_is_kept_only_as_a_hash(
     code = door.request("telegram", ANNA)
     assert len(code) == 8
     assert door.request("telegram", ANNA) == ""  # one at a time
+    (kept,) = store.database.select(
+        "SELECT platform, person, digest FROM gateway_codes"
+    )
+    assert kept[:2] == ("telegram", ANNA.id)
+    assert code not in kept[2]
     assert code.encode() not in b"".join(
         path.read_bytes() for path in tmp_path.iterdir() if path.is_file()
     )

@@ -23,7 +23,8 @@ from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import Instant, Job
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import ScheduleSettings as Section
-from hermes.store.leases import LEASE_TTL_S
+from hermes.settings.sections import StoreSettings
+from hermes.store.leases import LEASE_TTL_S, this_process
 from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import ScheduleStore as Table
 from hermes.testing import FakeClock
@@ -94,10 +95,12 @@ async def bench(
     *replies: ScriptedResponse | str,
     settings: Settings | None = None,
     clock: FakeClock | None = None,
+    store_url: str = "",
 ) -> AsyncIterator[Bench]:
     clock = clock or FakeClock(MONDAY)
     section = Section(timezone="Europe/Berlin")
-    settings = settings or Settings(schedules=section)
+    store = StoreSettings(url=store_url)
+    settings = settings or Settings(schedules=section, store=store)
     async with ModelServer(*(replies or ("Something.",)), repeat=True) as server:
         with build(settings, Home(tmp_path / "home"), bus=Bus(), clock=clock) as app:
             made = Bench(app, clock, server)
@@ -209,8 +212,8 @@ async def test_a_run_that_takes_too_long_is_stopped_and_the_next_one_meanwhile_i
         assert b.book.store.planned()[0].due == MONDAY + 3 * HOUR
 
 
-async def test_of_two_loops_one_runs_an_instant(tmp_path: Path) -> None:
-    async with bench(tmp_path) as b:
+async def test_of_two_loops_one_runs_an_instant(tmp_path: Path, store_url: str) -> None:
+    async with bench(tmp_path, store_url=store_url) as b:
         for _ in range(5):
             b.job("every hour")
         others = [ScheduleLoop(b.app, b.secrets) for _ in range(3)]
@@ -246,6 +249,21 @@ async def test_a_run_whose_process_is_gone_has_failed_and_is_not_run_again(
         assert not dead.end(instant, "done")
         assert b.server.posts == []
         assert b.told[-1]["reason"] == CUT_OFF
+
+
+async def test_a_run_that_a_killed_process_left_ends_at_once(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with bench(tmp_path, store_url=store_url) as b:
+        b.job("every hour")
+        host, _, birth = this_process().rsplit(":", 2)
+        killed = Table(b.app.store._db, b.clock, owner=f"{host}:999999999:{birth}")
+        b.clock.advance(HOUR)
+        assert killed.claim(b.book.store.planned()[0])
+        await b.until_idle()
+        assert [(one.state, one.reason) for one in b.book.store.history()] == [
+            ("failed", CUT_OFF)
+        ]
 
 
 async def test_a_run_whose_end_could_not_be_saved_ends_later_and_the_job_goes_on(
@@ -571,8 +589,9 @@ async def test_a_name_belongs_to_one_job(tmp_path: Path) -> None:
 
 async def test_a_change_of_the_job_while_it_is_claimed_is_not_lost(
     tmp_path: Path,
+    store_url: str,
 ) -> None:
-    async with bench(tmp_path) as b:
+    async with bench(tmp_path, store_url=store_url) as b:
         seen = b.job("every hour", times=1)
         b.clock.advance(HOUR)
         instant = b.book.store.planned()[0]
@@ -639,8 +658,9 @@ async def test_a_job_that_is_removed_while_it_is_changed_stays_removed(
 
 async def test_an_instant_is_claimed_once_and_a_job_runs_once_at_a_time(
     tmp_path: Path,
+    store_url: str,
 ) -> None:
-    async with bench(tmp_path) as b:
+    async with bench(tmp_path, store_url=store_url) as b:
         job, store = b.job("every hour"), b.book.store
         first, second = (
             Instant(job.id, MONDAY + number, MONDAY + number, "catch-up")
