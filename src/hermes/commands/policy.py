@@ -260,6 +260,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     role="owner",
     scope="admin",
     group="Permissions",
+    private=True,
 )
 async def show_permissions(
     context: CommandContext,

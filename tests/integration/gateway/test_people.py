@@ -178,7 +178,7 @@ async def test_a_group_is_not_shown_the_owners_sessions_and_jobs(
         async with opened(tmp_path, model, telegram):
             telegram.say("my diary")
             await telegram.sees("a secret plan", chat=1)
-            asked = ("sessions", "search", "jobs", "resume")
+            asked = ("sessions", "search", "jobs", "resume", "permissions")
             for number, name in enumerate(asked, 1):
                 words = " diary" if name == "search" else ""
                 telegram.say(f"/{name}@loopback_bot{words}", chat=-5)
