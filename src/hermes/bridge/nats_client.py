@@ -315,10 +315,18 @@ class NatsClient:
 
 
 async def end_client(client: "Client") -> None:
-    """Closes the library's client. It would wait for ever for a connection whose certificate was not accepted."""
+    """Closes the library's client. It would wait for ever for a connection whose certificate was not accepted, and leave
+    that one open.
+    """
     with suppress(TimeoutError):
         async with asyncio.timeout(_CLOSE_TIMEOUT_S):
             await client.close()
+    transport = client._transport  # noqa: SLF001 - the library gives it up without closing it
+    for name in ("_io_writer", "_bare_io_writer"):
+        writer = getattr(transport, name, None)
+        if writer is not None:
+            writer.transport.abort()
+    await asyncio.sleep(0)  # the loop closes its socket in the next round
 
 
 def _without_user(address: str) -> str:
