@@ -23,6 +23,11 @@ WELCOME = "Welcome to Hermes. What should answer?"
 MODELS = ("claude-sonnet-5-5", "claude-haiku-4-5")
 
 
+def is_ready(shown: str) -> bool:
+    """Whether the chat takes keys: what is typed before its prompt is there belongs to the terminal."""
+    return "›" in shown.rpartition("Ctrl-D quits")[2]
+
+
 def bare_machine(tmp_path: Path, **more: str) -> Mapping[str, str]:
     """A machine without keys, weights, model files or a hub."""
     return {
@@ -65,8 +70,7 @@ async def test_a_pasted_key_is_recognised_tried_and_saved(tmp_path: Path) -> Non
             terminal.type("haiku" + ENTER)
             await terminal.until(
                 lambda shown: (
-                    "Anthropic claude-haiku-4-5 answers." in shown
-                    and "Ctrl-D quits" in shown
+                    "Anthropic claude-haiku-4-5 answers." in shown and is_ready(shown)
                 )
             )
             assert "To change it: /model or hermes setup" in terminal.shown
@@ -130,9 +134,7 @@ async def test_a_running_server_is_found_and_offered(tmp_path: Path) -> None:
             assert "2.0 GB" in shown
             terminal.type(DOWN + ENTER)
             await terminal.until(
-                lambda shown: (
-                    "Ollama qwen3:8b answers." in shown and "Ctrl-D quits" in shown
-                )
+                lambda shown: "Ollama qwen3:8b answers." in shown and is_ready(shown)
             )
             terminal.type("hello" + ENTER)
             await terminal.until(lambda shown: "From this machine." in shown)
@@ -342,7 +344,7 @@ async def test_another_model_is_connected_within_a_chat(tmp_path: Path) -> None:
             f"model: {{provider: ollama, base_url: '{ollama.url}', default: 'llama3.2:3b'}}\n"
         )
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=anthropic.url) as terminal:
-            await terminal.until(lambda shown: "Ctrl-D quits" in shown)
+            await terminal.until(is_ready)
             terminal.type("/model" + ENTER)
             await terminal.until(lambda shown: "Which model answers?" in shown)
             terminal.type(ESC)
