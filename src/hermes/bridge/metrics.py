@@ -4,13 +4,12 @@ Everything, including loading the libraries and reading the store, happens in th
 """
 
 import logging
-import queue
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hermes.bridge import EventSource
+from hermes.bridge.event_thread import EventThread
 from hermes.bridge.traces import answers, keep_quiet, sent_headers
 from hermes.events.origin import is_foreign
 from hermes.installation import install_hint
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("hermes.metrics")
 
 _INTERVAL_S = 30.0
-_MAX_QUEUED_METRIC_EVENTS = 10_000
 _TOPICS = ("agent.turn.ended", "agent.message.*", "store.unreachable")
 
 Gauges = Callable[[], Mapping[str, float]]
@@ -49,40 +47,24 @@ class MetricExport:
         version: str,
         gauges: Gauges,
     ) -> None:
-        self._bus = bus
         self._settings = settings
         self._secret = secret
         self._version = version
         self._gauges = gauges
         self._read: Mapping[str, float] = {}
-        self._queue: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
-        self._handles = [bus.subscribe(topic, self._on_event) for topic in _TOPICS]
-        self._thread = threading.Thread(
-            target=self._run, name="hermes-metrics", daemon=True
-        )
-        self._thread.start()
+        self._thread = EventThread(bus, _TOPICS, self._run, name="hermes-metrics")
 
     def stop(self, grace: float = 5.0) -> None:
         """Stops. Sends the last values if there is time."""
-        for handle in self._handles:
-            self._bus.unsubscribe(handle)
-        self._queue.put(None)
-        self._thread.join(grace)
+        self._thread.stop(grace)
 
-    def _on_event(self, event: Mapping[str, Any]) -> None:
-        """Runs in the publisher's thread."""
-        if self._queue.qsize() < _MAX_QUEUED_METRIC_EVENTS:
-            self._queue.put(event)
-
-    def _run(self) -> None:
+    def _run(self, events: Iterator[Mapping[str, Any]]) -> None:
         try:
             provider = self._provider()
         except ImportError as error:
             log.error(  # noqa: TRY400 - the words say it all
                 "no metrics: %s is not installed. %s", error.name, install_hint("otel")
             )
-            for handle in self._handles:
-                self._bus.unsubscribe(handle)
             return
         meter = provider.get_meter("hermes", self._version)
         turns = meter.create_counter("hermes.turns", description="Turns that ended.")
@@ -94,7 +76,7 @@ class MetricExport:
         )
         for name, text in GAUGES.items():
             meter.create_observable_gauge(name, [self._gauge(name)], description=text)
-        while (event := self._queue.get()) is not None:
+        for event in events:
             if event["type"] == "store.unreachable":
                 outages.add(1)
             elif is_foreign(event):
@@ -105,6 +87,8 @@ class MetricExport:
             provider.shutdown()
         else:
             log.warning("the last metrics are lost: the collector does not answer")
+        if self._thread.dropped:
+            log.warning("the metrics lack %d events", self._thread.dropped)
 
     def _gauge(self, name: str) -> "Callable[[CallbackOptions], Iterable[Observation]]":
         from opentelemetry.metrics import Observation

@@ -5,17 +5,16 @@ including loading the libraries, happens in a thread of its own.
 """
 
 import logging
-import queue
 import re
 import socket
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from hermes.bridge import EventSource
+from hermes.bridge.event_thread import EventThread
 from hermes.events.origin import is_foreign
 from hermes.installation import install_hint
 from hermes.primitives.recent import RecentDict
@@ -33,7 +32,6 @@ _TOPICS = (
     "agent.tool.finished", "agent.model.retried", "agent.approval.*",
 )  # fmt: skip
 _PROBE_TIMEOUT_S = 0.5  # to see whether the collector answers
-_MAX_QUEUED_TRACE_EVENTS = 10_000
 _MAX_TRACED_SESSIONS = 1000  # that are followed at once
 _USAGE = {
     "input_tokens": "gen_ai.usage.input_tokens",
@@ -74,53 +72,45 @@ class TraceExport:
         secret: Callable[[str], str | None],
         version: str,
     ) -> None:
-        self._bus = bus
         self._settings = settings
         self._secret = secret
         self._version = version
-        self._queue: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
-        self.stats = TraceStats(mask(settings.endpoint))
-        self._handles = [bus.subscribe(topic, self._on_event) for topic in _TOPICS]
-        self._thread = threading.Thread(
-            target=self._run, name="hermes-traces", daemon=True
+        self._stats = TraceStats(mask(settings.endpoint))
+        self._thread = EventThread(
+            bus,
+            _TOPICS,
+            self._run,
+            name="hermes-traces",
+            accepts=lambda event: not is_foreign(event),
         )
-        self._thread.start()
+
+    @property
+    def stats(self) -> TraceStats:
+        """What was exported so far."""
+        self._stats.dropped = self._thread.dropped
+        return self._stats
 
     def stop(self, grace: float = 5.0) -> None:
         """Stops. Sends what waits if there is time."""
-        for handle in self._handles:
-            self._bus.unsubscribe(handle)
-        self._queue.put(None)
-        self._thread.join(grace)
+        self._thread.stop(grace)
 
-    def _on_event(self, event: Mapping[str, Any]) -> None:
-        """Runs in the publisher's thread."""
-        if is_foreign(event):
-            return
-        if self._queue.qsize() >= _MAX_QUEUED_TRACE_EVENTS:
-            self.stats.dropped += 1
-        else:
-            self._queue.put(event)
-
-    def _run(self) -> None:
+    def _run(self, events: Iterator[Mapping[str, Any]]) -> None:
         try:
             provider = self._provider()
         except ImportError as error:
-            self.stats.problem = f"{error.name} is not installed"
-            log.error("no traces: %s. %s", self.stats.problem, install_hint("otel"))  # noqa: TRY400
-            for handle in self._handles:
-                self._bus.unsubscribe(handle)
+            self._stats.problem = f"{error.name} is not installed"
+            log.error("no traces: %s. %s", self._stats.problem, install_hint("otel"))  # noqa: TRY400
             return
         spans = _Spans(
             provider.get_tracer("hermes", self._version),
             contents=self._settings.contents,
         )
-        while (event := self._queue.get()) is not None:
+        for event in events:
             try:
                 spans.add(event)
             except Exception:  # one bad event must not stop the others
                 log.exception("no span was created for %s", event.get("type"))
-            self.stats.spans = spans.count
+            self._stats.spans = spans.count
         if answers(
             self._settings.endpoint
         ):  # otherwise the libraries would retry for long, and delay the end of a command
@@ -142,7 +132,7 @@ class TraceExport:
         keep_quiet()
         headers, missing = sent_headers(self._settings.headers, self._secret)
         for name in missing:
-            self.stats.problem = f"{name} is not set"
+            self._stats.problem = f"{name} is not set"
             log.error(
                 "spans are sent without %s: it is not set; store it with: hermes config set %s",
                 *(name,) * 2,
