@@ -55,7 +55,7 @@ _NOT_AGREED = "you did not allow it"
 _NOBODY = "nobody could be asked; allow it with: hermes project trust"
 
 
-class CommandJudge(Protocol):
+class CheckPolicy(Protocol):
     """Judges a command by the session's policy as it is at that moment: the mode may change in a turn."""
 
     def check(self, command: str, folder: Path) -> PolicyDecision: ...
@@ -64,7 +64,7 @@ class CommandJudge(Protocol):
 class CheckDeps(msgspec.Struct, frozen=True):
     """What checks need: the policy of the session, who is asked, what was saved, and how commands run."""
 
-    policy: "CommandJudge"
+    policy: "CheckPolicy"
     approvals: Approver
     keeper: Keeper
     shadows: Shadows

@@ -27,7 +27,7 @@ from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.thinking import Thinking
+from hermes.surfaces.tui.thinking import ReplyThoughts
 from hermes.surfaces.tui.tool_cards import ToolCards
 
 _MAX_ECHOED_LINES = 8  # of one message
@@ -103,7 +103,7 @@ class ChatView:
         self._is_final_reply = (
             False  # the last reply made no calls: the turn is about to end
         )
-        self._thinking = Thinking()
+        self._thinking = ReplyThoughts()
         self._plan = PlanView(screen.marks)
         self.quiet = quiet
         """Whether calls that succeed and thinking are left out."""
@@ -409,7 +409,7 @@ class ChatView:
             return
         took = duration(self._thinking.seconds)
         self.details.add(f"Thought for {took}", self._thinking.text)
-        self._thinking = Thinking()
+        self._thinking = ReplyThoughts()
         if not self.quiet:
             bullet = self._screen.marks.bullet
             self._row(((f"{bullet} Thought for {took}{self._hint}", DIM),))

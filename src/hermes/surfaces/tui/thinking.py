@@ -5,7 +5,7 @@ from hermes.surfaces.terminal.text import clean
 _MAX_THOUGHT_CHARS = 100_000
 
 
-class Thinking:
+class ReplyThoughts:
     """The thoughts of one reply."""
 
     def __init__(self) -> None:
