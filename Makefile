@@ -1,14 +1,18 @@
 # Hermes sets itself up: every target below works on a machine with Python 3.11+, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-pythons check format docs bench lock clean
+.PHONY: help run install test test-pythons check format docs site bench lock clean
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --custom-compile-command "make lock" pyproject.toml
-EXTRAS := --extra local --extra search --extra mcp --extra markdown --extra web --extra discord --extra slack --extra otel --extra images --extra postgres --extra nats
+# uv needs a quarter of pip's time, but does not read pip's settings: where it finds no packages, pip may.
+INSTALL = sh -c '$(BIN)/uv pip install --quiet --python $(BIN)/python "$$@" 2>/dev/null || exec $(PIP) "$$@"' install
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-strip-extras --no-annotate --custom-compile-command "make lock"
+LOCK := $(COMPILE) pyproject.toml
+EXTRAS := --extra local --extra search --extra mcp --extra acp --extra markdown --extra web --extra discord --extra slack --extra otel --extra images --extra push --extra documents --extra postgres --extra nats
 ARGS ?=
+unexport PYTHONDONTWRITEBYTECODE  # each test process would compile everything anew
 
 help:          ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +37,7 @@ check: $(VENV)/dev.stamp ## format, lint, types, layers, generated docs
 	@$(BIN)/pyrefly check
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/generate_docs.py --check
+	@$(BIN)/python scripts/translations.py
 	@$(BIN)/python scripts/check_web.py
 
 format: $(VENV)/dev.stamp ## format and fix what can be fixed
@@ -43,12 +48,16 @@ format: $(VENV)/dev.stamp ## format and fix what can be fixed
 docs: $(VENV)/dev.stamp ## write the generated pages of docs/
 	@$(BIN)/python scripts/generate_docs.py
 
+site: $(VENV)/dev.stamp ## build the documentation as a site in dist/site
+	@$(BIN)/python scripts/build_site.py
+
 bench: $(VENV)/dev.stamp ## run benchmarks/ (BENCH=bus, BENCH=store, BENCH=local ... for one)
 	@$(BIN)/python -m benchmarks $(BENCH) $(ARGS)
 
 lock: $(VENV)/dev.stamp ## refresh the lock files in requirements/
-	@$(LOCK) --upgrade $(EXTRAS) --extra browser --group dev -o requirements/dev.lock
+	@$(LOCK) --upgrade $(EXTRAS) --extra browser --extra matrix --extra ocr --extra voice --extra azure --extra vertex --extra bedrock --group dev -o requirements/dev.lock
 	@$(LOCK) $(EXTRAS) --group build --constraint requirements/dev.lock -o requirements/run.lock
+	@$(COMPILE) --group install --constraint requirements/dev.lock -o requirements/uv.lock
 
 clean:         ## remove the environment and caches
 	@rm -rf $(VENV) .venvs .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
@@ -60,11 +69,12 @@ $(VENV)/bin/python:
 
 $(VENV)/run.stamp: requirements/run.lock pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Hermes and what it runs on ..." >&2
-	@$(PIP) --require-hashes -r requirements/run.lock
-	@$(PIP) --no-deps --no-build-isolation -e .
+	@$(PIP) --only-binary :all: --require-hashes -r requirements/uv.lock || true  # only for speed
+	@UV_COMPILE_BYTECODE=1 $(INSTALL) --require-hashes -r requirements/run.lock
+	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/dev.stamp: requirements/dev.lock $(VENV)/run.stamp
 	@echo "Installing what the tests and checks need ..." >&2
-	@$(PIP) --require-hashes -r requirements/dev.lock
+	@$(INSTALL) --require-hashes -r requirements/dev.lock
 	@touch $@

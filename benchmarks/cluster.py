@@ -1,7 +1,9 @@
 """Many machines over one PostgreSQL and one NATS, all on this machine: speed, and what survives kills and restarts.
 
 `--sessions`, `--workers`, `--rate` and `--seconds` set the load; `--kills`, `--restarts` and `--losses` how often workers
-are killed, PostgreSQL is restarted without a checkpoint, and NATS is stopped. Numbers are for this machine and its load.
+are killed, PostgreSQL is restarted without a checkpoint, and NATS is stopped; `--outages` and `--outage-seconds` how often
+and how long PostgreSQL is away; `--freezes` how often a worker is frozen past its lease; `--cap-workers` how many workers
+share a cap. Numbers are for this machine and its load.
 """
 
 import argparse
@@ -10,13 +12,14 @@ import contextlib
 import os
 import random
 import resource
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -40,6 +43,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import EventSettings, StoreSettings
+from hermes.store.leases import LEASE_TTL_S
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
@@ -47,6 +51,9 @@ _MAX_FIRST_REQUEST_S = 0.250
 _MAX_ROW_S = 0.050
 _MAX_DELTA_S = 0.020
 _MAX_CPU_RATIO = 2.0
+_MAX_LIVE_AGAIN_S = 5.0
+_CAP_TOKENS = 12_000
+_CALL_TOKENS = 3_000
 _TURN_TIMEOUT_S = 120.0
 _KEY = "sk-test-0000000000000000"
 
@@ -83,6 +90,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("--losses", type=int, default=5)
+    parser.add_argument("--outages", type=int, default=1)
+    parser.add_argument("--outage-seconds", type=float, default=30.0)
+    parser.add_argument("--freezes", type=int, default=1)
+    parser.add_argument("--cap-workers", type=int, default=8)
     parser.add_argument("--sqlite-turns", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.sqlite_turns:
@@ -99,15 +110,30 @@ async def _run(
     options: argparse.Namespace, postgres: LocalPostgres, nats: LocalNats
 ) -> int:
     missed = await _feed(postgres, nats)
-    missed += await _speed(options, postgres, nats)
+    missed += await _live_again(postgres, nats)
+    if options.cap_workers:
+        missed += await _caps(options.cap_workers, postgres, nats)
+    if options.seconds:
+        missed += await _speed(options, postgres, nats)
     for name, number in (
         ("kills of workers", options.kills),
         ("restarts of PostgreSQL", options.restarts),
         ("losses of NATS", options.losses),
+        ("outages of PostgreSQL", options.outages),
+        ("freezes of workers", options.freezes),
     ):
         if number:
-            missed += await _faults(name, number, postgres, nats)
+            fault = _Fault(name, number, options.outage_seconds)
+            missed += await _faults(fault, postgres, nats)
     return missed
+
+
+class _Fault(msgspec.Struct, frozen=True):
+    """What fails again and again."""
+
+    name: str
+    number: int
+    outage_s: float
 
 
 def _bar(name: str, value: float, limit: float, unit: str = "ms") -> int:
@@ -177,6 +203,64 @@ async def _feed(postgres: LocalPostgres, nats: LocalNats) -> int:
     return missed + (lost > 0)
 
 
+async def _live_again(postgres: LocalPostgres, nats: LocalNats) -> int:
+    """How long after the return of NATS text is live again on another machine."""
+    print("return of NATS")
+    settings = Settings(
+        store=StoreSettings(url=postgres.new_url()),
+        events=EventSettings(url=nats.url, subject="bench-return"),
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder,
+        build(settings, Home(Path(folder) / "a"), bus=Bus()) as a,
+        build(settings, Home(Path(folder) / "b"), bus=Bus()) as b,
+    ):
+        arrived = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for app in (a, b):
+            await asyncio.to_thread(app.go_live, Secrets({}, {}), "dashboard")
+            assert app.exporters is not None
+            app.exporters.receive_live_events(app.feed, everything=True)
+        b.bus.subscribe(
+            MessageDelta.topic, lambda _: loop.call_soon_threadsafe(arrived.set)
+        )
+        row = await asyncio.to_thread(a.begin, SessionCreated(surface="tui"))
+        await a.writer.write(row.session, TurnStarted(inputs=(), runtime="native"))
+
+        async def until_seen() -> float:
+            begun = time.perf_counter()
+            arrived.clear()
+            async with asyncio.timeout(_TURN_TIMEOUT_S):
+                while not arrived.is_set():
+                    a.show(row.session, "t", MessageDelta(text="."))
+                    await asyncio.sleep(0.02)
+            return time.perf_counter() - begun
+
+        await until_seen()
+        await asyncio.to_thread(nats.stop)
+        await asyncio.sleep(2.0)
+        await asyncio.to_thread(nats.start)
+        took = await until_seen()
+    return _bar("text live again after", took, _MAX_LIVE_AGAIN_S)
+
+
+async def _caps(number: int, postgres: LocalPostgres, nats: LocalNats) -> int:
+    """Sessions on so many workers that share a cap of tokens for the day."""
+    print(f"a cap with {number} workers")
+
+    def respond(_: Recorded) -> ScriptedResponse:
+        return ScriptedResponse(text="ok", input_tokens=_CALL_TOKENS, output_tokens=10)
+
+    cap = {"HERMES_BUDGET_PER_DAY": f"{_CAP_TOKENS} tokens"}
+    async with _opened(postgres, nats, respond, number, **cap) as (desk, _):
+        sessions = [await desk.begin() for _ in range(4 * number)]
+        await asyncio.gather(*(desk.say(one, "go") for one in sessions))
+        await asyncio.gather(*(desk.answered(one) for one in sessions))
+        rows = await asyncio.to_thread(lambda: list(desk.store.sessions.usage()))
+    used = sum(row.input_tokens + row.output_tokens for row in rows)
+    return _bar("tokens used under the cap", used, _CAP_TOKENS, "tokens")
+
+
 async def _speed(
     options: argparse.Namespace, postgres: LocalPostgres, nats: LocalNats
 ) -> int:
@@ -231,7 +315,13 @@ async def _until_answered(desk: Desk, turns: int) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _opened(postgres: LocalPostgres, nats: LocalNats, load: Load, workers: int):
+async def _opened(
+    postgres: LocalPostgres,
+    nats: LocalNats,
+    load: Callable[[Recorded], ScriptedResponse],
+    workers: int,
+    **environ: str,
+):
     """A desk and so many workers, over a store of their own."""
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
         async with (
@@ -247,7 +337,7 @@ async def _opened(postgres: LocalPostgres, nats: LocalNats, load: Load, workers:
             desk = await stack.enter_async_context(cluster.surface())
             started: list[WorkerProcess] = []
             for number in range(workers):
-                one = cluster.worker(f"w{number}")
+                one = cluster.worker(f"w{number}", **environ)
                 started.append(await stack.enter_async_context(one))
             await desk.sees_workers(workers)
             yield desk, started
@@ -286,11 +376,9 @@ async def _sqlite(turns: int) -> None:
     print(used / turns)
 
 
-async def _faults(
-    name: str, number: int, postgres: LocalPostgres, nats: LocalNats
-) -> int:
+async def _faults(fault: _Fault, postgres: LocalPostgres, nats: LocalNats) -> int:
     """Turns with commands that leave marks, while something fails again and again."""
-    print(f"{number} {name} under load")
+    print(f"{fault.number} {fault.name} under load")
     load = Load(marks=True)
     acknowledged: dict[str, str] = {}
     async with _opened(postgres, nats, load, 3) as (desk, workers):
@@ -308,9 +396,9 @@ async def _faults(
 
         submitting = asyncio.create_task(submit())
         begun = time.perf_counter()
-        for _ in range(number):
+        for _ in range(fault.number):
             await asyncio.sleep(random.uniform(0.1, 1.0))
-            await _fail(name, workers, postgres, nats)
+            await _fail(fault, workers, postgres, nats)
         is_over.set()
         await submitting
         waited = await _settled(desk)
@@ -324,17 +412,23 @@ async def _faults(
 
 
 async def _fail(
-    name: str,
+    fault: _Fault,
     workers: list[WorkerProcess],
     postgres: LocalPostgres,
     nats: LocalNats,
 ) -> None:
-    if "workers" in name:
-        one = random.choice(workers)
+    one = random.choice(workers)
+    if fault.name == "kills of workers":
         await one.kill()
         await one.start()
-    elif "PostgreSQL" in name:
+    elif fault.name == "freezes of workers":
+        one.send(signal.SIGSTOP)
+        await asyncio.sleep(LEASE_TTL_S + 5.0)
+        one.send(signal.SIGCONT)
+    elif "PostgreSQL" in fault.name:
         await asyncio.to_thread(postgres.stop)
+        if "outages" in fault.name:
+            await asyncio.sleep(fault.outage_s)
         await asyncio.to_thread(postgres.start)
     else:
         await asyncio.to_thread(nats.stop)

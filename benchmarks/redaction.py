@@ -13,7 +13,7 @@ from hermes.settings.redaction import mask
 
 MAX_CLEAN_US = 2.0
 MAX_HOSTILE_MS = 50.0
-_REPEATS, _CALLS = 60, 200
+_REPEATS, _CALLS = 1_000, 20
 _LOOK_ALIKES = Path(__file__).with_name("redaction_lines.txt")
 _ORDINARY = (
     "Finished the request for /api/sessions in 12 ms; 3 rows, 0 errors, next in 5 s (worker 7)",
@@ -26,7 +26,7 @@ _HOSTILE_UNITS = (
     "curl -u ", '\\"', "authorization: ", 'password="', "ghp_Ab1\n", "<password>", "--token ", "token=", "TOKEN_A_",
     "mysql ", "://a:", "%3D", "docker login ", "a", "A1", "token=a1", "AAAA", "QUFBQUFB", "-", "sk-a\n", "bearer a",
     "identified by '", "&token=", "?sig=", "://a@", "<token>a", "PASSWORD=", "eyJhbGciOiJIUzI1NiJ9.", "12345678:",
-    "cookie: ", "sk-a'+'", "\u200b", "mysql -p", "login user password ", "xoxb-1-",
+    "cookie: ", "set-cookie:", "sk-a'+'", "\u200b", "mysql -p", "login user password ", "xoxb-1-",
 )  # fmt: skip
 
 

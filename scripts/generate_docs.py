@@ -15,7 +15,8 @@ import msgspec
 from hermes.commands import table
 from hermes.core.ports import Tool
 from hermes.settings import setting_keys
-from hermes.settings.sections import Settings, ToolSettings
+from hermes.settings.media import ImageGenerationSettings, MediaSettings
+from hermes.settings.sections import BrowserSettings, Settings, ToolSettings
 from hermes.surfaces.cli import dispatch
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -152,7 +153,12 @@ def _every_tool() -> dict[str, Tool]:
     from hermes.tools import all_tools
 
     home = Home(Path("/nonexistent"))
-    with build(Settings(tools=ToolSettings(enabled=("browser",))), home) as app:
+    settings = Settings(
+        tools=ToolSettings(enabled=("browser",)),
+        browser=BrowserSettings(executable=sys.executable),  # as if there were one
+        media=MediaSettings(images=ImageGenerationSettings(command=("draw",))),
+    )
+    with build(settings, home) as app:
         return all_tools(
             needs_of(app, Secrets({}, {}), extra=schedule_tools(app, "cli"))
         )

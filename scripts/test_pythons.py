@@ -18,8 +18,11 @@ TESTS = (
     "tests/unit/surfaces/cli",
     "tests/unit/surfaces/dashboard",
     "tests/unit/surfaces/gateway",
+    "tests/unit/commands",
     "tests/unit/events",
     "tests/unit/providers/test_wire_json.py",
+    "tests/integration/bridge/test_event_socket.py",
+    "tests/integration/children/test_piped_child.py",
     "tests/integration/dashboard/test_feeds.py",
     "tests/integration/dashboard/test_lines.py",
     "tests/integration/pty",
@@ -75,13 +78,18 @@ def environment_for(program: Path, version: str) -> Path:
     )
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([program, "-m", "venv", folder], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, "--require-hashes", "-r", _LOCK], check=True)
-    subprocess.run(
-        [*install, "--no-deps", "--no-build-isolation", "-e", ROOT], check=True
-    )
+    install(python, "--require-hashes", "-r", str(_LOCK))
+    install(python, "--no-deps", "--no-build-isolation", "-e", str(ROOT))
     stamp.write_text(wanted)
     return python
+
+
+def install(python: Path, *what: str) -> None:
+    """Installs with uv, which links files that it has already; with pip where uv finds no packages."""
+    uv = [Path(sys.executable).with_name("uv"), "pip", "install", "--python", python]
+    if subprocess.run([*uv, "--quiet", *what], check=False).returncode:
+        pip = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--quiet", *what], check=True)
 
 
 def main() -> int:

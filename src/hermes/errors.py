@@ -16,7 +16,9 @@ HermesError                    something a person should read: what happened, wh
 │   │   └── AnsweredAlready    nobody waits for the answer any more; it was not written
 │   └── ImportRejected         a file that can't be imported; nothing was imported
 ├── ModelError                 a model call failed, after whatever retries were allowed
+│   └── LoginExpiredError      a login is dead; somebody has to sign in again
 ├── ToolFailed                 a tool could not do what was asked, in words the model can use
+│   └── MediaError             a picture or a sound could not be read, understood or made
 ├── NotFound                   nothing goes by the name that was given (exit code 1)
 ├── Refused                    a person said no, or could not be asked (exit code 3)
 └── UsageError                 a command was given wrongly (exit code 2)
@@ -72,8 +74,14 @@ class ModelError(HermesError):
         fall_back: bool = False,
         retry_after: float | None = None,
         status: int | None = None,
+        renewed: bool = False,
+        request_id: str = "",
+        timing: str = "",
     ) -> None:
         super().__init__(message, hint=hint)
+        self.request_id = request_id
+        self.timing = timing
+        self.renewed = renewed
         self.reason = reason
         self.retryable = retryable
         self.compress = compress
@@ -82,6 +90,20 @@ class ModelError(HermesError):
         self.fall_back = fall_back
         self.retry_after = retry_after
         self.status = status
+
+
+class LoginExpiredError(ModelError):
+    """A login is dead: nothing but signing in again helps. `is_news` if nobody was told before."""
+
+    def __init__(
+        self, message: str, *, hint: str, account: str, command: str, is_news: bool
+    ) -> None:
+        super().__init__(
+            message, hint=hint, reason="auth", rotate_key=True, fall_back=True
+        )
+        self.account = account
+        self.command = command
+        self.is_news = is_news
 
 
 class ToolFailed(HermesError):
@@ -126,6 +148,10 @@ class AnswerRefused(StoreError):
 
 class AnsweredAlready(AnswerRefused):
     """The question is not open, or no longer open."""
+
+
+class TitledAlready(StoreError):
+    """The user has named the session, so it gets no automatic title."""
 
 
 class ImportRejected(StoreError):

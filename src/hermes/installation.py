@@ -25,6 +25,28 @@ def reinstall_command(package: str) -> str:
     return _pip("install", "--upgrade", "--force-reinstall", "--no-deps", package)
 
 
+def is_from_index() -> bool:
+    """Whether a package index delivered this copy. Only then is our name there known to be ours."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        installed = distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        return False
+    return installed.read_text("direct_url.json") is None and checkout_folder() is None
+
+
+def checkout_folder() -> Path | None:
+    """The folder of the source code that this copy runs from; None if it does not."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        noted = distribution(DISTRIBUTION).read_text("direct_url.json")
+    except PackageNotFoundError:
+        noted = None
+    return _checkout(noted or "")
+
+
 def _install_command(extra: str) -> str:
     """The command that installs an extra; empty if it is unknown how this copy was installed."""
     from importlib.metadata import PackageNotFoundError, distribution

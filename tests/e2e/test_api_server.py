@@ -503,7 +503,10 @@ async def test_errors_have_openais_shape(shared: Shared) -> None:
             model="hermes", input="hi", stream=True
         )
         assert [event.type async for event in streamed][-1] == "response.failed"
-        tool: Any = {"type": "function", "function": {"name": "x", "parameters": {}}}
+        tool: Any = {
+            "type": "function",
+            "function": {"name": "not a name", "parameters": {}},
+        }
         part: Any = [
             {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}
         ]
@@ -523,7 +526,9 @@ async def test_errors_have_openais_shape(shared: Shared) -> None:
                 400,
             ),
         )
-        nested = b'{"messages": [], "tools": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        nested = (
+            b'{"messages": [], "functions": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+        )
         async with httpx2.AsyncClient(
             trust_env=False, headers={"Authorization": f"Bearer {it.key}"}
         ) as client:
@@ -740,3 +745,216 @@ async def test_it_does_not_listen_where_that_is_not_safe(
 async def test_without_a_key_it_does_not_start(tmp_path: Path) -> None:
     done = await InstalledHermes(tmp_path).run("api", "--port", "0")
     assert (done.code, "has no key yet" in done.err) == (1, True), done.err
+
+
+_WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather in a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+        },
+    },
+}
+_CALLS = ScriptedResponse(
+    text="Let me look.",
+    calls=(
+        ServedCall(name="get_weather", arguments='{"city": "Rome"}'),
+        ServedCall(name="get_weather", arguments='{"city": "Oslo"}'),
+    ),
+)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_callers_own_tools_are_handed_back_and_their_results_taken(
+    tmp_path: Path, stream: bool
+) -> None:
+    async with service(tmp_path, _CALLS, "Warm and cold.", "Yes.") as (api, model):
+        said: list[Any] = [{"role": "user", "content": "Rome or Oslo?"}]
+        if stream:
+            async with api.client.chat.completions.stream(
+                model="hermes", messages=said, tools=[_WEATHER]
+            ) as events:
+                first = await events.get_final_completion()
+        else:
+            first = await api.client.chat.completions.create(
+                model="hermes", messages=said, tools=[_WEATHER]
+            )
+        choice = first.choices[0]
+        assert choice.finish_reason == "tool_calls"
+        assert choice.message.content == "Let me look."
+        calls: list[Any] = list(choice.message.tool_calls or ())
+        assert [one.function.arguments for one in calls] == [
+            '{"city":"Rome"}',
+            '{"city":"Oslo"}',
+        ]
+        said.append(
+            {
+                "role": "assistant",
+                "content": "Let me look.",
+                "tool_calls": [
+                    {
+                        "id": one.id,
+                        "type": "function",
+                        "function": {
+                            "name": one.function.name,
+                            "arguments": one.function.arguments,
+                        },
+                    }
+                    for one in calls
+                ],
+            }
+        )
+        said += [
+            {"role": "tool", "tool_call_id": one.id, "content": degrees}
+            for one, degrees in zip(calls, ("25 degrees", "-3 degrees"), strict=True)
+        ]
+        second = await api.client.chat.completions.create(
+            model="hermes", messages=said, tools=[_WEATHER]
+        )
+        assert second.choices[0].message.content == "Warm and cold."
+        sent = msgspec.json.decode(model.posts[-1].body)["messages"]
+        assert [one["content"] for one in sent if one["role"] == "tool"] == [
+            "25 degrees",
+            "-3 degrees",
+        ]
+        said += [
+            {"role": "assistant", "content": "Warm and cold."},
+            {"role": "user", "content": "Sure?"},
+        ]
+        third = await api.client.chat.completions.create(
+            model="hermes", messages=said, tools=[_WEATHER]
+        )
+        assert third.choices[0].message.content == "Yes."
+        listed = await api.hermes.run("sessions", "list", "--json")
+        assert listed.out.count('"session_id"') == 1  # one conversation is one session
+
+
+async def test_results_of_calls_that_nobody_waits_for_still_reach_the_model(
+    tmp_path: Path,
+) -> None:
+    call = {
+        "id": "call_old",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": "{}"},
+    }
+    said: list[Any] = [
+        {"role": "user", "content": "Rome?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_old", "content": "25 degrees"},
+    ]
+    async with service(tmp_path, "Warm.") as (api, model):
+        done = await api.client.chat.completions.create(
+            model="hermes", messages=said, tools=[_WEATHER]
+        )
+        assert done.choices[0].message.content == "Warm."
+        assert "25 degrees" in model.posts[-1].body.decode()
+
+
+async def test_an_answer_in_json_is_checked_and_asked_for_again(tmp_path: Path) -> None:
+    schema: Any = {
+        "type": "json_schema",
+        "json_schema": {
+            "name": "city",
+            "schema": {
+                "type": "object",
+                "properties": {"people": {"type": "integer"}},
+                "required": ["people"],
+            },
+        },
+    }
+    fenced = '```json\n{"people": 3}\n```'
+    async with service(tmp_path, "About three.", fenced, "no", "still no") as (
+        api,
+        model,
+    ):
+        ask: Any = [{"role": "user", "content": "How many?"}]
+        done = await api.client.chat.completions.create(
+            model="hermes", messages=ask, response_format=schema
+        )
+        assert done.choices[0].message.content == '{"people": 3}'
+        assert "it is not JSON" in model.posts[1].body.decode()
+        with pytest.raises(openai.APIStatusError, match="not the JSON"):
+            await api.client.chat.completions.create(
+                model="hermes", messages=ask, response_format={"type": "json_object"}
+            )
+
+
+async def test_anthropics_client_talks_streams_and_uses_tools(tmp_path: Path) -> None:
+    import anthropic
+
+    async with service(tmp_path, "Hello.", _CALLS, "Warm and cold.") as (api, model):
+        client = anthropic.AsyncAnthropic(
+            base_url=api.url.removesuffix("/v1"),
+            api_key=api.key,
+            max_retries=0,
+            timeout=_PATIENCE,
+        )
+        tool: Any = {
+            "name": "get_weather",
+            "description": "The weather in a city.",
+            "input_schema": _WEATHER["function"]["parameters"],
+        }
+        hello = await client.messages.create(
+            model="hermes",
+            max_tokens=100,
+            system="Be brief.",
+            messages=[{"role": "user", "content": "Hi"}],
+        )
+        assert hello.content[0].to_dict()["text"] == "Hello."
+        assert hello.stop_reason == "end_turn"
+        assert "Be brief." in model.posts[0].body.decode()
+        said: list[Any] = [{"role": "user", "content": "Rome or Oslo?"}]
+        async with client.messages.stream(
+            model="hermes", max_tokens=100, messages=said, tools=[tool]
+        ) as stream:
+            first = await stream.get_final_message()
+        assert first.stop_reason == "tool_use"
+        uses = [one for one in first.content if one.type == "tool_use"]
+        assert [one.input for one in uses] == [{"city": "Rome"}, {"city": "Oslo"}]
+        said.append(
+            {"role": "assistant", "content": [one.to_dict() for one in first.content]}
+        )
+        said.append(
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": one.id, "content": "mild"}
+                    for one in uses
+                ],
+            }
+        )
+        second = await client.messages.create(
+            model="hermes", max_tokens=100, messages=said, tools=[tool]
+        )
+        assert second.content[0].to_dict()["text"] == "Warm and cold."
+        counted = await client.messages.count_tokens(model="hermes", messages=said)
+        assert counted.input_tokens > 10
+        with pytest.raises(anthropic.AuthenticationError):
+            await anthropic.AsyncAnthropic(
+                base_url=api.url.removesuffix("/v1"), api_key="wrong", max_retries=0
+            ).messages.create(model="hermes", max_tokens=1, messages=said)
+
+
+async def test_a_response_hands_back_calls_as_items(tmp_path: Path) -> None:
+    tool: Any = {"type": "function", **_WEATHER["function"]}
+    async with service(tmp_path, _CALLS, "Warm and cold.") as (api, _):
+        first = await api.client.responses.create(
+            model="hermes", input="Rome or Oslo?", tools=[tool]
+        )
+        calls: list[Any] = [one for one in first.output if one.type == "function_call"]
+        assert [one.name for one in calls] == ["get_weather", "get_weather"]
+        results: Any = [
+            {"type": "function_call_output", "call_id": one.call_id, "output": "mild"}
+            for one in calls
+        ]
+        second = await api.client.responses.create(
+            model="hermes",
+            input=results,
+            previous_response_id=first.id,
+            tools=[tool],
+        )
+        assert second.output_text == "Warm and cold."

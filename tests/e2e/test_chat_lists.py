@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from hermes.testing.installed import InstalledHermes
-from hermes.testing.model_server import ModelServer
+from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 ENTER, ESCAPE, DOWN, UP = "\r", "\x1b", "\x1b[B", "\x1b[A"
@@ -70,3 +70,89 @@ async def test_the_list_of_sessions_and_the_keys(tmp_path: Path) -> None:
             await terminal.until(
                 lambda shown: "The parser is fixed." in shown and "/resume" in shown
             )
+
+
+def command(line: str) -> ScriptedResponse:
+    arguments = json.dumps({"command": line})
+    return ScriptedResponse(calls=(ServedCall("terminal", arguments),))
+
+
+async def test_permissions_are_a_list_from_which_one_is_taken_back(
+    tmp_path: Path,
+) -> None:
+    replies = (
+        command("rm -r one"),
+        ScriptedResponse(text="First gone."),
+        write_file("a.txt", "x\n"),
+        ScriptedResponse(text="Written."),
+        command("rm -r one"),
+    )
+    async with ModelServer(*replies) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        (hermes.work / "one").mkdir(parents=True)
+        async with hermes.terminal(size=(80, 20)) as terminal:
+            await terminal.sees(READY)
+            terminal.type("/permissions" + ENTER)
+            await terminal.until(lambda shown: "No rules or permissions" in shown)
+            for message, done in (("remove", "First gone."), ("write", "Written.")):
+                terminal.type(message + ENTER)
+                await terminal.until(lambda shown: "a number or a key" in shown)
+                terminal.type("s")
+                await terminal.until(lambda shown, done=done: done in shown)
+            await terminal.until(lambda shown: shown.count("tokens\n") >= 2)
+            terminal.type("/permissions" + ENTER)
+            await terminal.until(lambda shown: "What runs without asking" in shown)
+            terminal.type("rm -r")
+            await terminal.until(lambda shown: "1 of 2" in shown)
+            await terminal.until(lambda shown: "until you quit." in shown)
+            terminal.type(ENTER)
+            await terminal.until(lambda shown: "type to search" in shown)
+            assert "rm -r" not in terminal.shown
+            terminal.type(ESCAPE)
+            await terminal.until(lambda shown: "Hermes will ask again." in shown)
+            (hermes.work / "one").mkdir()
+            terminal.type("remove it once more" + ENTER)
+            await terminal.until(lambda shown: "a number or a key" in shown)
+
+
+async def test_agents_are_a_list_from_which_one_is_opened(tmp_path: Path) -> None:
+    def respond(request: Recorded) -> ScriptedResponse:
+        if b"count the files" in request.body:
+            return ScriptedResponse(text="There are seven files.")
+        return ScriptedResponse(text="Hello.")
+
+    async with ModelServer(respond=respond) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal(size=(80, 20)) as terminal:
+            await terminal.sees(READY)
+            terminal.type("hi" + ENTER)
+            await terminal.until(lambda shown: "Hello." in shown)
+            terminal.type("/bg count the files" + ENTER)
+            await terminal.until(lambda shown: "Working on it" in shown)
+            await terminal.until(lambda shown: "seven files" in shown)
+            terminal.type("/agents" + ENTER)
+            await terminal.until(lambda shown: "Agents of this session" in shown)
+            await terminal.until(lambda shown: "Ctrl-X stop" in shown)
+            terminal.type("zzz")
+            await terminal.until(lambda shown: "0 of 1" in shown)
+            terminal.type(ESCAPE)
+            await terminal.until(lambda shown: "0 of 1" not in shown)
+            terminal.type("\x14")
+            await terminal.until(lambda shown: "/agents tell " in shown)
+
+
+async def test_what_the_person_ran_is_kept_for_the_next_chat(tmp_path: Path) -> None:
+    async with ModelServer(ScriptedResponse(text="I saw it.")) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("!echo mark-$((6*7))" + ENTER)
+            await terminal.until(lambda shown: "mark-42" in shown)
+            terminal.type("\x04")
+            await terminal.ends()
+        session = terminal.screen.rpartition("hermes --resume ")[2].split()[0]
+        async with hermes.terminal("--resume", session) as terminal:
+            await terminal.until(lambda shown: "mark-42" in shown and "$ echo" in shown)
+            terminal.type("what was it?" + ENTER)
+            await terminal.until(lambda shown: "I saw it." in shown)
+        assert b"mark-42" in server.posts[-1].body

@@ -197,8 +197,9 @@ async def test_slash_commands(tmp_path: Path) -> None:
         terminal.type("/resume A talk" + ENTER)
         await terminal.sees("Session ", times=3)
         await terminal.sees("is it?", times=2)
-        terminal.type("/quit" + ENTER)
+        terminal.type("exit" + ENTER)
         assert await terminal.ends() == 0
+        assert len(server.posts) == 1  # "exit" alone is no message
 
 
 async def test_another_model_must_be_one_that_the_service_lists(tmp_path: Path) -> None:
@@ -367,3 +368,14 @@ async def test_commands_of_the_table_work_in_the_chat(tmp_path: Path) -> None:
                 terminal.type(f"{line}\n")
                 await terminal.sees(shown)
         assert "## Hermes" in (hermes.work / "talk.md").read_text()
+
+
+async def test_what_is_typed_before_the_prompt_is_sent_once_it_is_there(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(ScriptedResponse(text="Heard you.")) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            terminal.type("typed at once" + ENTER)  # the program is not loaded yet
+            await terminal.sees("Heard you.")
+            assert texts(server) == ["typed at once"]

@@ -63,7 +63,8 @@ def test_every_finding_that_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A=1\n")
     (tmp_path / ".env").chmod(0o644)
     (tmp_path / "state.db").write_text("hello")
-    (tmp_path / "state.db.damaged-20260101").write_text("x")
+    for part in ("", "-wal", "-shm"):  # one finding
+        (tmp_path / f"state.db.damaged-20260101{part}").write_text("x")
     code, found = findings(tmp_path, HERMES_STOR="1", HERMES_BUDGET_MAX_STEPS="x")
     assert code == 1
     bad = {
@@ -76,6 +77,7 @@ def test_every_finding_that_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
         ("sessions", "fail"), ("sessions", "warn"),
     }  # fmt: skip
     assert all(finding["to_do"] for finding in found if finding["status"] != "ok")
+    assert sum("was kept" in finding["message"] for finding in found) == 1
 
 
 def database(folder: Path, *statements: str) -> bytes:

@@ -11,6 +11,8 @@ from hermes.commands.table import TOPICS
 
 HERMES = Path(sys.executable).with_name("hermes")
 FORBIDDEN_AT_VERSION = {
+    "signal",
+    "enum",
     "argparse",
     "asyncio",
     "msgspec",
@@ -70,6 +72,30 @@ print(code, *sys.modules, file=sys.stderr)
     status, *modules = done.stderr.split()
     assert status == "0"
     return set(modules)
+
+
+def test_the_first_garbage_collection_sets_aside_what_the_start_loaded(
+    tmp_path: Path,
+) -> None:
+    code = f"""
+import gc, os, sys
+sys.path[:0] = {sys.path!r}
+from hermes.surfaces.cli import program
+leave = os._exit
+def collect(code):
+    before = gc.get_freeze_count() > 1000, gc.get_threshold()[0]
+    gc.collect()
+    print(*before, gc.get_freeze_count() > 1000, gc.get_threshold()[0], gc.callbacks, flush=True)
+    leave(code)
+os._exit = collect
+sys.argv = ["hermes", "--version"]
+program()
+"""
+    out = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        env=environ(tmp_path), capture_output=True, text=True, timeout=60, check=True,
+    ).stdout  # fmt: skip
+    assert out.splitlines()[1] == "False 120000 True 10000 []"
 
 
 @pytest.mark.parametrize("option", ["--version", "-V"])
@@ -144,7 +170,11 @@ def test_help_of_a_command_has_two_spellings(tmp_path: Path) -> None:
         ),
         (
             ["config"],
-            "hermes: hermes config: the following arguments are required: ACTION\nSee: hermes config --help\n",
+            "hermes: the following arguments are required: ACTION\nSee: hermes config --help\n",
+        ),
+        (  # the text is optional: it may be piped
+            ["send"],
+            "hermes: the following arguments are required: TARGET\nSee: hermes send --help\n",
         ),
     ],
 )

@@ -61,6 +61,22 @@ def test_the_generated_pages_are_fresh() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    command = [sys.executable, ROOT / "scripts" / "build_site.py", site]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    home = (site / "index.html").read_text()
+    assert "Ten minutes" in home
+    loaded = re.findall(
+        r"<(?:script|link|img)[^>]* (?:src|href)=[\"']?(https?:[^\"' >]*)", home
+    )
+    assert loaded == [], "everything comes from the site itself"
+    assert (site / "search.json").is_file()
+
+
 @pytest.mark.parametrize(
     ("place", "code"), [pytest.param(*block, id=block[0]) for block in blocks("python")]
 )

@@ -55,6 +55,13 @@ def pasted(text: str) -> str:
     return f"\x1b[200~{text}\x1b[201~"
 
 
+async def test_a_click_chooses_on_the_first_screen(tmp_path: Path) -> None:
+    async with at_terminal(tmp_path) as terminal:
+        await terminal.until(lambda shown: WELCOME in shown and "Ctrl-C quits" in shown)
+        terminal.click("1  ")
+        await terminal.until(lambda shown: "Paste your API key" in shown)
+
+
 async def test_a_pasted_key_is_recognised_tried_and_saved(tmp_path: Path) -> None:
     with model_service(*MODELS, key=KEY) as service:
         service.reply = "I am connected."
@@ -300,7 +307,7 @@ async def test_a_terminal_without_a_cursor_gets_numbered_lines(tmp_path: Path) -
     with model_service(*MODELS, key=KEY) as service:
         variables = {"ANTHROPIC_BASE_URL": service.url, "TERM": "dumb"}
         async with at_terminal(tmp_path, "setup", **variables) as terminal:
-            await terminal.sees("Type a number from 1 to 3")
+            await terminal.sees("Type a number from 1 to 4")
             terminal.type("9\n1\n")
             await terminal.sees("it is not shown")
             terminal.type(f"{KEY}\n")

@@ -188,8 +188,14 @@ def test_another_agents_home_is_reported_on_then_imported(
     assert "1 note of memory" in dry.stdout
     assert not hermes.home.exists()
     assert hermes("import", str(old)).returncode == 3
-    assert "Imported: 0 sessions, 1 note" in hermes("import", str(old), "--yes").stdout
+    done = hermes("import", str(old), "--yes").stdout
+    assert "memories: 1 of 1 imported" in done
+    assert "everything that was imported is here" in done
     assert "uses uv" in hermes("memory").stdout
     assert "nothing to import" in hermes("import", str(old)).stdout
+    assert hermes("import", "undo").returncode == 3
+    assert "Removed 1 item" in hermes("import", "undo", "--yes").stdout
+    assert "uses uv" not in hermes("memory").stdout
+    assert hermes("import", "undo", "--yes").returncode == 1
     assert hermes("import", str(old), "--only", "dreams").returncode == 2
     assert hermes("import", str(tmp_path / "missing")).returncode == 1

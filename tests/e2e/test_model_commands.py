@@ -141,6 +141,7 @@ async def test_a_provider_that_does_not_exist_is_not_saved(tmp_path: Path) -> No
         (("add", "lab", "--base-url", "lab:8000"), "not a usable address"),
         (("add", "lab", "--base-url", "http://x/v1", "--key-env", KEY), "not a key"),
         (("add", "lab", "--model", "x"), "also need --base-url"),
+        (("add", "http://x/v1"), "hermes model add NAME --base-url http://x/v1"),
     ],
 )
 async def test_what_can_not_be_added(

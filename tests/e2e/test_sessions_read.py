@@ -136,7 +136,7 @@ def test_a_transcript_reads_well_and_hides_nothing_silently(home: Path) -> None:
     assert done.returncode == 0, done.stderr
     for expected in (
         "Why does the parser fail? 解析器",
-        '→ read_file(path="src/parser.py")',
+        "→ Read src/parser.py",
         "more characters (--json shows all)",
         r"It reads past the end.\x1b]0;owned\x07",
         "turn ended · 1,000 tokens in, 200 out · $0.25",

@@ -2,7 +2,7 @@
 something to hold, and faults on command."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -59,6 +59,7 @@ class ChatServer:
         self._changed = asyncio.Event()
         self._number = 1000
         self._runner: web.AppRunner | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def routes(self) -> list[web.RouteDef]:
         """What it serves."""
@@ -83,6 +84,9 @@ class ChatServer:
         trace: TracebackType | None,
     ) -> None:
         await self.cut()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -125,6 +129,12 @@ class ChatServer:
         shown = found()
         assert shown is not None
         return shown
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Does something meanwhile; it ends with the server at the latest."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def changed(self) -> None:
         """Something did."""

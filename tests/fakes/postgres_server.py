@@ -56,14 +56,23 @@ def _install_wheel(target: Path, environ: Mapping[str, str]) -> None:
     run([*command, "--target", str(target), WHEEL], environ)
 
 
+def _copied_for(user: pwd.struct_passwd | None, programs: Path, folder: Path) -> Path:
+    """The programs; those of a wheel in root's private cache are copied, because the server runs as another user."""
+    wheel = next((one for one in programs.parents if one.name == WHEEL), None)
+    if user is None or wheel is None:
+        return programs
+    shutil.copytree(wheel, folder / "wheel", symlinks=True)  # with the libraries
+    return folder / "wheel" / programs.relative_to(wheel)
+
+
 class LocalPostgres:
     """A running server. `stop` and `start` may be called again and again."""
 
     def __init__(self, programs: Path, folder: Path) -> None:
-        self._programs = programs
         self._folder = folder
         self._data = folder / "data"
         self._user = _other_user() if os.geteuid() == 0 else None
+        self._programs = _copied_for(self._user, programs, folder)
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
         self._more: dict[str, str] = {}

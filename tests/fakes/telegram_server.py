@@ -241,7 +241,10 @@ class TelegramServer:
             "username": "loopback_bot",
         }
 
-    async def _do_setMyCommands(self, _: dict[str, Any]) -> bool:  # noqa: N802
+    async def _do_setMyCommands(self, fields: dict[str, Any]) -> bool:  # noqa: N802
+        for one in fields["commands"]:
+            if not re.fullmatch(r"[a-z0-9_]{1,32}", one["command"]):
+                raise ValueError("BOT_COMMAND_INVALID")
         return True
 
     async def _do_deleteWebhook(self, _: dict[str, Any]) -> bool:  # noqa: N802
@@ -306,6 +309,12 @@ class TelegramServer:
 
     async def _do_sendDocument(self, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         return self._show(fields, "", fields["document"], "document")
+
+    async def _do_sendVoice(self, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        return self._show(fields, "", fields["voice"], "voice")
+
+    async def _do_sendAudio(self, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        return self._show(fields, "", fields["audio"], "audio")
 
     async def _do_sendPhoto(self, fields: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         return self._show(fields, "", fields["photo"], "photo")

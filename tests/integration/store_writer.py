@@ -73,9 +73,9 @@ def write_for_ever(database: str, name: str, label: str) -> None:
                 )
 
 
-def race(path: Path, name: str, count: int) -> None:
+def race(database: str, name: str, count: int) -> None:
     """Appends when told to; says how long each took, in seconds."""
-    with open_store(path) as store:
+    with opened(database) as store:
         begin(store, name)
         say("ready")
         heard()
@@ -199,6 +199,6 @@ if __name__ == "__main__":
     elif command == "fork-writers":
         fork_writers(database)
     elif command == "race":
-        race(Path(database), arguments[0], int(arguments[1]))
+        race(database, arguments[0], int(arguments[1]))
     else:
         COMMANDS[command](Path(database), *arguments)

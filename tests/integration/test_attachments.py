@@ -1,10 +1,18 @@
 """What goes along with a message: files and folders by their names, pictures, and what is only named."""
 
+import asyncio
 from pathlib import Path
 
+import pytest
+
 from hermes.app.attachments import AttachmentFolder, attach, typed_part
+from hermes.errors import ToolFailed
+from hermes.images.image_resize import ImageLimits
+from hermes.providers.image_encoding import load_pictures
+from hermes.schema.messages import UserMessage
 from hermes.tools.sensitive import Guard
 
+HEIC = Path(__file__).parents[1] / "data" / "blue_and_red.heic"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
 
@@ -122,3 +130,43 @@ def test_all_together_stay_below_the_limit(tmp_path: Path) -> None:
         " ".join(f"@part{number}.txt" for number in range(6)), near(tmp_path)
     )
     assert (attached.text.count("<attached path"), len(attached.left)) == (4, 2)
+
+
+def test_of_a_recording_the_words_go_along(tmp_path: Path) -> None:
+    (tmp_path / "note.ogg").write_bytes(b"OggS" + bytes(100_000))
+    guard = Guard(tmp_path / "home", tmp_path)
+    listening = AttachmentFolder(tmp_path, guard, listen=lambda _: "buy some milk")
+    sent = attach("what is in @note.ogg?", listening)
+    assert (
+        '<attached path="note.ogg">\n[what is said in it]\nbuy some milk' in sent.text
+    )
+
+    def fail(_: Path) -> str:
+        raise ToolFailed("Nobody speaks in it.")
+
+    unheard = attach("@note.ogg", AttachmentFolder(tmp_path, guard, listen=fail))
+    assert unheard.left == ("Only the path of note.ogg is sent: Nobody speaks in it.",)
+
+
+def test_a_photo_of_a_phone_is_a_picture_that_providers_take(tmp_path: Path) -> None:
+    pytest.importorskip("pi_heif")
+    (tmp_path / "IMG_1.HEIC").write_bytes(HEIC.read_bytes())
+    (image,) = attach("what is on @IMG_1.HEIC?", near(tmp_path)).images
+    assert image.media_type == "image/heic"
+    message = UserMessage(text="", images=(image,))
+    loaded = asyncio.run(load_pictures([message], ImageLimits(100_000, 100)))
+    sent = loaded[image.source]
+    assert (sent.media_type, sent.problem) == ("image/jpeg", "")
+
+
+def test_of_a_saved_web_page_the_text_goes_along(tmp_path: Path) -> None:
+    pytest.importorskip("html_to_markdown")
+    small, long = tmp_path / "index.html", tmp_path / "saved.html"
+    small.write_text("<h1>Hi</h1>")
+    script = f"<script>{'x = 1;' * 10_000}</script>"
+    long.write_text(f"<html><head>{script}</head><body><h1>News</h1></body></html>")
+    attached = attach("@index.html @saved.html", near(tmp_path))
+    assert "<h1>Hi</h1>" in attached.text
+    assert "News" in attached.text
+    assert "x = 1;" not in attached.text
+    assert attached.left == ()

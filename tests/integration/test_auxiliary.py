@@ -6,6 +6,7 @@ import io
 import logging
 import random
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ from hermes.schema.events import (
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import Image, Usage
 from hermes.settings import Home, Secrets, Settings
+from hermes.settings.media import MediaSettings
 from hermes.settings.sections import (
     AuxiliarySettings,
     BudgetSettings,
@@ -44,6 +46,7 @@ from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 GERMAN = "## Goal\nDas Boot soll schwimmen, und der Kiel ist gelegt; die Farbe ist nicht gewählt, und das Holz ist da."
 ENGLISH = "## Goal\nThe boat is to float and the keel is laid; the colour is not chosen, and the wood is in the shed."
+LEFT_OUT = b"left out: this model reads only text"
 DEAR = CustomModel(window=100_000, input_price=5.0, output_price=20.0)
 CHEAP = CustomModel(window=100_000, input_price=0.1, output_price=0.2)
 SEEING = CustomModel(window=100_000, input_price=1.0, output_price=2.0, images=True)
@@ -496,6 +499,13 @@ async def test_a_model_that_sees_describes_a_picture_once_for_one_that_reads_onl
         assert messages[1][: len(messages[0])] == messages[0]
 
 
+@pytest.fixture
+def no_ocr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the extra `ocr` were not installed."""
+    monkeypatch.setitem(sys.modules, "rapidocr", None)
+
+
+@pytest.mark.usefixtures("no_ocr")
 async def test_a_picture_that_could_not_be_described_is_left_out_for_good(
     tmp_path: Path,
 ) -> None:
@@ -517,6 +527,7 @@ async def test_a_picture_that_could_not_be_described_is_left_out_for_good(
         assert b"could not be described" in server.posts[1].body
 
 
+@pytest.mark.usefixtures("no_ocr")
 @pytest.mark.parametrize("wanted", ["auto", "off"])
 async def test_without_a_model_that_sees_nothing_is_asked(
     wanted: str, tmp_path: Path
@@ -526,7 +537,21 @@ async def test_without_a_model_that_sees_nothing_is_asked(
         settings = Settings(auxiliary=AuxiliarySettings(vision=wanted))
         async with at_work(server, tmp_path, settings, **models) as (agent, _, session):
             await talk(agent, session, "was ist das?", images=(photo(tmp_path),))
-        assert b"left out: this model reads only text" in server.posts[0].body
+        (request,) = server.posts
+        assert LEFT_OUT in request.body
+
+
+async def test_without_vision_a_picture_is_left_out(tmp_path: Path) -> None:
+    async with ModelServer("nichts") as server:
+        settings = Settings(media=MediaSettings(vision="off"))
+        async with at_work(server, tmp_path, settings, dear=DEAR, seeing=SEEING) as (
+            agent,
+            _,
+            session,
+        ):
+            await talk(agent, session, "was ist das?", images=(photo(tmp_path),))
+        (request,) = server.posts
+        assert LEFT_OUT in request.body
 
 
 async def test_a_picture_too_large_for_the_provider_is_sent_smaller(

@@ -12,13 +12,19 @@ from typing import Any
 
 import pytest
 from tests.fakes.web_server import Asked, Handler, Page, WebServer, web_server
+from tests.integration.test_tools_images import png
 
+from hermes.app.picture_tools import NobodyLooks
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.media.browser_vision import BrowserVision
+from hermes.media.picture_folder import PictureFolder
 from hermes.schema.tool_spec import ToolResult
+from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.browser import BrowserTools
+from hermes.tools.browser.executable import find_browser
 from hermes.tools.process.long_output import OutputFolder
 
 FORM = """<title>Form</title><h1>Hello</h1><p id=out>nothing yet</p>
@@ -27,7 +33,7 @@ FORM = """<title>Form</title><h1>Hello</h1><p id=out>nothing yet</p>
 <button onclick="document.getElementById('out').textContent = 'it was clicked'">Press</button>
 <a href="/second">Second page</a>"""
 
-
+OWN_PASSWORD = "correct-horse"  # noqa: S105 - made up
 pytestmark = pytest.mark.usefixtures("chromium")
 
 
@@ -39,9 +45,17 @@ class Driving:
     ) -> None:
         web = WebSettings(allow_hosts=tuple(allowed))
         self.owner = BrowserTools(
-            settings, web, OutputFolder(folder / "outputs"), environment()
+            settings,
+            web,
+            OutputFolder(folder / "outputs"),
+            environment(),
+            secrets=Secrets({"MAIL_PASSWORD": OWN_PASSWORD}, {}),
         )
-        self._tools = {tool.spec.name: tool for tool in self.owner.tools}
+        seeing = BrowserVision(
+            self.owner, PictureFolder(folder / "pictures"), NobodyLooks()
+        )
+        tools = (*self.owner.tools, seeing.browser_vision)
+        self._tools = {tool.spec.name: tool for tool in tools}
         self._context = ToolContext("c", "s", folder, lambda text: None)
 
     async def __call__(
@@ -79,7 +93,7 @@ def form(asked: Asked) -> Page:
 
 async def test_a_page_is_opened_read_clicked_filled_and_left(tmp_path: Path) -> None:
     async with driven(form, tmp_path) as (server, drive):
-        opened = await drive("open", {"url": server.url})
+        opened = await drive("navigate", {"url": server.url})
         assert opened.source == f"{server.url}/"
         assert "Page: Form" in opened.text
         assert 'heading "Hello"' in opened.text
@@ -109,7 +123,7 @@ async def test_whoever_decides_is_told_which_element_of_which_page(
     async with driven(form, tmp_path) as (server, drive):
         click = drive.owner.browser_click
         assert click.describe({"ref": "e2"}) == ""
-        opened = await drive("open", {"url": server.url})
+        opened = await drive("navigate", {"url": server.url})
         ref = ref_of(opened.text, 'button "Press"')
         for tool in (click, drive.owner.browser_type, drive.owner.browser_select):
             assert tool.describe({"ref": ref}) == f'button "Press" on {server.url}/'
@@ -128,7 +142,7 @@ async def test_an_element_that_became_another_one_is_not_clicked(
     tmp_path: Path,
 ) -> None:
     async with driven(lambda asked: Page(TURNS), tmp_path) as (server, drive):
-        opened = await drive("open", {"url": server.url})
+        opened = await drive("navigate", {"url": server.url})
         async with drive.owner._session.page() as page:
             await page.evaluate("window.turn()")
         with pytest.raises(ToolFailed, match="has changed since the page"):
@@ -145,8 +159,8 @@ async def test_an_element_that_became_another_one_is_not_clicked(
 
 async def test_a_screenshot_is_a_picture(tmp_path: Path) -> None:
     async with driven(form, tmp_path) as (server, drive):
-        await drive("open", {"url": server.url})
-        result = await drive("screenshot")
+        await drive("navigate", {"url": server.url})
+        result = await drive("vision")
         image = result.images[0]
         assert image.media_type == "image/jpeg"
         assert (await asyncio.to_thread(Path(image.source).read_bytes)).startswith(
@@ -154,11 +168,47 @@ async def test_a_screenshot_is_a_picture(tmp_path: Path) -> None:
         )
 
 
+async def test_keys_pictures_and_the_console(tmp_path: Path) -> None:
+    page = """<title>Keys</title><img src=/dot.png alt="a dot"><p id=out>waiting</p><script>
+    console.log("hello from the page"); setTimeout(() => { throw new Error("it broke") }, 0);
+    addEventListener("keydown", pressed => out.textContent = "pressed " + pressed.key)</script>"""
+
+    def handler(asked: Asked) -> Page:
+        if asked.target == "/dot.png":
+            return Page(png(4, 3), headers={"Content-Type": "image/png"})
+        return Page(page)
+
+    async with driven(handler, tmp_path) as (server, drive):
+        await drive("navigate", {"url": server.url})
+        press = drive.owner.browser_press
+        assert press.effect == "other"
+        assert press.describe({"key": "Enter"}) == f"on {server.url}/"
+        assert "pressed Escape" in (await drive("press", {"key": "Escape"})).text
+        with pytest.raises(ToolFailed, match="Unknown key"):
+            await drive("press", {"key": "Nonsense"})
+        images = await drive("get_images")
+        assert images.text == f"{server.url}/dot.png (4 x 3) a dot"
+        assert images.source == f"{server.url}/"
+        said = (await drive("console")).text
+        assert "log: hello from the page" in said
+        assert "exception: it broke" in said
+        assert (await drive("console")).text == "(nothing)"
+
+
+def test_the_tools_are_there_only_if_a_browser_is(tmp_path: Path) -> None:
+    assert find_browser("", environment())
+    assert find_browser(str(tmp_path / "none"), environment()) == ""
+    assert (
+        find_browser("", {"PATH": str(tmp_path), "PLAYWRIGHT_BROWSERS_PATH": "/x"})
+        == ""
+    )
+
+
 async def test_scrolling_shows_what_loads_only_then(tmp_path: Path) -> None:
     page = """<div style="height:3000px">top</div><p id=end>bottom</p>
     <script>addEventListener("scroll", () => document.getElementById("end").textContent = "scrolled")</script>"""
     async with driven(lambda asked: Page(page), tmp_path) as (server, drive):
-        await drive("open", {"url": server.url})
+        await drive("navigate", {"url": server.url})
         result = await drive("scroll")
         async with asyncio.timeout(20):
             while "scrolled" not in result.text:
@@ -180,7 +230,7 @@ async def test_what_the_gate_refuses_no_part_of_a_page_reaches(tmp_path: Path) -
             return Page(page)
 
         async with driven(handler, tmp_path) as (server, drive):
-            text = (await drive("open", {"url": server.url})).text
+            text = (await drive("navigate", {"url": server.url})).text
             async with asyncio.timeout(20):
                 while "was not contacted" not in text or {"/redirect"} - {
                     asked.target for asked in server.asked
@@ -204,14 +254,14 @@ async def test_private_places_and_other_schemes_are_refused_before_a_browser_sta
 ) -> None:
     drive = Driving(tmp_path, (), BrowserSettings(executable="/bin/false"))
     with pytest.raises(ToolFailed, match=r"was not contacted|can't be fetched"):
-        await drive("open", {"url": url})
+        await drive("navigate", {"url": url})
 
 
 async def test_a_redirect_of_the_page_itself_is_refused(tmp_path: Path) -> None:
     async with web_server(lambda asked: Page("inner secret")) as inner:
         redirect = Page(status=302, headers={"Location": inner.url})
         async with driven(lambda asked: redirect, tmp_path) as (server, drive):
-            result = await drive("open", {"url": server.url})
+            result = await drive("navigate", {"url": server.url})
             assert "was not contacted" in result.text
             assert "inner secret" not in result.text
         assert inner.asked == []
@@ -229,11 +279,16 @@ async def test_names_are_resolved_by_the_gate_alone(tmp_path: Path) -> None:
     ) as server:
         web = WebSettings(allow_hosts=(f"app.example:{server.port}",))
         owner = BrowserTools(
-            BrowserSettings(), web, OutputFolder(tmp_path), environment(), resolver
+            BrowserSettings(),
+            web,
+            OutputFolder(tmp_path),
+            environment(),
+            resolver,
+            secrets=Secrets({}, {}),
         )
         try:
             context = ToolContext("c", "s", tmp_path, lambda text: None)
-            result = await owner.browser_open.run(
+            result = await owner.browser_navigate.run(
                 {"url": f"http://app.example:{server.port}/"}, context
             )
         finally:
@@ -253,7 +308,7 @@ async def test_dialogs_and_downloads_are_refused_and_told(tmp_path: Path) -> Non
         )
 
     async with driven(handler, tmp_path) as (server, drive):
-        opened = await drive("open", {"url": server.url})
+        opened = await drive("navigate", {"url": server.url})
         assert "dismissed: look here" in opened.text
         result = await drive("click", {"ref": ref_of(opened.text, 'link "Load"')})
         async with asyncio.timeout(20):
@@ -267,8 +322,8 @@ async def test_a_step_without_a_page_or_with_a_wrong_ref_says_what_to_do(
     async with driven(form, tmp_path, BrowserSettings(timeout=6)) as (server, drive):
         with pytest.raises(ToolFailed, match="No page is open") as problem:
             await drive("snapshot")
-        assert "browser_open" in problem.value.hint
-        opened = await drive("open", {"url": server.url})
+        assert "browser_navigate" in problem.value.hint
+        opened = await drive("navigate", {"url": server.url})
         assert "Form" in opened.text
         with pytest.raises(ToolFailed, match="not an element reference"):
             await drive("click", {"ref": "button >> nth=0"})
@@ -285,7 +340,7 @@ async def test_a_page_that_never_answers_is_given_up(tmp_path: Path) -> None:
         drive,
     ):
         with pytest.raises(ToolFailed, match="Timeout"):
-            await drive("open", {"url": server.url})
+            await drive("navigate", {"url": server.url})
 
 
 async def test_a_page_that_loops_for_ever_ends_with_the_browser(tmp_path: Path) -> None:
@@ -297,7 +352,7 @@ async def test_a_page_that_loops_for_ever_ends_with_the_browser(tmp_path: Path) 
         drive,
     ):
         with pytest.raises(ToolFailed, match=r"did not answer|Timeout"):
-            await drive("open", {"url": server.url})
+            await drive("navigate", {"url": server.url})
 
 
 async def test_a_browser_that_was_killed_is_started_again(tmp_path: Path) -> None:
@@ -306,14 +361,14 @@ async def test_a_browser_that_was_killed_is_started_again(tmp_path: Path) -> Non
         server,
         drive,
     ):
-        await drive("open", {"url": server.url})
+        await drive("navigate", {"url": server.url})
         for process in users_of(profile):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         await gone(profile)
         with pytest.raises(ToolFailed):
             await drive("snapshot")
-        assert "Page: Form" in (await drive("open", {"url": server.url})).text
+        assert "Page: Form" in (await drive("navigate", {"url": server.url})).text
 
 
 async def test_a_window_that_a_page_opens_is_followed_until_it_closes(
@@ -329,7 +384,7 @@ async def test_a_window_that_a_page_opens_is_followed_until_it_closes(
         )
 
     async with driven(handler, tmp_path) as (server, drive):
-        opened = await drive("open", {"url": server.url})
+        opened = await drive("navigate", {"url": server.url})
         result = await drive("click", {"ref": ref_of(opened.text, 'button "More"')})
         async with asyncio.timeout(20):
             while "Leave" not in result.text:
@@ -342,7 +397,9 @@ async def test_a_window_that_a_page_opens_is_followed_until_it_closes(
 async def test_a_key_in_an_address_is_not_sent(tmp_path: Path) -> None:
     async with driven(form, tmp_path) as (server, drive):
         with pytest.raises(ToolFailed, match="Nothing was sent"):
-            await drive("open", {"url": f"{server.url}/?k=sk-{'a1B2' * 8}"})
+            await drive("navigate", {"url": f"{server.url}/?k=sk-{'a1B2' * 8}"})
+        with pytest.raises(ToolFailed, match="Nothing was sent"):
+            await drive("navigate", {"url": f"{server.url}/?k={OWN_PASSWORD}"})
         assert server.asked == []
 
 
@@ -351,7 +408,7 @@ async def test_no_browser_is_one_clear_line(tmp_path: Path) -> None:
         tmp_path, ("127.0.0.1",), BrowserSettings(executable=str(tmp_path / "none"))
     )
     with pytest.raises(ToolFailed, match="which can't be run") as problem:
-        await drive("open", {"url": "http://127.0.0.1/"})
+        await drive("navigate", {"url": "http://127.0.0.1/"})
     assert "install" in problem.value.hint
 
 
@@ -360,11 +417,11 @@ async def test_it_is_closed_when_it_is_not_used(tmp_path: Path) -> None:
     async with driven(
         form, tmp_path, BrowserSettings(profile=str(profile), idle_timeout=0.2)
     ) as (server, drive):
-        await drive("open", {"url": server.url})
+        await drive("navigate", {"url": server.url})
         await gone(profile)
         with pytest.raises(ToolFailed, match="No page is open"):
             await drive("snapshot")
-        assert "Form" in (await drive("open", {"url": server.url})).text
+        assert "Form" in (await drive("navigate", {"url": server.url})).text
 
 
 async def test_closing_leaves_no_process(tmp_path: Path) -> None:
@@ -373,7 +430,7 @@ async def test_closing_leaves_no_process(tmp_path: Path) -> None:
         server,
         drive,
     ):
-        await drive("open", {"url": server.url})
+        await drive("navigate", {"url": server.url})
         assert users_of(profile)
         await drive("close")
         await gone(profile)
@@ -385,6 +442,7 @@ async def test_nothing_is_left_when_hermes_is_killed(tmp_path: Path) -> None:
 import asyncio, os
 from pathlib import Path
 from hermes.core.ports import ToolContext
+from hermes.settings import Secrets
 from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.browser import BrowserTools
 from hermes.tools.process.long_output import OutputFolder
@@ -392,8 +450,9 @@ from tests.fakes.web_server import Page, web_server
 async def main():
     async with web_server(lambda asked: Page("<p>hello")) as server:
         web = WebSettings(allow_hosts=("127.0.0.1",))
-        tools = BrowserTools(BrowserSettings(profile={str(profile)!r}), web, OutputFolder(Path({str(tmp_path)!r})), os.environ)
-        await tools.browser_open.run({{"url": server.url}}, ToolContext("c", "s", Path("/"), print))
+        folder = OutputFolder(Path({str(tmp_path)!r}))
+        tools = BrowserTools(BrowserSettings(profile={str(profile)!r}), web, folder, os.environ, secrets=Secrets({{}}, {{}}))
+        await tools.browser_navigate.run({{"url": server.url}}, ToolContext("c", "s", Path("/"), print))
         print("open", flush=True)
         await asyncio.Event().wait()
 asyncio.run(main())

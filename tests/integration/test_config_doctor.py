@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from hermes.commands.checks import filesystem_type
+from hermes.commands.doctor_checks import filesystem_type
 
 TABLE = """\
 22 1 0:20 / / rw - ext4 /dev/sda rw

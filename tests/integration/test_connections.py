@@ -57,6 +57,8 @@ async def test_the_models_of_a_service_are_listed_with_the_usual_one_first(
     assert listed[0].is_usual
     assert listed[0].output_price
     assert listed[0].window
+    assert "pictures" in listed[0].abilities
+    assert listed[2].abilities == ()
     assert not home.config.exists()
 
 

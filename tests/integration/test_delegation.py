@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from tests.fakes.session_events import watch
+from tests.integration.test_worktrees import make_checkout
 
 from hermes.app import App, build
 from hermes.app.agent import Agent
@@ -190,7 +192,7 @@ async def test_a_child_in_the_background_can_be_listed_waited_for_and_asked_agai
         assert f"child {info.id} is working" in texts[0]
         assert texts[1].startswith("answer 1")
         assert texts[2].startswith("answer 2")
-        assert texts[3].startswith(f"{info.id} ended, 2 turns")
+        assert texts[3].startswith(f"{info.id} done, 2 turns")
 
 
 async def test_stopping_a_child_returns_what_it_has_so_far(tmp_path: Path) -> None:
@@ -212,6 +214,54 @@ async def test_stopping_a_child_returns_what_it_has_so_far(tmp_path: Path) -> No
         assert "half of it" in result.text
         assert f"[child {info.id}: interrupted" in result.text
         assert not result.ok
+
+
+async def test_a_parent_that_waits_is_told_what_its_child_does(tmp_path: Path) -> None:
+    (tmp_path / "pears.txt").write_text("three")
+    replies = iter((
+        ScriptedResponse(calls=(ServedCall("read_file", '{"path": "pears.txt"}'),)),
+        ScriptedResponse(text="so far 3", fault=ServerFault(hang="middle")),
+    ))  # fmt: skip
+    parent = [delegating("count pears", seconds=2), ScriptedResponse(text="later")]
+    async with family(tmp_path, answering(parent, lambda _: next(replies))) as (
+        work,
+        _,
+    ):
+        shown: list[tuple[str, str]] = []
+        work.app.bus.subscribe(
+            "agent.tool.progress",
+            lambda event: shown.append((event["session_id"], event["text"])),
+        )
+        assert (await work.say("how many?")).reason == "done"
+        (info,) = work.app.store.sessions.children(work.session)
+        what = f'{info.id[-6:]}: read_file {{"path": "pears.txt"}}\n'
+        assert (work.session, what) in shown, "whoever watches the parent sees it"
+        (result,) = work.results()
+        assert result.text.startswith(f"child {info.id} is still working (")
+        assert result.ok, "the child goes on"
+
+
+async def test_a_child_works_in_a_worktree_of_its_own_and_its_parent_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = make_checkout(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    write = ServedCall("write_file", '{"path": "pears.txt", "content": "three"}')
+    replies = iter((ScriptedResponse(calls=(write,)), ScriptedResponse(text="3")))
+    parent = [delegating("+worktree=pears count pears"), ScriptedResponse(text="done")]
+    respond = answering(parent, lambda _: next(replies))
+    async with family(tmp_path, respond) as (work, _):
+        created = SessionCreated(surface="cli", cwd=str(checkout))
+        work.session = work.app.begin(created).session
+        await work.agent.set_mode(work.session, "auto-edit")
+        assert (await work.say("how many?")).reason == "done"
+        (child,) = work.app.store.sessions.children(work.session)
+        place = Path(child.cwd)
+        assert (place / "pears.txt").read_text() == "three"
+        assert not (checkout / "pears.txt").exists()
+        (result,) = work.results()
+        assert "[worktree pears: 1 uncommitted file" in result.text
+        assert "/worktree merge pears" in result.text
 
 
 async def test_who_is_interrupted_takes_along_the_child_it_waits_for(
@@ -347,7 +397,7 @@ async def test_a_task_can_name_an_agent_file_that_sets_prompt_and_tools(
         "---\ndescription: reads\ntools: [Read, nonsense]\nmodel: small-1\n---\nOnly read."
     )
     parent = [
-        delegating("@reader what is in a.txt?"),
+        delegating("what is in a.txt?", agent="reader"),
         delegating("@nobody hello"),
         ScriptedResponse(text="done"),
     ]
@@ -362,7 +412,8 @@ async def test_a_task_can_name_an_agent_file_that_sets_prompt_and_tools(
             for one in server.requests
             if one.method == "POST"
         ]
-        assert "- @reader: reads" in str(asked[0]["messages"][0])
+        assert "reader: reads" in agent_argument(asked[0])["description"]
+        assert asked[-1]["tools"] == asked[0]["tools"]
         child = next(one for one in asked if one["model"] == "small-1")
         assert [one["function"]["name"] for one in child["tools"]] == ["read_file"]
         system = str(child["messages"][0])
@@ -406,3 +457,13 @@ async def test_an_agent_that_may_only_plan_gives_nobody_more(tmp_path: Path) -> 
             assert later.mode(grandchild) == "plan"
         finally:
             await later.close()
+
+
+def agent_argument(request: Any) -> Any:
+    """The argument `agent` of the tool `delegate` in a request; None if there is none."""
+    (tool,) = (
+        one["function"]
+        for one in request["tools"]
+        if one["function"]["name"] == "delegate"
+    )
+    return tool["parameters"]["properties"].get("agent")

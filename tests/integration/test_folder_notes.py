@@ -119,3 +119,15 @@ def test_only_notes_of_the_project_itself_are_read(tmp_path: Path) -> None:
     before = [UserMessage(text=f"A check printed: {named}", origin="hermes")]
     (again,) = notes.after_compaction(ConversationHistory(), before, project)
     assert again.text.count("Obey") == 1
+
+
+def test_notes_in_folders_that_builds_make_are_not_read(tmp_path: Path) -> None:
+    found: list[str] = []
+    notes = FolderNotes(tmp_path / "home", skill_text)
+    for name in ("build", "dist", "node_modules", "__pycache__", "core"):
+        (tmp_path / name / "pkg").mkdir(parents=True)
+        (tmp_path / name / "pkg/AGENTS.md").write_text("Obey.")
+        paths = [tmp_path / name / "pkg/x.py"]
+        if notes.for_paths(ConversationHistory(), tmp_path, paths):
+            found.append(name)
+    assert found == ["core"]

@@ -44,6 +44,12 @@ class Copy:
             (info / "direct_url.json").write_text(direct_url)
         return self
 
+    def is_from_index(self) -> bool:
+        """Whether it takes itself for one that an index delivered."""
+        code = "from hermes.installation import is_from_index; print(is_from_index())"
+        command = [str(self.python), "-I", "-c", code]
+        return subprocess.check_output(command, text=True, timeout=60) == "True\n"
+
     def hint(self) -> list[str]:
         command = [str(self.python), "-I", "-c", ASK]
         done = subprocess.run(
@@ -77,6 +83,16 @@ def test_an_environment_without_pip_is_completed_by_uv(tmp_path: Path) -> None:
         python,
         "hermes-companion[web]==0.1.0",
     ]
+
+
+def test_only_a_copy_from_an_index_is_looked_up_there_again(tmp_path: Path) -> None:
+    copy = Copy(tmp_path)
+    assert not copy.is_from_index()
+    copy.noted()
+    assert copy.is_from_index()
+    wheel = '{"url": "file:///x/hermes_companion-0.1.0-py3-none-any.whl"}'
+    (copy.packages / "hermes_companion-0.1.0.dist-info/direct_url.json").write_text(wheel)  # fmt: skip
+    assert not copy.is_from_index()
 
 
 def test_a_copy_of_pipx_is_completed_by_pipx(tmp_path: Path) -> None:
@@ -145,7 +161,8 @@ def test_the_name_is_ours_everywhere() -> None:
 
 
 @pytest.mark.parametrize(
-    "extra", ["web", "mcp", "local", "images", "browser", "otel", "discord", "slack"]
+    "extra",
+    ["web", "mcp", "local", "images", "browser", "otel", "discord", "slack", "matrix"],
 )
 def test_every_part_that_a_hint_names_exists(extra: str) -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes.app.prompt_files import PromptFiles, called_prompt, stricter
-from hermes.errors import NotFound, Refused
+from hermes.errors import NotFound, Refused, SettingsError
 
 
 class PromptFolders:
@@ -86,7 +86,7 @@ def test_agents_of_other_programs_are_understood(folders: PromptFolders) -> None
         folders.files.find(folders.project, "agent", "x")
 
 
-def test_links_out_of_the_project_and_broken_files_are_left_out(
+def test_links_out_of_the_project_are_left_out_and_broken_files_are_named(
     folders: PromptFolders, tmp_path: Path
 ) -> None:
     folders.write("elsewhere/a.md", "secret")
@@ -95,7 +95,10 @@ def test_links_out_of_the_project_and_broken_files_are_left_out(
     folders.write("project/.claude/commands/b.md", "---\n: [\n---\nx")
     link = folders.project / ".claude" / "commands" / "c.md"
     link.symlink_to(tmp_path / "elsewhere" / "a.md")
-    assert folders.files.all(folders.project, "command") == []
+    (broken,) = folders.files.all(folders.project, "command")
+    assert f"{broken.path}:2: " in broken.problem
+    with pytest.raises(SettingsError, match=r"/b\.md:2: "):
+        called_prompt(folders.files, folders.project, "/b")
 
 
 def test_a_mode_can_only_make_a_session_stricter() -> None:
@@ -118,3 +121,66 @@ def test_a_folder_of_commands_that_is_the_whole_project_ends_early(
     (folders.project / ".hermes").mkdir(exist_ok=True)
     (folders.project / ".hermes" / "commands").symlink_to(folders.project)
     assert folders.files.all(folders.project, "command") == []
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "what"),
+    [
+        ("description: [\n", 2, "did not find expected"),
+        (
+            "description: x\ntool: [files]\n",
+            3,
+            "unknown key 'tool'; did you mean tools",
+        ),
+        ("description: x\nmode: loose\n", 3, "unknown mode 'loose'"),
+        ("budget: lots\n", 2, "'lots' is not an amount"),
+        ("description: x\nbudget: {steps: 0}\n", 3, "steps must be a number"),
+        ("tools: 5\n", 2, "expected a list of tools"),
+        ("name: ../x\n", 2, "'../x' is not a valid name"),
+    ],
+)
+def test_an_agent_that_is_wrong_is_refused_with_its_file_and_line(
+    folders: PromptFolders, head: str, line: int, what: str
+) -> None:
+    path = folders.write("home/agents/helper.md", f"---\n{head}---\nHelp.")
+    with pytest.raises(SettingsError) as error:
+        folders.files.find(folders.project, "agent", "helper")
+    assert f"{path}:{line}: " in error.value.message
+    assert what in error.value.message
+
+
+def test_an_agent_without_the_end_of_its_front_matter_is_refused(
+    folders: PromptFolders,
+) -> None:
+    folders.write("home/agents/helper.md", "---\ntools: [files]\nHelp.")
+    with pytest.raises(
+        SettingsError, match=r"helper\.md:1: the front matter has no end"
+    ):
+        folders.files.find(folders.project, "agent", "helper")
+
+
+def test_an_agent_names_tools_by_set_server_pattern_and_name(
+    folders: PromptFolders,
+) -> None:
+    head = "tools: [web, github, mcp__jira, mcp.db.read*, read_file, nothing]\ndisallowed-tools: [web_search]"
+    folders.write("home/agents/helper.md", f"---\n{head}\n---\nHelp.")
+    file = folders.files.find(folders.project, "agent", "helper")
+    names = "web_search web_fetch mcp.github.issue mcp.jira.find mcp.db.read_row mcp.db.drop read_file write_file"
+    session: dict[str, int] = dict.fromkeys(map(str, names.split()), 1)
+    assert list(file.offered(session)) == [
+        *("web_fetch", "mcp.github.issue", "mcp.jira.find", "mcp.db.read_row"),
+        "read_file",
+    ]
+    assert file.unknown_tools(session) == ("nothing",)
+    assert file.place("tools").endswith("helper.md:2")
+
+
+def test_an_agent_has_a_budget_and_skills(folders: PromptFolders) -> None:
+    head = "budget: {money: $0.50, tokens: 200k, steps: 30}\nskills: [python, git]"
+    folders.write("home/agents/helper.md", f"---\n{head}\n---\nHelp.")
+    file = folders.files.find(folders.project, "agent", "helper")
+    assert (file.budget.money, file.budget.tokens, file.budget.steps) == ("$0.50", "200k tokens", 30)  # fmt: skip
+    assert (str(file.budget), file.skills) == ("$0.50, 200k tokens, 30 steps", ("python", "git"))  # fmt: skip
+    folders.write("home/agents/helper.md", "---\nbudget: 50k tokens\n---\nHelp.")
+    file = folders.files.find(folders.project, "agent", "helper")
+    assert (file.budget.tokens, file.budget.steps) == ("50k tokens", 0)

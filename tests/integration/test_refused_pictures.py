@@ -20,6 +20,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import Image
 from hermes.settings import Home, Secrets, Settings
+from hermes.settings.media import MediaSettings
 from hermes.settings.sections import AuxiliarySettings, ModelSettings
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer, Recorded
@@ -53,7 +54,11 @@ async def chatting(
     folder: Path, server: ModelServer, model: str = "gpt-5", api: Format = "chat"
 ) -> AsyncIterator[Chat]:
     chosen = msgspec.convert({"default": model, "api": api}, ModelSettings)
-    settings = Settings(model=chosen, auxiliary=AuxiliarySettings(title="off"))
+    settings = Settings(
+        model=chosen,
+        auxiliary=AuxiliarySettings(title="off"),
+        media=MediaSettings(vision="off"),
+    )
     secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
     with build(settings, Home(folder / "home"), bus=Bus()) as app:
         agent = Agent(app, secrets)

@@ -21,6 +21,7 @@ from hermes.app.partial_text import PartialText
 from hermes.app.session_journal import SessionJournal
 from hermes.app.session_runner import Runner, RunnerDeps
 from hermes.app.session_service import SessionService
+from hermes.app.session_tools import SessionTools
 from hermes.children.helper_programs import find_program
 from hermes.core.answers import approval_hash
 from hermes.core.budget import TurnBudget
@@ -33,6 +34,7 @@ from hermes.errors import (
     AnsweredAlready,
     AnswerRefused,
     LeaseLost,
+    SettingsError,
     StoreError,
     StoreFull,
 )
@@ -55,7 +57,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.schema.model import ModelEvent, ModelRequest, TextDelta
 from hermes.schema.tool_spec import ToolResult, ToolSpec
-from hermes.settings import Home, Settings
+from hermes.settings import Home, Secrets, Settings
 from hermes.store.leases import Lease, Leases
 from hermes.store.log_row import Row
 from hermes.testing import Reply, ScriptedModel
@@ -113,12 +115,15 @@ class Desktop:
         self.closing = asyncio.Event()
         self.hold: asyncio.Event | None = None
         self.failure: Exception | None = None
+        self.prompt_failure: Exception | None = None
+        self.prepare_failure: Exception | None = None
         self._model, self._policy = model, Fixed(verdict)
         self.deps = RunnerDeps(
             app=self.app,
             questions=self.questions,
             engine=lambda session: self,
             keep_files=self._keep_files,
+            prepare=self._prepare,
         )
         self.service = SessionService(self.deps)
 
@@ -126,7 +131,13 @@ class Desktop:
         return prompt
 
     async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
+        if self.prompt_failure is not None:
+            raise self.prompt_failure
         return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
+
+    async def _prepare(self, session: str) -> None:
+        if self.prepare_failure is not None:
+            raise self.prepare_failure
 
     async def _keep_files(self, turn: str, cwd: Path) -> None:
         self.finished.append(turn)
@@ -746,6 +757,45 @@ async def test_an_answer_counts_while_the_dead_turn_is_being_ended(
         assert [one.reason for one in ends] == ["crashed", "done"]
 
 
+@pytest.mark.parametrize("is_ended", [False, True], ids=["before", "after"])
+async def test_an_answer_counts_while_another_process_ends_the_dead_turn(
+    tmp_path: Path, *, is_ended: bool
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
+        session = _crash_while_asking(desk)
+        unknown = ToolFinished(call_id="a", name="wait", text="?", ok=False)
+        end = (unknown, TurnEnded(reason="crashed"))
+        other = Leases(desk.app.store._db, desk.app.clock)
+        with desk.questions.attached("test"):
+            (request,) = await desk.service.pending(session)
+            assert isinstance(request, ApprovalRequested)
+            desk.tool.go.set()
+            lease = other.acquire(session)
+            if is_ended:
+                desk.app.record(session, *end, turn="old", lease=lease)
+            asked = _on(desk.bus, "agent.approval.requested")
+            ran = _on(desk.bus, "agent.turn.ended")
+            assert await desk.service.answer(
+                session, "b", "once", by="test", shown=approval_hash(request)
+            )
+            if not is_ended:
+                desk.app.record(session, *end, turn="old", lease=lease)
+                await asyncio.wait_for(ran, 20)
+                ran = _on(desk.bus, "agent.turn.ended")
+            assert await desk.service.pending(session)
+            other.release(lease)
+            await asyncio.wait_for(asked, 20)
+            await asyncio.wait_for(ran, 20)
+            await asyncio.wait_for(desk.service.idle(session), 20)
+        events = desk.events(session)
+        results = {
+            one.call_id: one.text for one in events if isinstance(one, ToolFinished)
+        }
+        assert results["b"] == "waited"
+        ends = [one.reason for one in events if isinstance(one, TurnEnded)]
+        assert ends == ["crashed", "done"]
+
+
 async def test_words_that_interrupt_a_turn_which_is_ending_are_answered(
     tmp_path: Path,
 ) -> None:
@@ -1076,7 +1126,7 @@ def _left_open(desk: Desktop) -> str:
 async def test_whoever_settles_a_turn_learns_that_it_failed(tmp_path: Path) -> None:
     async with desktop(tmp_path, ScriptedModel("unused")) as desk:
         session = _left_open(desk)
-        desk.failure = RuntimeError("a fault of the program")
+        desk.prepare_failure = RuntimeError("a fault of the program")
         with pytest.raises(RuntimeError, match="a fault of the program"):
             await desk.service.end_dead_turn(session)
         assert desk.app.store.log.has_open_turn(session)
@@ -1087,14 +1137,14 @@ async def test_a_turn_that_can_not_be_ended_keeps_nobody_from_the_others_and_is_
 ) -> None:
     async with desktop(tmp_path, ScriptedModel("unused")) as desk:
         bad, good = _left_open(desk), _left_open(desk)
-        desk.failure = RuntimeError("a fault of the program")
+        desk.prepare_failure = RuntimeError("a fault of the program")
         looks: list[int] = []
         third = asyncio.Event()
 
         def sessions() -> list[str]:
             looks.append(len(desk.finished))
             if len(looks) == 2:
-                desk.failure = None
+                desk.prepare_failure = None
             if len(looks) == 3:
                 third.set()
             return [bad] if len(looks) == 1 else [bad, good]
@@ -1106,6 +1156,46 @@ async def test_a_turn_that_can_not_be_ended_keeps_nobody_from_the_others_and_is_
         watching.cancel()
         assert desk.app.store.log.has_open_turn(bad)
         assert not desk.app.store.log.has_open_turn(good)
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (RuntimeError("a fault of the program"), "RuntimeError: a fault"),
+        (SettingsError("there is no provider own", hint="Add it."), "Add it."),
+    ],
+)
+async def test_a_turn_that_can_not_begin_fails_in_the_log_where_every_surface_sees_it(
+    tmp_path: Path, failure: Exception, told: str
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("answered")) as desk:
+        session = desk.begin()
+        desk.prompt_failure = failure
+        await desk.service.submit(session, "go")
+        ended = await desk.service.idle(session)
+        assert ended is not None
+        assert ended.reason == "failed"
+        assert told in ended.detail
+        assert ended in desk.events(session)
+        desk.prompt_failure = None
+        await desk.service.submit(session, "again")
+        ended = await desk.service.idle(session)
+        assert ended is not None
+        assert ended.reason == "done"
+
+
+async def test_a_turn_ends_though_its_files_can_not_be_saved(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("answered")) as desk:
+        session, dead = desk.begin(), _left_open(desk)
+        desk.failure = OSError("no space left")
+        assert await desk.service.end_dead_turn(dead)
+        assert not desk.app.store.log.has_open_turn(dead)
+        await desk.service.submit(session, "go")
+        ended = await desk.service.idle(session)
+        assert ended is not None
+        assert ended.reason == "done"
+        assert not desk.app.store.log.has_open_turn(session)
+        assert "no space left" in [one.error for one in desk.app.errors.problems()]
 
 
 @pytest.mark.parametrize("by", ["looking", "stopping"])
@@ -1188,6 +1278,17 @@ async def test_settling_a_turn_does_not_wait_for_the_next_one(tmp_path: Path) ->
         await asyncio.wait_for(desk.tool.running.wait(), 20)
         desk.tool.go.set()
         await desk.service.idle(session)
+
+
+async def test_tools_that_are_made_in_a_thread_take_the_place_of_older_ones(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        tools = SessionTools(desk.app, Secrets({}, {}), lambda _: (), max_sessions=1)
+        await tools.prepare()
+        for _ in range(3):
+            assert await asyncio.to_thread(tools.of, desk.begin())
+        await tools.close()
 
 
 async def test_whoever_waits_for_a_question_is_not_cut_off_when_another_gives_up() -> (

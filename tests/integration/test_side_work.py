@@ -31,6 +31,7 @@ from hermes.commands.views import Block, Line, TextResult
 from hermes.errors import NotFound
 from hermes.events import Bus
 from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionCreated
+from hermes.schema.goals import ChildEnded
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Secrets, Settings
 from hermes.testing.model_server import ModelServer, Recorded
@@ -125,16 +126,19 @@ async def test_a_background_task_is_a_child_that_tells_its_end(tmp_path: Path) -
         await chat.say("hello")
         await chat.give(begin_background, "count the files")
         await chat.idle()
-        assert any("Background task" in one and "done" in one for one in chat.told)
+        rows = [row.event for row in chat.app.store.log.every_event(chat.session)]
+        (told,) = [one for one in rows if isinstance(one, ChildEnded)]
+        assert (told.kind, told.reason) == ("background", "done")
+        assert "count the files" in told.text
         overview = await chat.give(show_agents)
         assert isinstance(overview, AgentOverview)
         (child,) = overview.children
-        assert (child.state, child.kind) == ("ended", "background")
+        assert (child.state, child.kind) == ("done", "background")
         await chat.give(show_agents, f"tell {child.id[-6:]} go on")
         await chat.idle()
         said = read_history(chat.app.store, child.id).messages
         assert any(isinstance(one, UserMessage) and one.text == "go on" for one in said)
-        with pytest.raises(NotFound, match="There is no child"):
+        with pytest.raises(NotFound, match="There is no background task"):
             await chat.give(show_agents, "stop zzz")
 
 

@@ -195,6 +195,15 @@ def test_a_lost_root_page_costs_no_row(tmp_path: Path, closed: Sample) -> None:
     assert reopen(closed, path, damaged=True) == closed.rows
 
 
+def test_a_rebuild_makes_no_session_more_recent(tmp_path: Path, closed: Sample) -> None:
+    def used(path: Path) -> list[tuple[str, float]]:
+        with open_store(path) as store:
+            return [(one.id, one.updated) for one in store.sessions.recent()]
+
+    before = used(closed.lay_out(tmp_path / "whole"))
+    assert used(closed.lay_out(tmp_path / "harmed", main=closed.harmed)) == before
+
+
 def test_a_lost_header_costs_no_row(tmp_path: Path, closed: Sample) -> None:
     for number, start in enumerate((0, 16, 18, 20, 60, 68)):
         damaged = bytearray(closed.main)

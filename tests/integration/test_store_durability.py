@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.postgres_server import LocalPostgres
+from tests.integration.store_writer import opened
 
 from hermes.errors import StoreBusy
 from hermes.schema.events import SessionCreated
@@ -156,18 +157,21 @@ def require_acknowledged(store: Store, killer: Killer) -> None:
 
 
 @pytest.mark.slow
-def test_16_writers_lose_nothing_and_each_gets_its_turn(tmp_path: Path) -> None:
+def test_16_writers_lose_nothing_and_each_gets_its_turn(
+    tmp_path: Path, store_url: str
+) -> None:
     count = 50
-    waits = waits_of_racing_writers(tmp_path / "state.db", writers=16, count=count)
+    database = store_url or str(tmp_path / "state.db")
+    waits = waits_of_racing_writers(database, writers=16, count=count)
     p99, share = waits[int(len(waits) * 0.99)], sum(waits) / len(waits)
     assert p99 < share * count / 2, "a writer waited for half of the race"
 
 
-def waits_of_racing_writers(path: Path, *, writers: int, count: int) -> list[float]:
+def waits_of_racing_writers(database: str, *, writers: int, count: int) -> list[float]:
     """Seconds that each append took, in order of size, once it is sure that all are there."""
-    with open_store(path) as store:
+    with opened(database) as store:
         store.log.create("shared", SessionCreated())
-    command = [sys.executable, str(WRITER), "race", str(path)]
+    command = [sys.executable, str(WRITER), "race", database]
     processes = [
         subprocess.Popen(
             [*command, f"w{n}", str(count)],
@@ -188,7 +192,7 @@ def waits_of_racing_writers(path: Path, *, writers: int, count: int) -> list[flo
     acknowledged = [line.split() for text in said_by_all for line in text.splitlines()]
     places = {(session, int(seq)) for _, session, seq, _ in acknowledged}
     assert len(acknowledged) == len(places) == writers * count
-    with open_store(path) as store:
+    with opened(database) as store:
         assert store.check().problems == []
         written = {
             (info.id, seq)
@@ -228,7 +232,7 @@ def test_a_full_disk_refuses_and_keeps_what_was_acknowledged(tmp_path: Path) -> 
 def test_a_database_that_could_not_be_made_for_lack_of_space_can_be_made_later(
     tmp_path: Path,
 ) -> None:
-    refused, later = on_tiny_disk("full-from-the-start", tmp_path, "512k")
+    refused, later = on_tiny_disk("full-from-the-start", tmp_path, "1m")
     assert refused.startswith("StoreFull")
     assert later == "works, recovered False"
 

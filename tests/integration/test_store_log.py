@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 import pytest
 from hypothesis import settings
@@ -27,6 +28,7 @@ from hermes.errors import (
     SessionNotFound,
     StoreDamaged,
     StoreError,
+    TitledAlready,
 )
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
@@ -393,6 +395,25 @@ def test_a_message_that_only_a_newer_hermes_knows_is_named(store: Store) -> None
     store._db.write(lambda connection: connection.execute(change, (crc,)).fetchall())
     with pytest.raises(StoreError, match="newer Hermes"):
         store.log.messages("s")
+
+
+def test_an_automatic_title_never_replaces_the_users_own(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    store.log.append("s", SessionTitled(title="first words", by="hermes"))
+    store.log.append("s", SessionTitled(title="Better words", by="model"))
+    assert store.sessions.title("s") == "Better words"
+    store.log.append("s", SessionTitled(title="Mine"))
+    by: Literal["hermes", "model"]
+    for by in ("hermes", "model"):
+        with pytest.raises(TitledAlready):
+            store.log.append(
+                "s", UserMessage(text="x"), SessionTitled(title="theirs", by=by)
+            )
+    assert store.sessions.title("s") == "Mine"
+    assert store.log.messages("s") == []
+    store.log.append("s", SessionTitled(title=""))
+    store.log.append("s", SessionTitled(title="first words", by="hermes"))
+    assert store.sessions.title("s") == "first words"
 
 
 def test_pages_of_events_follow_a_cursor(store: Store) -> None:

@@ -8,13 +8,15 @@ import msgspec
 import pytest
 from tests.fakes.store_engines import OpenStore
 
-from hermes.errors import NotFound
-from hermes.schema.events import SessionCreated
-from hermes.schema.messages import Usage
+from hermes.core.history import ConversationHistory
+from hermes.errors import AnsweredAlready, NotFound
+from hermes.schema.events import MessageWithdrawn, SessionCreated, TurnStarted
+from hermes.schema.messages import Usage, UserMessage
 from hermes.schema.schedules import Every, Instant, Job
 from hermes.store import Store
 from hermes.store.people import KnownPerson, PairingRequest
 from hermes.store.schedules import WAITING, ScheduleStore
+from hermes.store.sessions import FiledAs
 from hermes.testing import FakeClock
 
 JOB = Job(
@@ -115,6 +117,23 @@ def test_only_so_many_wait_for_admission(store: Store) -> None:
     assert [store.people.failed(0.0, note=True) for _ in range(2)] == [1, 2]
 
 
+def test_a_role_that_was_given_back_is_found_and_forgotten(
+    open_database: OpenStore, store: Store
+) -> None:
+    held = store.roles.take("goal/one")
+    assert held is not None
+    with open_database() as other:
+        other.roles.owner = "gone:1:2:3:4"
+        assert other.roles.own("goal/one") is None
+        assert other.roles.abandoned("goal/") == []
+        other.roles.forget("goal/one")
+        assert store.roles.own("goal/one") == held, "somebody has it"
+        store.roles.release(held)
+        assert [one.name for one in other.roles.abandoned("goal/")] == ["goal/one"]
+        other.roles.forget("goal/one")
+        assert store.roles.abandoned("goal/") == []
+
+
 def test_claims_of_others_count_until_they_are_released(
     open_database: OpenStore, store: Store
 ) -> None:
@@ -129,6 +148,9 @@ def test_claims_of_others_count_until_they_are_released(
         assert other.claims.of_others("root", "2026-01-01") == (30, 1.0)
         assert other.claims.of_others("root", "2026-01-02") == (0, 0.0)
         assert other.claims.of_others("root", "", family="root") == (15, 0.5)
+        assert other.claims.of_families("root", ["root"]) == (15, 0.5)
+        assert other.claims.of_families("x", ["root", "stranger"]) == (30, 1.0)
+        assert other.claims.of_families("x", []) == (0, 0.0)
         store.claims.release("stranger")
         store.claims.make("child", "2026-01-01", Usage(input_tokens=1))
         _settle(store)
@@ -138,3 +160,38 @@ def test_claims_of_others_count_until_they_are_released(
 def _settle(store: Store) -> None:
     """Waits for what was submitted about claims."""
     store.database.submit(lambda _: None, order="claims stranger").result(30)
+
+
+def test_a_message_is_taken_back_only_while_no_turn_has_read_it(store: Store) -> None:
+    store.log.create("s", SessionCreated())
+    first, second = store.log.append("s", UserMessage(text="a"), UserMessage(text="b"))
+    store.log.append("s", TurnStarted(inputs=(first.seq,)), turn="t")
+    store.log.append("s", MessageWithdrawn(message=second.seq))
+    for number in (first.seq, second.seq, 1, 99):
+        with pytest.raises(AnsweredAlready):
+            store.log.append("s", MessageWithdrawn(message=number))
+    history = ConversationHistory()
+    for row in store.log.every_event("s"):
+        history.add(row.seq, row.event, row.turn)
+    assert not history.waiting
+    assert [one.text for one in history.messages if isinstance(one, UserMessage)] == [
+        "a"
+    ]
+
+
+def test_marks_stay_beside_the_log_and_go_with_the_session(store: Store) -> None:
+    for name in ("a", "b"):
+        store.log.create(name, SessionCreated())
+    before = store.sessions.find("a")
+    store.marks.pin(["a"], pinned=True)
+    store.marks.move(["a", "b"], "Work")
+    store.marks.archive(["b"], archived=True)
+    store.marks.see("a", 3)
+    found = store.sessions.find("a")
+    assert (found.folder, found.seen, found.pinned > 0) == ("Work", 3, True)
+    assert (found.updated, found.head) == (before.updated, before.head)
+    listed = store.sessions.recent(filed=FiledAs())
+    assert [one.id for one in listed] == ["a"]
+    store.sessions.delete("a")
+    store.marks.move(["b"], "")
+    assert store.marks.folders() == []

@@ -95,11 +95,11 @@ async def test_one_endless_line_is_shown_in_part(desk: Desk) -> None:
 
 async def test_what_is_no_text_is_described(desk: Desk) -> None:
     (desk.folder / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
-    await fails(desk.read("x.png"), "a picture (10 bytes)", "view_image")
+    await fails(desk.read("x.png"), "a picture (10 bytes)", "vision_analyze")
     (desk.folder / "x.bin").write_bytes(b"\x7fELF\0\0")
     await fails(desk.read("x.bin"), "binary file (6 bytes, beginning with 7f 45 4c 46")
     (desk.folder / "x.pdf").write_bytes(b"%PDF-1.7 all of it text, as it happens")
-    await fails(desk.read("x.pdf"), "binary file", "pdftotext")
+    await fails(desk.read("x.pdf"), "can't be read", "damaged")
     (desk.folder / "u16").write_text("hello", encoding="utf-16")
     await fails(desk.read("u16"), "UTF-16", "iconv")
     (desk.folder / "latin").write_bytes("caf\xe9 au lait".encode("latin-1"))

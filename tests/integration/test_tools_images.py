@@ -1,4 +1,4 @@
-"""`view_image`: pictures by their signature, kept as they were shown, with limits that are told."""
+"""`vision_analyze` for a model that sees: pictures by their signature, kept as they were shown, with limits that are told."""
 
 import base64
 import struct
@@ -6,12 +6,18 @@ import zlib
 from pathlib import Path
 
 import pytest
+from tests.fakes.web_server import Page, web_server
 
+from hermes.app.picture_tools import NobodyLooks
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.images.image_info import Size, pixel_size
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.media.picture_folder import MAX_PICTURE_BYTES, PictureFolder
+from hermes.media.vision import VisionAccess, VisionTool
 from hermes.schema.tool_spec import ToolResult
-from hermes.tools.files.view_image import MAX_PICTURE_BYTES, Pictures
+from hermes.settings import Secrets
+from hermes.settings.sections import WebSettings
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
@@ -35,9 +41,11 @@ def png(width: int, height: int, color: int = 0) -> bytes:
     )
 
 
-async def view(folder: Path, path: str) -> ToolResult:
+async def view(folder: Path, image: str, web: WebSettings | None = None) -> ToolResult:
     context = ToolContext("c", "s", folder, lambda text: None)
-    return await Pictures(folder / "kept").view_image.run({"path": path}, context)
+    access = VisionAccess(web or WebSettings(), Secrets({}, {}), {})
+    looking = VisionTool(PictureFolder(folder / "kept"), access, NobodyLooks())
+    return await looking.vision_analyze.run({"image": image}, context)
 
 
 def kept(result: ToolResult) -> tuple[bytes, int]:
@@ -92,3 +100,29 @@ async def test_too_large_missing_and_damaged_pictures_are_refused(
         await view(tmp_path, "cut.png")
     with pytest.raises(ToolFailed, match="does not exist"):
         await view(tmp_path, "missing.png")
+
+
+async def test_a_picture_from_the_web_follows_the_rules_of_web_fetch(
+    tmp_path: Path,
+) -> None:
+    pages = {"/cat.png": Page(png(4, 3), headers={"Content-Type": "image/png"})}
+    async with web_server(
+        lambda asked: pages.get(asked.target, Page("", 404))
+    ) as server:
+        allowed = WebSettings(allow_hosts=(f"127.0.0.1:{server.port}",))
+        shown = await view(tmp_path, f"{server.url}/cat.png", allowed)
+        assert kept(shown)[0] == png(4, 3)
+        with pytest.raises(MediaError, match="404") as missing:
+            await view(tmp_path, f"{server.url}/dog.png", allowed)
+        assert missing.value.kind is MediaErrorKind.REFUSED
+        with pytest.raises(ToolFailed, match=r"127\.0\.0\.1"):  # a private address
+            await view(tmp_path, f"{server.url}/cat.png")
+
+
+async def test_a_tiff_is_shown_as_png(tmp_path: Path) -> None:
+    from PIL import Image as pillow  # noqa: N813
+
+    pillow.new("RGB", (4, 3), "red").save(tmp_path / "scan.tiff")
+    shown = await view(tmp_path, "scan.tiff")
+    assert shown.images[0].media_type == "image/png"
+    assert shown.text.endswith("bytes; shown as png]")

@@ -11,7 +11,7 @@ from hermes.tools.files.batch_write import FileWrite, write_all
 from hermes.tools.files.file_content import read_content
 from hermes.tools.files.file_stamps import FileStamps
 from hermes.tools.files.file_tools import FileTools
-from hermes.tools.files.replace_file import StagedFile, replace_file
+from hermes.tools.files.replace_file import StagedFile
 
 
 class Desk:
@@ -212,7 +212,7 @@ def test_a_folder_swapped_for_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="has become a link"):
         write_all([planned])
     with pytest.raises(OSError, match="has become a link"):
-        replace_file(folder / "inside/f", b"evil")
+        StagedFile(folder / "inside/f", b"evil")
     assert (folder / "outside/f").read_text() == "precious"
 
 

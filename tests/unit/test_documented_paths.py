@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "README.md")
+PAGES = (
+    "CONTRIBUTING.md",
+    "docs/architecture.md",
+    "docs/glossary.md",
+    "docs/proofs.md",
+    "README.md",
+)
 MAX_STEP_LINES = 10
 
 

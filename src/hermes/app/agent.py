@@ -2,17 +2,16 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import PendingQuestions
-from hermes.app.compaction import compress, context_of
 from hermes.app.engine import (
     ApprovalMode,
     Engine,
@@ -26,11 +25,9 @@ from hermes.app.prompt_files import PromptFile, PromptFiles, stricter
 from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService
 from hermes.app.session_tools import SessionTools
-from hermes.app.turn_placement import TurnPlacement
 from hermes.core.answers import approval_hash
-from hermes.core.context_usage import Context
 from hermes.core.ports import Tool
-from hermes.errors import HermesError, SessionBusy
+from hermes.errors import HermesError, SessionBusy, SettingsError
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.providers.build import build_model
@@ -43,6 +40,13 @@ from hermes.schema.events import (
 )
 from hermes.settings import Secrets
 from hermes.tools.policy import ApprovalPolicy
+
+if TYPE_CHECKING:
+    from hermes.app.goals.pursuit import GoalPursuit
+    from hermes.app.server_messages import ServerMessage
+    from hermes.app.turn_placement import TurnPlacement
+    from hermes.core.context_usage import Context
+    from hermes.tools.files.open_buffers import OpenBuffers
 
 _MAX_KNOWN_MODES = 4_096  # of sessions; one that was dropped is read from the log again
 
@@ -59,15 +63,17 @@ _MAX_PREPARED = 256
 
 
 class _AgentLimits(msgspec.Struct, frozen=True):
-    """The model and the mode of an agent's file."""
+    """What the file of a session's agent says. Without a file there is no agent, or its file is gone."""
 
     model: str = ""
     mode: ApprovalMode | None = None
+    file: PromptFile | None = None
 
 
 def _limits_of(file: PromptFile) -> _AgentLimits:
     known = file.mode in get_args(ApprovalMode)
-    return _AgentLimits(file.model, cast("ApprovalMode", file.mode) if known else None)
+    mode = cast("ApprovalMode", file.mode) if known else None
+    return _AgentLimits(file.model, mode, file)
 
 
 class Agent:
@@ -88,6 +94,10 @@ class Agent:
         choice_of: Callable[[str], EngineChoice] | None = None,
     ) -> None:
         self._app = app
+        self.tools_of: Callable[[str], tuple[Tool, ...]] = lambda _: ()
+        """Tools of the surface's own for a session, instead of ours of the same name. Set it before the first turn."""
+        self.buffers_of: Callable[[str], OpenBuffers | None] = lambda _: None
+        """The editor that a session runs in, if it lends its unsaved files. Set it before the first turn."""
         self._secrets = secrets
         self._surface = surface
         self._mode: ApprovalMode = approvals
@@ -96,8 +106,10 @@ class Agent:
         self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
         self._modes: RecentDict[str, ApprovalMode | None] = RecentDict(_MAX_KNOWN_MODES)
-        self._child_agents: RecentDict[str, _AgentLimits] = RecentDict(_MAX_KNOWN_MODES)
-        """What the files say that children work by as agents."""
+        self._agents: RecentDict[str, _AgentLimits] = RecentDict(_MAX_KNOWN_MODES)
+        """What the files say that sessions work by as agents."""
+        self._turn_commands: dict[str, PromptFile] = {}
+        """The commands from files that started the turns which run now."""
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
         self._making = threading.Lock()
         self._made: EngineParts | None = None
@@ -123,14 +135,40 @@ class Agent:
                 engine=self.engine,
                 keep_files=self._keep_files,
                 prepare=self._prepare,
+                begin_turn=self._begin_turn,
                 placement=self._placement(),
+                goals=self._goals,
             )
         )
+
+    def _goals(self) -> "GoalPursuit":
+        from hermes.app.goals.pursuit import GoalPursuit
+
+        return GoalPursuit(self._app, self.engine().goal_services())
 
     async def _prepare(self, session: str) -> None:
         """Reads what the next turn needs, without blocking the event loop."""
         await self._app.store.call(self._read_choice, session)
         await self.engine(session).retire_other_codex(session)
+
+    async def _begin_turn(self, session: str, texts: Sequence[str]) -> None:
+        """Lets the turn run as the file of a command says, if a command started it."""
+        self._turn_commands.pop(session, None)
+        if any(text.startswith("/") for text in texts):
+            file = await asyncio.to_thread(self._command_file, session, texts)
+            if file is not None:
+                self._turn_commands[session] = file
+
+    def _command_file(self, session: str, texts: Sequence[str]) -> PromptFile | None:
+        from hermes.app.command_turns import command_of
+
+        cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
+        return command_of(self.prompt_files, cwd, texts)
+
+    def check_command(self, file: PromptFile) -> None:
+        """Raises HermesError if the model that a command's file names is not there."""
+        if file.model:
+            build_model(self._app.settings, self._secrets, model=file.model)
 
     def _read_choice(self, session: str) -> None:
         root = self._app.root(session) or session
@@ -139,16 +177,22 @@ class Agent:
         self._app.store.has_jobs  # noqa: B018 - remembered for a moment
         if self._choice_of is not None:
             self._prepared[root] = self._choice_of(root)
+        self._modes.setdefault(root, None)
         self._read_mode(root)
+        for one in {session, root}:  # any process may have chosen another agent
+            self._agents.pop(one, None)
+            self._limits(one)
 
     def forget_choice(self, session: str) -> None:
         """What `choice_of` returns for a session has changed."""
         self._prepared.pop(session, None)
 
-    def _placement(self) -> TurnPlacement | None:
+    def _placement(self) -> "TurnPlacement | None":
         """Gateways and dashboards may leave turns to workers; a worker and a terminal run their own."""
         if self._surface not in {"gateway", "dashboard"}:
             return None
+        from hermes.app.turn_placement import TurnPlacement
+
         return TurnPlacement(self._app, lambda session: session in self._chosen)
 
     async def _keep_files(self, turn: str, cwd: Path) -> None:
@@ -166,7 +210,11 @@ class Agent:
                     lambda: self.service,
                     self.set_mode,
                     self._choose_agent,
+                    self._agent_file,
                 )
+                parts.command_of = self._turn_commands.get
+                parts.tools.surface_tools = self.tools_of
+                parts.tools.buffers_of = parts.keeper.buffers_of = self.buffers_of
                 if self._surface:
                     parts.learner.start(self._is_attended, self._loop)
                 self._made = parts
@@ -186,7 +234,7 @@ class Agent:
         return engine
 
     def _choice(self, session: str) -> EngineChoice:
-        """What a session runs on. A child runs on what its root does."""
+        """What a session runs on. A child runs on what its root does, unless it works as an agent."""
         if not session:
             return self._default
         child, session = session, self._app.root(session) or session
@@ -195,8 +243,22 @@ class Agent:
             prepared = self._prepared.get(session)
             is_current = prepared and self.service.works_on(session)
             choice = prepared if prepared and is_current else self._choice_of(session)
-        choice = _changed(choice, None, self._mode_of(session))
+        choice = self._as_root_agent(session, choice)
+        if (file := self._turn_commands.get(session)) is not None:
+            from hermes.app.command_turns import with_command
+
+            choice = with_command(choice, choice.approvals or self._mode, file)
         return choice if child == session else self._as_agent(child, choice)
+
+    def _as_root_agent(self, session: str, choice: EngineChoice) -> EngineChoice:
+        """What a root session runs on. The model and the mode of its agent hold where nobody has chosen others; its
+        mode only if it is stricter."""
+        mode, limits = self._mode_of(session), self._limits(session)
+        if limits.model and not choice.model:
+            choice = _changed(choice, limits.model, None)
+        if mode is None and choice.approvals is None and limits.mode is not None:
+            mode = limits.mode if stricter(limits.mode, self._mode) else None
+        return _changed(choice, None, mode)
 
     def _as_agent(self, child: str, choice: EngineChoice) -> EngineChoice:
         """What a child runs on: its agent's model, and the strictest mode of its agent, of those it works for, and of
@@ -211,20 +273,30 @@ class Agent:
             session = info.parent
         return _changed(choice, own or None, mode)
 
-    def _limits(self, child: str) -> "_AgentLimits":
-        """What the file of a child's agent says. An agent whose file is gone may only read."""
-        if child not in self._child_agents:
-            logged = self._app.store.log.latest(child, SessionAgentChosen.topic)
+    def _limits(self, session: str) -> "_AgentLimits":
+        """What the file of a session's agent says. An agent whose file is gone may only read."""
+        if session not in self._agents:
+            logged = None
+            if self._app.has_log:
+                logged = self._app.store.log.latest(session, SessionAgentChosen.topic)
             name = logged.agent if isinstance(logged, SessionAgentChosen) else ""
             limits = _AgentLimits()
             if name:
-                cwd = Path(self._app.store.sessions.origin(child).cwd or ".")
+                cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
                 try:
                     limits = _limits_of(self.prompt_files.find(cwd, "agent", name))
                 except HermesError:
                     limits = _AgentLimits(mode="plan")
-            self._child_agents[child] = limits
-        return self._child_agents[child]
+            self._agents[session] = limits
+        return self._agents[session]
+
+    def _agent_file(self, session: str) -> PromptFile | None:
+        return self._limits(session).file
+
+    def check_agent(self, session: str, file: PromptFile) -> None:
+        """Raises HermesError if a session can't work as an agent: its model, tools or skills are not there."""
+        self._check_model(file)
+        self._parts.check_agent(session, file)
 
     def _mode_of(self, session: str) -> ApprovalMode | None:
         """The mode that was chosen for a session here. Of an earlier process only `plan` holds, which asks for no trust."""
@@ -244,9 +316,17 @@ class Agent:
 
     def _choose_agent(self, session: str, file: PromptFile) -> None:
         """Gives a child the model of its agent, and its mode if that allows less. A model that is not there is an error."""
-        if file.model:
+        self._check_model(file)
+        self._agents[session] = _limits_of(file)
+
+    def _check_model(self, file: PromptFile) -> None:
+        if not file.model:
+            return
+        try:
             build_model(self._app.settings, self._secrets, model=file.model)
-        self._child_agents[session] = _limits_of(file)
+        except HermesError as error:
+            why = f"{file.place('model')}: {error.message}"
+            raise SettingsError(why, hint=error.hint) from error
 
     @property
     def prompt_files(self) -> PromptFiles:
@@ -272,6 +352,21 @@ class Agent:
     def toolbox(self) -> SessionTools:
         """The tools of all sessions."""
         return self._parts.tools
+
+    async def with_server_texts(self, message: str) -> "ServerMessage":
+        """A person's message with the prompts and resources of MCP servers that it names."""
+        from hermes.app.server_messages import with_server_texts
+
+        return await with_server_texts(self._parts.tools.servers, message)
+
+    def names_resource(self, name: str) -> bool:
+        """Whether a name after `@` means a resource of an MCP server."""
+        servers = self._parts.tools.servers
+        if servers is None:
+            return False
+        from hermes.app.server_messages import names_resource
+
+        return names_resource(name, servers.has)
 
     def tools(self, session: str) -> Mapping[str, Tool]:
         """The tools of a session."""
@@ -376,12 +471,16 @@ class Agent:
 
     async def compress(self, session: str) -> SessionCompacted:
         """Compresses a conversation now. Raises NotCompacted, SessionBusy or BudgetSpent; then nothing changed."""
+        from hermes.app.compaction import compress
+
         engine = self.engine(session)
         notes = None if engine.describe(session).local else self._parts.notes
         return await compress(self._app, engine.auxiliary, session, notes)
 
-    def context(self, session: str) -> Context:
+    def context(self, session: str) -> "Context":
         """What fills the model's context window."""
+        from hermes.app.compaction import context_of
+
         window = self.engine(session).model.facts.window
         return context_of(self._app, session, window)
 

@@ -4,38 +4,48 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.messages import AssistantMessage, Message
 
 _VERBS = (
     "added|appended|changed|corrected|created|deleted|edited|extended|fixed|modified|refactored|removed|renamed|replaced|"
     "rewrote|rewritten|saved|updated|wrote|written"
 )
-_CLAIM = re.compile(
+_CLAIM = lazy_pattern(
     rf"\b(?:I|we)(?:'ve| have)?(?: also| now| just| successfully)* (?:{_VERBS})\b"
     rf"|\b(?:has|have) been (?:{_VERBS})\b|^\W*(?:{_VERBS})\b",
     re.IGNORECASE,
 )
-_DENIAL = re.compile(
+_DENIAL = lazy_pattern(
     r"\b(?:not|n't|no|never|nothing|could|would|should|can|will|if|once|earlier|before|previously|already)\b|n't\b|\?",
     re.IGNORECASE,
 )
-_FILE = re.compile(
+_FILE = lazy_pattern(
     r"`([\w./-]+\.\w{1,8})`|(?<![\w/.:-])([\w-][\w./-]*\.[a-z]{1,5})\b(?!\()"
 )
-_ADDRESS = re.compile(r"\w+://\S+|\bwww\.\S+|\bv?\d+(?:\.\d+)+\S*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
-_FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
-_READING_TOOLS = frozenset(("read_file", "list_files", "search_files", "view_image"))
+_ADDRESS = lazy_pattern(r"\w+://\S+|\bwww\.\S+|\bv?\d+(?:\.\d+)+\S*")
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+|\n+")
+_FENCED = lazy_pattern(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_READING_TOOLS = frozenset(
+    ("read_file", "list_files", "search_files", "vision_analyze")
+)
 _MAX_NAMES = 10
 
 
 def claimed_files(answer: str) -> list[str]:
     """The files that an answer says were changed."""
+    if not _may_name_file(answer):
+        return []
     found: dict[str, None] = {}
     for sentence in _SENTENCE_END.split(_FENCED.sub(" ", answer)):
         if _CLAIM.search(sentence) and not _DENIAL.search(sentence):
             found.update(dict.fromkeys(_named(sentence)))
     return list(found)[:_MAX_NAMES]
+
+
+def _may_name_file(text: str) -> bool:
+    """Whether a dot is followed by a letter. Most answers have none, and the patterns take milliseconds to compile."""
+    return any(after[:1].isalnum() for after in text.split(".")[1:])
 
 
 def _named(sentence: str) -> Iterator[str]:
@@ -71,7 +81,7 @@ def _is_of_project(name: str, cwd: Path) -> bool:
     )
 
 
-_ENDINGS = re.compile(
+_ENDINGS = lazy_pattern(
     r"(c|cc|cfg|conf|cpp|cs|css|csv|go|h|hpp|html|ini|java|js|json|jsx|kt|lua|md|php|pl|py|pyi|rb|rs|rst|scala|sh|sql|swift"
     r"|toml|ts|tsx|txt|vue|xml|ya?ml)"
 )

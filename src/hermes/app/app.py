@@ -31,13 +31,15 @@ from hermes.schema.events import (
 )
 from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_configured
-from hermes.store.json_snapshots import write_snapshot
+from hermes.store.json_snapshots import event_document, write_snapshot
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
 
 if TYPE_CHECKING:
     from hermes.app.event_senders import Exporters
     from hermes.app.feed import Feed
+    from hermes.app.sign_ins import SignIns
+    from hermes.plugins.agent_plugins import AgentPlugins
     from hermes.store.store import Reachability
 
 log = logging.getLogger("hermes.app")
@@ -74,6 +76,8 @@ class _Opened:
         self.store: Store | None = None
         self.exporters: Exporters | None = None
         self.feed: Feed | None = None
+        self.sign_ins: SignIns | None = None
+        self.plugins: AgentPlugins | None = None
         self.is_closed = False
 
 
@@ -114,6 +118,17 @@ class App:
         return self._bus
 
     @property
+    def plugins(self) -> "AgentPlugins | None":
+        """What enabled plugins add to the agent; None while the user has enabled none."""
+        opened = self._opened
+        with opened.lock:
+            if opened.plugins is None and (self.home.root / "plugins.json").exists():
+                from hermes.plugins.agent_plugins import AgentPlugins
+
+                opened.plugins = AgentPlugins(self.home)
+            return opened.plugins
+
+    @property
     def exporters(self) -> "Exporters | None":
         """What sends events out of this process, once `go_live` was called."""
         return self._opened.exporters
@@ -126,6 +141,15 @@ class App:
 
             self._opened.feed = Feed(self.bus)
         return self._opened.feed
+
+    @property
+    def sign_ins(self) -> "SignIns":
+        """The accounts, and the sign-ins that were begun in this process."""
+        if self._opened.sign_ins is None:
+            from hermes.app.sign_ins import SignIns
+
+            self._opened.sign_ins = SignIns(self.home)
+        return self._opened.sign_ins
 
     @property
     def has_log(self) -> bool:
@@ -253,7 +277,9 @@ class App:
             )
             return
         try:
-            write_snapshot(self.store, session, self.home.sessions)
+            as_events = self.settings.sessions.json_snapshot_format == "events"
+            form = event_document if as_events else _message_document
+            write_snapshot(self.store, session, self.home.sessions, form)
         except OSError as error:
             log.warning(
                 "the JSON snapshot of session %s was not written to %s: %s",
@@ -282,7 +308,7 @@ class App:
             "ts": row.ts,
             "src": row.type.partition(".")[0],
         }
-        root = self.root(row.session)
+        root = self.root(row.session) or self.owner(row.session)
         if root:
             head["root_session_id"] = root
         return head | row.envelope()
@@ -320,6 +346,12 @@ class App:
             self._roots[session] = root
         return root
 
+    def owner(self, session: str) -> str:
+        """The session that a card was made in which this session works on: its surfaces show the questions too."""
+        info = self.store.sessions.origin(session)
+        is_worker = info.surface == "kanban" and info.kind == "root"
+        return info.parent if is_worker else ""
+
 
 class SystemIds:
     """Makes ids of the form `YYYYMMDD-HHMMSS-xxxxxx`: the time in UTC, and six random hexadecimal digits."""
@@ -356,3 +388,11 @@ def build(
 def _is_file_name(session: str) -> bool:
     """Whether a session id can name a file. Imported sessions bring ids of any kind."""
     return Path(session).name == session and "\0" not in session
+
+
+def _message_document(store: Store, session: str) -> dict[str, Any]:
+    """A session in the shape of Hermes Agent's session files."""
+    from hermes.trajectories.openai_messages import session_file
+    from hermes.trajectories.trajectory import read_trajectory
+
+    return session_file(read_trajectory(store.log.every_event(session)))

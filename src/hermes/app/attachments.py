@@ -1,32 +1,59 @@
 """Attachments of a message: the text of files named with `@`, and images. The same on every surface.
 
-A long file, or one that may hold secrets, is only named; the model reads it with its tools, which ask. For a person who
-is not at this machine, files outside the session's folder are only named too.
+Of a document (PDF, Office, EPUB, e-mail) the text is attached; `@report.pdf#3-7` means these pages. Of a recording, what
+is said in it is attached. A long file, or one
+that may hold secrets, is only named; the model reads it with its tools, which ask. For a person who is not at this
+machine, files outside the session's folder are only named too.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from hermes.errors import UsageError, os_reason
-from hermes.images.image_info import media_type
+from hermes.errors import ToolFailed, UsageError, os_reason
+from hermes.images.image_info import picture_type
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.messages import Image
+from hermes.settings.load import environment
 from hermes.text.hidden_text import without_hidden
 from hermes.tools.sensitive import Guard, is_within
 
 _MAX_BYTES = 48 * 1024
 _ALL_BYTES = 192 * 1024
 _MAX_FOLDER_NAMES = 200
-_NAMED = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
-_FILE = re.compile(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # probably meant as a file
-_BLOCK = re.compile(
+_NAMED = lazy_pattern(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
+_FILE = lazy_pattern(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # probably meant as a file
+_BLOCK = lazy_pattern(
     r"\n\n<(attached path|skill name|ran command|command name)=\"[^\n]*\">\n.*?\n</(?:attached|skill|ran|command)>",
     re.DOTALL,
 )
-_PICTURES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp"))
-_SECRET = re.compile(
+_PICTURES = frozenset(
+    (
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".webp",
+        ".heic",
+        ".heif",
+        ".avif",
+        ".tif",
+        ".tiff",
+        ".bmp",
+    )
+)
+_DOCUMENTS = frozenset((".pdf", ".docx", ".xlsx", ".pptx", ".epub", ".eml", ".ipynb"))
+_WEB_PAGES = frozenset((".html", ".htm"))
+"""Attached as source, or as text if the source is long, as that of a saved page is."""
+_RECORDINGS = frozenset(
+    (".wav", ".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".flac", ".amr", ".weba")
+)
+_PAGES = lazy_pattern(
+    r"(?<=\.pdf|docx|xlsx|pptx|epub|pynb)#(\d+)(?:-(\d+))?$", re.IGNORECASE
+)
+_SECRET = lazy_pattern(
     r"(^|[./_-])(env|secrets?|credentials?|id_[a-z0-9]+|netrc|pem|key|p12|pfx|kdbx)($|[./_-])",
     re.IGNORECASE,
 )
@@ -46,9 +73,14 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
     folder: Path
     guard: Guard
     is_far: bool = False
+    listen: "Callable[[Path], str] | None" = None
+    """Understands a recording, or raises ToolFailed; without it, recordings are only named."""
+    is_elsewhere: Callable[[str], bool] = lambda _: False
+    """Whether a name means no file but something that is attached elsewhere, such as a resource of a server."""
 
     def place(self, name: str) -> Path:
-        return self.folder / Path(name).expanduser()
+        """The path of a file; `#3-7` after a document's name is not part of it."""
+        return self.folder / Path(_PAGES.sub("", name)).expanduser()
 
     def has(self, name: str) -> bool:
         """Whether there is such a file. A person elsewhere learns nothing about files outside the folder."""
@@ -78,9 +110,10 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
             return "it may hold secrets"
         if not path.is_file():
             return "it is not a regular file"
-        is_long = (
-            path.suffix.lower() not in _PICTURES and path.stat().st_size > _MAX_BYTES
+        may_be_long = path.suffix.lower() in (
+            _PICTURES | _DOCUMENTS | _RECORDINGS | _WEB_PAGES
         )
+        is_long = not may_be_long and path.stat().st_size > _MAX_BYTES
         return "it is long" if is_long else ""
 
 
@@ -94,8 +127,10 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
         path = shelf.place(name)
         try:
             why = shelf.reason(path)
-            block, picture = ("", ()) if why else _content(name, path, room)
-        except (OSError, UsageError) as error:
+            block, picture = (
+                ("", ()) if why else _content(name, path, room, shelf.listen)
+            )
+        except (OSError, UsageError, ToolFailed) as error:
             left.append(
                 f"Only the path of {name} is sent: {getattr(error, 'message', None) or error}"
             )
@@ -113,6 +148,55 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
     return Attached(text + "".join(blocks), tuple(images), tuple(left))
 
 
+def received_file(
+    path: Path, *, alone: bool, listen: "Callable[[Path], str] | None" = None
+) -> str:
+    """What a message says about a file that came with it, on lines of their own: its text, if it is a document, a short
+    text or, where somebody can listen, a recording; else its path. `alone`: nothing was written with it."""
+    line = f"[file: {path}]"
+    try:
+        block = _received(path, listen)
+    except (OSError, ToolFailed) as error:
+        why = error.message if isinstance(error, ToolFailed) else os_reason(error)
+        return f"{line}\n[its text can't be read: {why}]"
+    if not block:
+        return line
+    return line + block if alone else block.removeprefix("\n")
+
+
+def may_name_recording(text: str) -> bool:
+    """Whether a text, such as a message or a file's name, may name a recording."""
+    low = text.lower()
+    return any(suffix in low for suffix in _RECORDINGS)
+
+
+def uploaded_file(path: Path, *, listen: "Callable[[Path], str] | None" = None) -> str:
+    """The same as an attachment, which a page folds away; of a file without text, where it is."""
+    try:
+        block = _received(path, listen)
+    except (OSError, ToolFailed) as error:
+        why = error.message if isinstance(error, ToolFailed) else os_reason(error)
+        return _block(str(path), f"[its text can't be read: {why}]")
+    size = path.stat().st_size
+    return block or _block(str(path), f"[not text, {size:,} bytes, saved as {path}]")
+
+
+def _received(path: Path, listen: "Callable[[Path], str] | None") -> str:
+    """The block of a file that came with a message; empty if it is only named."""
+    suffix = path.suffix.lower()
+    if suffix in _DOCUMENTS or _is_long_page(path):
+        return _document(str(path), path, _MAX_BYTES)
+    if suffix in _RECORDINGS and listen is not None:
+        return _block(str(path), f"[what is said in it]\n{listen(path)}")
+    data = path.read_bytes() if path.stat().st_size <= _MAX_BYTES else b"\0"
+    if b"\0" in data or _SECRET.search(path.name):
+        return ""
+    try:
+        return _block(str(path), without_hidden(data.decode().rstrip("\n")))
+    except UnicodeDecodeError:  # neither a document nor text
+        return ""
+
+
 def typed_part(text: str) -> str:
     """The part of a message that the person typed, without attachments."""
     return _BLOCK.sub("", text)
@@ -123,6 +207,8 @@ def missing(text: str, shelf: AttachmentFolder) -> list[str]:
     found: list[str] = []
     for quoted, bare in _NAMED.findall(text):
         name = quoted or bare.rstrip(".,;:!?)]}'\"")
+        if shelf.is_elsewhere(name):
+            continue
         if (quoted or _FILE.search(name)) and not _names(f'@"{name}"', shelf):
             found.append(name)
     return list(dict.fromkeys(found))
@@ -137,7 +223,7 @@ def _image(name: str) -> Image:
     path = Path(name).expanduser().absolute()
     try:
         with path.open("rb") as file:
-            kind = media_type(file.read(16))
+            kind = picture_type(file.read(16))
     except OSError as error:
         raise UsageError(
             f"The image can't be read: {path} ({os_reason(error)})"
@@ -145,7 +231,7 @@ def _image(name: str) -> Image:
     if not kind:
         raise UsageError(
             f"This is not an image: {path}",
-            hint="A model can see PNG, JPEG, GIF and WebP images.",
+            hint="Hermes can send PNG, JPEG, GIF, WebP, HEIC, AVIF, TIFF and BMP images.",
         )
     return Image(source=str(path), media_type=kind)
 
@@ -161,7 +247,12 @@ def _names(text: str, shelf: AttachmentFolder) -> list[str]:
     return found
 
 
-def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
+def _content(
+    name: str,
+    path: Path,
+    room: int,
+    listen: "Callable[[Path], str] | None" = None,
+) -> tuple[str, tuple[Image, ...]]:
     """The block of a text file, or the image that a file is; neither if the file is only named."""
     if path.is_dir():
         names = sorted(
@@ -176,12 +267,38 @@ def _content(name: str, path: Path, room: int) -> tuple[str, tuple[Image, ...]]:
         return _block(name, "\n".join(names[:_MAX_FOLDER_NAMES] + more)), ()
     if path.suffix.lower() in _PICTURES:
         return "", images_of([str(path)])
+    if path.suffix.lower() in _DOCUMENTS or _is_long_page(path):
+        return _document(name, path, min(room, _MAX_BYTES)), ()
+    if path.suffix.lower() in _RECORDINGS:
+        text = listen(path)[:room] if listen else ""
+        return _block(name, f"[what is said in it]\n{text}") if text else "", ()
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"
     if b"\0" in data:
         return "", ()
     return _block(
         name, without_hidden(data.decode("utf-8", "replace").rstrip("\n"))
     ), ()
+
+
+def _is_long_page(path: Path) -> bool:
+    return path.suffix.lower() in _WEB_PAGES and path.stat().st_size > _MAX_BYTES
+
+
+def _document(name: str, path: Path, room: int) -> str:
+    """The block of a document: the pages that were asked for, or as many as there is room for."""
+    from hermes.tools.documents.reader import DocumentReader, read_pages
+
+    wanted = _PAGES.search(name)
+    first, last = (wanted[1], wanted[2] or wanted[1]) if wanted else ("1", "")
+    kind = "html" if _is_long_page(path) else None
+    reader = DocumentReader(environment())
+    pages = read_pages(reader, path, int(first), int(last or 0), kind)
+    if pages is None:
+        return ""
+    text = without_hidden(pages.text)
+    if len(text) > room:
+        text = f"{text[:room]}\n[cut here: read_file shows the rest]"
+    return _block(name, f"[{pages.label}]\n{text}")
 
 
 def _block(name: str, text: str) -> str:

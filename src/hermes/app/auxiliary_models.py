@@ -9,7 +9,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -30,9 +30,14 @@ from hermes.settings import Secrets
 from hermes.settings.redaction import mask
 from hermes.settings.secrets import is_address_variable
 
+if TYPE_CHECKING:
+    from hermes.plugins.agent_plugins import AgentPlugins
+
 log = logging.getLogger("hermes.app")
 
-Task: TypeAlias = Literal["title", "summary", "review", "vision", "search"]
+Task: TypeAlias = Literal[
+    "title", "summary", "review", "vision", "search", "judge", "cards"
+]
 
 _NEEDS: dict[Task, Need] = {
     "title": Need(window=8_000),
@@ -40,6 +45,8 @@ _NEEDS: dict[Task, Need] = {
     "review": Need(window=200_000),
     "vision": Need(images=True),
     "search": Need(window=60_000),
+    "judge": Need(window=30_000),
+    "cards": Need(window=60_000),
 }
 _MIN_REDACTED_SECRET_CHARS = 8  # shorter ones occur in any text
 _FAILED_MODEL_PAUSE_S = 600.0  # before a model that failed is asked again
@@ -131,6 +138,8 @@ class AuxiliaryModels:
         self, app: App, secrets: Secrets, spending: Spending, main: MainModel
     ) -> None:
         self._app = app
+        self.context_engine = app.settings.compression.engine
+        """A plugin's context engine that summarises instead of a model."""
         self._secrets = secrets
         self._spending = spending
         self._main = main
@@ -138,8 +147,16 @@ class AuxiliaryModels:
         self._resting: dict[tuple[Task, str], float] = {}
 
     def setting_of(self, task: Task) -> str:
-        """The setting of a task."""
+        """The setting of a task. A model named in `media.vision` looks at pictures in place of `auxiliary.vision`."""
+        named = self._app.settings.media.vision.strip()
+        if task == "vision" and named != "auto":
+            return "off" if named == "ocr" else named
         return str(getattr(self._app.settings.auxiliary, task)).strip() or "off"
+
+    @property
+    def plugins(self) -> "AgentPlugins | None":
+        """What enabled plugins add to the agent."""
+        return self._app.plugins
 
     def has_own(self, task: Task) -> bool:
         """Whether another model than the main one does a task."""

@@ -20,6 +20,7 @@ from hermes.app.backup_masking import config_secrets, is_clean_config, masked_co
 from hermes.errors import HermesError
 from hermes.primitives.files import create_private
 from hermes.settings import Home
+from hermes.settings.profiles import ACTIVE_FILE, PROFILES_FOLDER
 from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
 from hermes.store import open_store
 from hermes.store.state_file import DatabaseLock, redact_copy
@@ -30,13 +31,27 @@ _LIVE = (
     "cache",
     "run",
     "dashboard/running.json",
+    PROFILES_FOLDER,  # homes of their own
+    ACTIVE_FILE,
 )  # created again, or valid only while a process runs
 _DATABASE = "state.db"  # and the files beside it: its log, its lock, older copies
+_HISTORY = (
+    "sessions",
+    "logs",
+    "drafts",
+    "pictures",
+    "media",
+    "input_history.jsonl",
+    "gateway",
+)
+"""Beside the session log: what was said, and with whom."""
 _LAST = "objects"  # of a git folder: refs are written after the objects they point to
 _DRAFT = ".backup-"
 _KEPT = "The home was not changed."
 _SECRET_FILES = (
     ".env",
+    "auth.json",
+    "mcp-logins.json",
     "dashboard/keys.json",
     "gateway/api_keys.json",
     "gateway/status.json",
@@ -74,11 +89,12 @@ def back_up(
     target: Path,
     *,
     secrets: bool = True,
+    history: bool = True,
     copy_log: Callable[[Path], None] | None = None,
 ) -> Backup:
     """Writes a backup that only this user can read. The file appears only when it is complete. Raises HermesError.
 
-    `copy_log` writes the session log to a file; without it, `state.db` is copied.
+    Without `history` it has no sessions. `copy_log` writes the session log to a file; without it, `state.db` is copied.
     """
     if not home.root.is_dir():
         raise HermesError(f"There is nothing to back up: {home.root} does not exist.")
@@ -94,7 +110,7 @@ def back_up(
         ):
             withheld = None if secrets else secret_values(home)
             copy = copy_log or partial(_copy_state, home)
-            filled = _fill(archive, home, withheld, copy)
+            filled = _fill(archive, home, withheld, copy if history else None)
         os.link(
             draft, target
         )  # unlike a rename, never replaces a file that came meanwhile
@@ -114,7 +130,7 @@ def restore(home: Home, source: Path, *, stamp: str) -> Backup:
     root.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{root.name}.restoring-", dir=root.parent))
     try:
-        files = _unpack(source, draft)
+        files = unpack(source, draft, (_DATABASE,))
         disarmed = disarm_repositories(draft)
         open_store(draft / _DATABASE).close()
         aside = _exchange(root, draft, root.with_name(f"{root.name}.before-{stamp}"))
@@ -134,7 +150,7 @@ def _private(path: Path) -> Iterator[io.BufferedWriter]:
 
 
 def secret_values(home: Home) -> frozenset[str]:
-    """The secrets of a home (in `.env`, in its settings, the dashboard's key), to be searched for in other files."""
+    """The secrets of a home (`.env`, settings, sign-ins, the dashboard's key), to be searched for in other files."""
     found: set[str] = set()
     with contextlib.suppress(FileNotFoundError):
         lines = parse_env(home.env_file.read_text(errors="replace"))
@@ -148,6 +164,12 @@ def secret_values(home: Home) -> frozenset[str]:
             re.findall(
                 r'"([0-9A-Za-z_\-]{32,})"',
                 (home.root / "dashboard/keys.json").read_text(errors="replace"),
+            )
+        )
+    with contextlib.suppress(FileNotFoundError):
+        found |= set(
+            re.findall(
+                r'"([0-9A-Za-z_.\-]{20,})"', home.accounts.read_text(errors="replace")
             )
         )
     with contextlib.suppress(FileNotFoundError):
@@ -166,31 +188,42 @@ def _copy_state(home: Home, target: Path) -> None:
         store.copy(target)
 
 
-def _fill(
+def _add_log(
     archive: tarfile.TarFile,
     home: Home,
-    withheld: frozenset[str] | None,
     copy_log: Callable[[Path], None],
-) -> Backup:
-    """Fills the archive, leaving out files for which `withheld` is true."""
+    spellings: list[str],
+) -> int:
+    """Adds a copy of the session log. Returns how many rows were masked in it."""
     masked = 0
-    spellings = [spelling for value in withheld or () for spelling in _spellings(value)]
     with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=home.root) as folder:
         copy = Path(folder, _DATABASE)
         copy_log(copy)
         if spellings:
             masked = redact_copy(copy, spellings)
         archive.add(copy, _DATABASE)
-    holds, left_out, secret, changed = (
-        {_DATABASE: 1},
-        list[str](),
-        list[str](),
-        list[str](),
-    )
+    return masked
+
+
+def _fill(
+    archive: tarfile.TarFile,
+    home: Home,
+    withheld: frozenset[str] | None,
+    copy_log: Callable[[Path], None] | None,
+) -> Backup:
+    """Fills the archive, leaving out files for which `withheld` is true."""
+    spellings = [spelling for value in withheld or () for spelling in _spellings(value)]
+    masked, holds, unkept = 0, dict[str, int](), frozenset(_HISTORY)
+    if copy_log is not None:
+        masked = _add_log(archive, home, copy_log, spellings)
+        holds, unkept = {_DATABASE: 1}, frozenset()
+    left_out, secret, changed = list[str](), list[str](), list[str]()
     for path in sorted(
         _worth_keeping(home), key=lambda path: (_LAST in path.parts, path)
     ):
         name = path.relative_to(home.root)
+        if name.parts[0] in unkept:
+            continue
         if path.is_symlink() and not path.resolve().is_relative_to(home.root.resolve()):
             left_out.append(str(name))
         elif withheld is not None and _holds_secret(path, name, spellings):
@@ -292,12 +325,14 @@ def _add(
     return 1
 
 
-def _unpack(source: Path, folder: Path) -> int:
-    """Unpacks a backup into a folder. Raises for anything that would leave the folder."""
+def unpack(source: Path, folder: Path, expected: tuple[str, ...]) -> int:
+    """Unpacks a backup into a folder. Raises for anything that would leave the folder, and if none of the expected files
+    is there."""
     with tarfile.open(source, "r:gz") as archive:
         members = archive.getmembers()
-        if _DATABASE not in {member.name for member in members}:
+        if not {member.name for member in members} & set(expected):
             raise tarfile.TarError("it is not a Hermes backup")
+        _require_space(members, folder)
         _check(members)
         archive.extraction_filter = lambda member, _: (
             member
@@ -311,6 +346,14 @@ def _unpack(source: Path, folder: Path) -> int:
                 else stat.S_IMODE(path.stat().st_mode) & stat.S_IRWXU
             )
     return len(members)
+
+
+def _require_space(members: list[tarfile.TarInfo], folder: Path) -> None:
+    needed, free = sum(one.size for one in members), shutil.disk_usage(folder).free
+    if needed > free:
+        raise tarfile.TarError(
+            f"it needs {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free"
+        )
 
 
 def _check_name(name: str) -> None:
@@ -405,6 +448,9 @@ def _exchange(root: Path, draft: Path, aside: Path) -> Path | None:
         aside = _unused(aside)
         root.rename(aside)
         draft.rename(root)
+        for name in (PROFILES_FOLDER, ACTIVE_FILE):  # a backup never has these
+            if (aside / name).exists():
+                (aside / name).rename(root / name)
     finally:
         lock.close()
     return aside

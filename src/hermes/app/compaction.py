@@ -27,8 +27,14 @@ async def summarise(
 ) -> SessionCompacted:
     """Returns the row that compacts. If one model's summary can't be used, the next model writes another.
 
-    Raises NotCompacted or BudgetSpent.
+    A plugin's context engine takes their place if the settings name one. Raises NotCompacted or BudgetSpent.
     """
+    if engine := auxiliary.context_engine:
+        from hermes.app.plugin_parts import summarise_by_plugin
+
+        return await summarise_by_plugin(
+            auxiliary.plugins, engine, messages, cut, auxiliary.redact
+        )
     helper = await auxiliary.helper("summary", session)
     while True:
         try:

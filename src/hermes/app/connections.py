@@ -21,9 +21,15 @@ from hermes.codex.engine_switch import SwitchContext, disable, enable
 from hermes.errors import HermesError, ModelError, UsageError
 from hermes.providers import provider_table
 from hermes.providers.build import build_adapter, build_model
-from hermes.providers.catalogue import all_models, facts_of
+from hermes.providers.catalogue import ModelFacts, all_models, facts_of
 from hermes.providers.http_client import Http
-from hermes.providers.routing import EMBEDDED, ModelRoute, first_route, keys_of
+from hermes.providers.routing import (
+    EMBEDDED,
+    ModelRoute,
+    credentials_of,
+    first_route,
+    keys_of,
+)
 from hermes.providers.server_discovery import LocalServer, may_chat
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
@@ -81,6 +87,8 @@ class OfferedModel(msgspec.Struct, frozen=True, kw_only=True):
     window: int | None = None
     input_price: float | None = None
     output_price: float | None = None
+    abilities: tuple[str, ...] = ()
+    """What it can do beside text, in words."""
 
     @property
     def facts(self) -> str:
@@ -88,6 +96,7 @@ class OfferedModel(msgspec.Struct, frozen=True, kw_only=True):
         words = [f"{short_number(self.window)} context"] if self.window else []
         if self.output_price:
             words.append(f"${self.input_price:g} in, ${self.output_price:g} out")
+        words += self.abilities
         return " · ".join(words)
 
 
@@ -281,12 +290,12 @@ async def list_models(connection: Connection, home: Home) -> tuple[OfferedModel,
     """
     settings, secrets = as_settings(connection, home)
     route = first_route(settings, secrets)
-    key = next(iter(keys_of(route, secrets)), "")
+    credential = credentials_of(route, settings, secrets)[0]
     adapter = build_adapter(route, settings, Http(environment()))
     try:
         async with asyncio.timeout(_LIST_TIMEOUT_S):
-            await adapter.check_key(key)
-            names = await adapter.list_models(key)
+            await adapter.check_key(credential)
+            names = await adapter.list_models(credential)
     except TimeoutError as error:
         raise ModelError(
             f"{connection.label} did not answer within {_LIST_TIMEOUT_S:.0f} seconds",
@@ -320,9 +329,19 @@ def offered(names: Sequence[str], usual: str = "") -> tuple[OfferedModel, ...]:
                 window=facts.window if is_known else None,
                 input_price=facts.prices.input if facts.prices else None,
                 output_price=facts.prices.output if facts.prices else None,
+                abilities=_abilities(facts) if is_known else (),
             )
         )
     return tuple(found)
+
+
+def _abilities(facts: ModelFacts) -> tuple[str, ...]:
+    known = (
+        (facts.images, "pictures"),
+        (facts.reasoning, "reasoning"),
+        (not facts.tools, "no tools"),
+    )
+    return tuple(words for is_so, words in known if is_so)
 
 
 async def try_model(
@@ -367,10 +386,11 @@ async def small_context_at(route: ModelRoute, secrets: Secrets) -> "ServerFacts 
     family = route.quirks.family
     kind = family if family in provider_table.INSPECTED_FAMILIES else ""
     key = next(iter(keys_of(route, secrets)), "")
+    headers = {"authorization": f"Bearer {key}"} if key else {}
     http = Http(environment())
     try:
         facts = await read_server_facts(
-            http, route.base_url, route.model, kind=kind, key=key
+            http, route.base_url, route.model, kind=kind, headers=headers
         )
     finally:
         await http.aclose()

@@ -1,7 +1,7 @@
 """Engines: what runs the turns of a session. An engine is fixed: another model or mode is another engine."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -9,16 +9,26 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from hermes.app.agent_files import caps_of, listed_agents, skill_texts, tools_of
 from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels, MainModel
-from hermes.app.compaction import summarise
-from hermes.app.delegate_tool import MAX_DELEGATION_DEPTH, Delegation, depth
+from hermes.app.delegate_tool import (
+    MAX_DELEGATION_DEPTH,
+    WORKTREE_HINT,
+    Delegation,
+    delegate_for,
+    depth,
+)
 from hermes.app.folder_notes import FolderNotes
-from hermes.app.image_description import ImageDescriber
+from hermes.app.image_description import ImageDescriber, SessionPictures
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
-from hermes.app.page_digest import digest
-from hermes.app.project_notes import read_identity, read_project_files
+from hermes.app.picture_tools import PicturePorts, SessionImageSpending
+from hermes.app.project_notes import (
+    has_accepted_notes,
+    read_identity,
+    read_project_files,
+)
 from hermes.app.prompt_files import PromptFile, PromptFiles
 from hermes.app.session_service import SessionService
 from hermes.app.session_titles import Titles
@@ -28,11 +38,11 @@ from hermes.app.turn_checks import CheckDeps, CheckedRuntime, TurnChecks
 from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.core.accepted_plan import PLAN_TOOL
-from hermes.core.budget import Metered, Price, TurnBudget
+from hermes.core.budget import Cap, Metered, Price, TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.context_window import ContextLimits, ContextWindow
 from hermes.core.history import ConversationHistory
-from hermes.core.ports import Approver, Model, PolicyDecision, Tool
+from hermes.core.ports import Approver, Model, PolicyDecision, Tool, Veto
 from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
@@ -42,23 +52,39 @@ from hermes.providers.routing import ModelRoute, chosen_route
 from hermes.schema.events import (
     ApprovalRequested,
     Mode,
+    RuleCheck,
     SessionAgentChosen,
+    SessionCompacted,
     SessionPrompted,
 )
+from hermes.schema.messages import AssistantMessage, Message
+from hermes.schema.model import ModelRequest
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.present_plan import PlanTool, SetMode
+from hermes.tools.process.background import Processes
+from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.process.session_commands import SessionCommands
 from hermes.tools.sandbox import find_sandbox
-from hermes.tools.shadow import ShadowKeeper
-from hermes.tools.toolsets import SURFACES
+from hermes.tools.shadow import ShadowFailed, ShadowKeeper
+from hermes.tools.toolsets import BATCH_SURFACE, SURFACES
 
 if TYPE_CHECKING:
+    from hermes.app.goals.pursuit import GoalServices
     from hermes.codex.runtime import CodexEngine
+    from hermes.core.compaction import CompactionCut
 
 ApprovalMode: TypeAlias = Mode
 EngineName: TypeAlias = Literal["native", "codex"]
+
+
+CLOSING_TOOLS = frozenset(
+    f"kanban_{what}"
+    for what in ("show", "heartbeat", "comment", "complete", "block", "request_review", "request_changes")
+)  # fmt: skip
+"""What every worker of a card has."""
 
 
 class EngineChoice(msgspec.Struct, frozen=True):
@@ -148,7 +174,7 @@ class EngineParts:
     `engine_of` returns the engine of a session.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what it is built from
         self,
         app: App,
         secrets: Secrets,
@@ -156,7 +182,10 @@ class EngineParts:
         service: Callable[[], SessionService],
         set_mode: SetMode,
         choose: Callable[[str, PromptFile], None] = lambda *_: None,
+        agent_of: Callable[[str], PromptFile | None] = lambda _: None,
     ) -> None:
+        self.agent_of = agent_of
+        """The file of the agent that a session works as."""
         self.choose = choose
         """Gives a session the model and the mode of an agent."""
         self.app = app
@@ -164,12 +193,20 @@ class EngineParts:
         self.engine_of = engine_of
         self.shadows = shadows_of(app)
         self.prompt_files = PromptFiles(app.home.root, Path.home())
+        self.command_of: Callable[[str], PromptFile | None] = lambda _: None
+        """The command from a file that started the turn of a session."""
         self.keeper = ShadowKeeper(self.shadows)
-        self.spending = Spending(app, self._price)
+        self.spending = Spending(app, self._price, self._agent_caps)
         self.titles = Titles(lambda session: engine_of(session).auxiliary)
         self._delegation = Delegation(app, service, self._begin_agent)
         digests = self._digest if app.settings.auxiliary.search != "off" else None
-        self.tools = SessionTools(app, secrets, self._own_tools, digests)
+        pictures = PicturePorts(
+            SessionPictures(engine_of, app.settings.media.vision.strip()),
+            SessionImageSpending(app, self.spending),
+        )
+        self.tools = SessionTools(
+            app, secrets, self._own_tools, digests, pictures=pictures
+        )
         self.learner = Learner(
             app,
             ReviewDeps(
@@ -193,6 +230,32 @@ class EngineParts:
             self.learner.learning.skills.view,
         )
 
+    def processes(self, session: str) -> Processes:
+        """The background commands of a session; none where it has no such tool."""
+        owner = getattr(self.tools.of(session).get("process"), "owner", None)
+        return owner if isinstance(owner, Processes) else self._no_processes
+
+    def running_children(self, session: str) -> dict[str, str]:
+        """The sessions that work for a session now, with what they work on."""
+        store = self.app.store
+        return {
+            one.id: f"child agent: {one.title or '(no title yet)'}"
+            for one in store.sessions.children(session)
+            if store.leases.holder(one.id) is not None
+        }
+
+    def turn_diff(self, turn: str, cwd: Path) -> str:
+        """What a turn changed in its folder; empty if that can't be told."""
+        try:
+            return self.shadows.at(cwd).diff(turn)
+        except (ShadowFailed, OSError):
+            return ""
+
+    @cached_property
+    def _no_processes(self) -> Processes:
+        around = surroundings_of(self.app)
+        return Processes(SessionCommands(around), OutputFolder(around.readable[0]))
+
     def model(self, name: str) -> "AnsweringModel":
         """The model of that name, made on first use."""
         if name not in self._models:
@@ -210,10 +273,31 @@ class EngineParts:
     def _begin_agent(self, child: str, name: str, cwd: Path) -> None:
         """Lets a child work as an agent from a file. Raises HermesError if there is no such agent."""
         file = self.prompt_files.find(cwd, "agent", name)
-        self.app.record(child, SessionAgentChosen(agent=file.name))
         self.choose(child, file)
+        self.check_agent(child, file)
+        self.app.record(child, SessionAgentChosen(agent=file.name))
+
+    def check_agent(self, session: str, file: PromptFile) -> None:
+        """Raises HermesError if a session can't work as an agent: no tool or skill of its file is there."""
+        tools_of(file, self.session_tools(session))
+        skill_texts(file, self.learner.learning.skills.view)
+
+    def session_tools(self, session: str) -> Mapping[str, Tool]:
+        """The tools of a session. What works for an agent has no tool that the agent has not."""
+        tools, origin = self.tools.of(session), self.app.store.sessions.origin
+        while (info := origin(session)).kind == "child":
+            session = info.parent
+            file = self.agent_of(session)
+            tools = file.offered(tools) if file is not None else tools
+        return tools
+
+    def _agent_caps(self, session: str) -> list[Cap]:
+        file = self.agent_of(session)
+        return caps_of(file) if file is not None else []
 
     async def _digest(self, session: str, page: str) -> str:
+        from hermes.app.page_digest import digest
+
         return await digest(self.engine_of(session).auxiliary, session, page)
 
     def _price(self, session: str) -> Price | None:
@@ -231,7 +315,15 @@ class EngineParts:
         learned = self.learner.tools(self.app.person(session))
         if depth(self.app, session) >= MAX_DELEGATION_DEPTH:
             return learned
-        return (self._delegation.delegate, *learned)
+        return (self._delegate(session), *learned)
+
+    def _delegate(self, session: str) -> Tool:
+        """The tool for child agents. Somebody else's session is not told about the user's agents."""
+        agents: list[tuple[str, str]] = []
+        if not self.app.person(session):
+            cwd = Path(self.app.store.sessions.origin(session).cwd or ".")
+            agents = listed_agents(self.prompt_files.all(cwd, "agent"))
+        return delegate_for(self._delegation.delegate, agents)
 
     @asynccontextmanager
     async def _reviewer(self, session: str) -> AsyncIterator[Model]:
@@ -274,9 +366,14 @@ class AnsweringModel:
             settings.protect_first_n,
             settings.protect_last_n,
         )
-        return ContextWindow(
-            partial(summarise, self.auxiliary), limits, self._app.clock
-        )
+        return ContextWindow(self._summarise, limits, self._app.clock)
+
+    async def _summarise(
+        self, session: str, messages: Sequence[Message], cut: "CompactionCut"
+    ) -> SessionCompacted:
+        from hermes.app.compaction import summarise
+
+        return await summarise(self.auxiliary, session, messages, cut)
 
     @cached_property
     def codex(self) -> "CodexEngine":
@@ -314,6 +411,7 @@ class AnsweringModel:
                 max_steps=settings.budget.max_steps,
                 run_folder=self._app.home.root / "run",
                 lend_command=serve_command(),
+                may_read_notes=partial(has_accepted_notes, self._app.home.root),
             )
         )
 
@@ -438,8 +536,8 @@ class Engine:
             from hermes.codex.tool_lending import LendingContext
 
             if self.mode != "plan":
-                tools = self._tools(session, agent)
-            lending = LendingContext(tools, policy, approvals, keeper)
+                tools = self._of_command(session, self._tools(session, agent))
+            lending = LendingContext(tools, policy, approvals, keeper, self._veto())
             own = self._answering.codex_for(self.mode).runtime(
                 session, approvals, judge=policy, keeper=keeper, lending=lending
             )
@@ -449,13 +547,29 @@ class Engine:
         blind = "" if model.facts.images else f"{model.provider}:{model.name}"
         native = NativeRuntime(
             Metered(model, partial(parts.spending.guess, session)),
-            CallRunner(tools, policy, approvals, keeper),
-            max_steps=self._app.settings.budget.max_steps,
+            CallRunner(tools, policy, approvals, keeper, self._veto()),
+            max_steps=self._max_steps(session),
             context=self._answering.room,
-            sight=ImageDescriber(self.auxiliary, blind),
+            sight=ImageDescriber(
+                self.auxiliary, blind, ocr=self._app.settings.media.vision != "off"
+            ),
             notes=None if self.describe(session).local else parts.notes,
         )
         return CheckedRuntime(native, self._checks(session, approvals))
+
+    def _veto(self) -> Veto | None:
+        """What plugins say about each call, if any is enabled."""
+        if self._app.plugins is None:
+            return None
+        from hermes.app.plugin_parts import PluginVeto
+
+        return PluginVeto(self._app.plugins)
+
+    def _max_steps(self, session: str) -> int:
+        """How many calls of the model a turn may make."""
+        file = self._parts.agent_of(session)
+        allowed = self._app.settings.budget.max_steps
+        return min(allowed, file.budget.steps or allowed) if file else allowed
 
     def _checks(self, session: str, approvals: Approver) -> TurnChecks:
         """Checks the turns of a session by the rules of its project."""
@@ -467,13 +581,55 @@ class Engine:
             parts.shadows,
             surroundings_of(self._app),
             parts.refused_checks,
+            self._app.settings.lsp,
         )
         return TurnChecks(deps)
+
+    async def verify(self, session: str, cwd: Path, command: str) -> RuleCheck:
+        """Runs the command of a goal in the session's sandbox. Of somebody else's goal, only what needs no approval."""
+        if self._app.person(session):
+            decision = await asyncio.to_thread(self.guest_policy.check, command, cwd)
+            if decision.verdict != "allow":
+                why = "it would need the owner's approval"
+                return RuleCheck(command=command, outcome="not_run", detail=why)
+        checks = self._checks(session, NobodyToAsk())
+        return await checks.run_command(session, cwd, command)
+
+    def goal_services(self) -> "GoalServices":
+        """What goals need; the engine of each session answers for it."""
+        from hermes.app.goals.pursuit import GoalServices
+
+        parts = self._parts
+        of = parts.engine_of
+
+        async def ask(session: str, request: ModelRequest) -> AssistantMessage:
+            return await of(session).auxiliary.ask("judge", session, request)
+
+        async def verify(session: str, cwd: Path, command: str) -> RuleCheck:
+            return await of(session).verify(session, cwd, command)
+
+        return GoalServices(
+            ask=ask,
+            verify=verify,
+            diff=parts.turn_diff,
+            processes=lambda session: parts.processes(session).running(),
+            children=parts.running_children,
+            budget=parts.spending.budget,
+            process_end=lambda session, name: parts.processes(session).end_of(name),
+        )
 
     def _callable(self, session: str, agent: str) -> Mapping[str, Tool]:
         """The tools that a session's calls can reach. A plan that waits may be answered in any mode."""
         tools, plan = self._tools(session, agent), self._parts.plan_tool
+        tools = self._of_command(session, tools)
         return tools if self._is_child(session) else {**tools, plan.spec.name: plan}
+
+    def _of_command(
+        self, session: str, tools: Mapping[str, Tool]
+    ) -> Mapping[str, Tool]:
+        """Those of the tools that the command allows which started the turn."""
+        file = self._parts.command_of(self._app.root(session) or session)
+        return file.offered(tools) if file is not None else tools
 
     def review(
         self, session: str, tools: Mapping[str, Tool]
@@ -513,8 +669,13 @@ class Engine:
 
     def _tools(self, session: str, agent: str) -> Mapping[str, Tool]:
         """The tools of a session; an agent gets those of them that its file names."""
-        tools = self._parts.tools.of(session)
-        return self._agent_file(session, agent).offered(tools) if agent else tools
+        tools = self._parts.session_tools(session)
+        if not agent:
+            return tools
+        # A worker can always look at its card and close it, whatever its file names. It makes cards, which others do
+        # with more tools than it has, only if its file says so.
+        closing = {name: one for name, one in tools.items() if name in CLOSING_TOOLS}
+        return {**tools_of(self._agent_file(session, agent), tools), **closing}
 
     def _agent_file(self, session: str, name: str) -> PromptFile:
         cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
@@ -532,37 +693,38 @@ class Engine:
             chat=self._chat(session),
             identity="" if is_local else read_identity(app.home.root),
         )
-        if not is_local:
+        surface = app.store.sessions.origin(app.root(session) or session).surface
+        if not is_local and surface != BATCH_SURFACE:
             person = app.person(session)
             learned = await asyncio.to_thread(parts.learner.prompt, person)
             if learned:
                 system = (*system[:-1], learned, system[-1])
         tools = await asyncio.to_thread(self._tools, session, agent)
-        more = await asyncio.to_thread(self._agent_parts, session, cwd, agent, tools)
+        more = await asyncio.to_thread(self._agent_parts, session, agent, tools)
+        shown = parts.tools.shown(tools, lambda: self._window(session))
         prompt = SessionPrompted(
             system=(*system[:-1], *more, system[-1]),
-            tools=tuple(tool.spec for tool in tools.values()),
+            tools=tuple(tool.spec for tool in shown.values()),
             agent=agent,
         )
         return self.adapted(session, prompt)
 
+    def _window(self, session: str) -> int | None:
+        """The context window of the model that answers in a session, in tokens. Codex looks after its own."""
+        return None if self.name(session) == "codex" else self.model.facts.window
+
     def _agent_parts(
-        self, session: str, cwd: Path, agent: str, tools: Mapping[str, Tool]
+        self, session: str, agent: str, tools: Mapping[str, Tool]
     ) -> list[str]:
-        """The parts of the prompt about agents from files: the one that the session is, and those it can give tasks to."""
+        """The parts of the prompt about the agent from a file that the session is, with its skills, and about worktrees."""
         parts: list[str] = []
         if agent:
-            body = self._agent_file(session, agent).body
-            parts.append(f"In this session you work as the agent {agent}:\n\n{body}")
-        known = self._parts.prompt_files.all(cwd, "agent")
-        helpers = [
-            f"- @{one.name}: {one.description or 'no description'}"
-            for one in known
-            if one.is_trusted and one.path and one.name != agent
-        ]
-        if helpers and "delegate" in tools and not self._app.person(session):
-            head = "Agents for `delegate`; begin the task with the name, such as @name:"
-            parts.append("\n".join((head, *helpers)))
+            file = self._agent_file(session, agent)
+            skills = skill_texts(file, self._parts.learner.learning.skills.view)
+            text = f"In this session you work as the agent {agent}:\n\n{file.body}"
+            parts.append("\n\n".join((text, *skills)))
+        if self._app.settings.worktrees.children and "delegate" in tools:
+            parts.append(WORKTREE_HINT)
         return parts
 
     def _chat(self, session: str) -> str:

@@ -2,7 +2,6 @@
 what a compaction removed: those notes, notes that have changed, and skills that were in use."""
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -13,17 +12,17 @@ from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.history import ConversationHistory
 from hermes.core.prompt import ProjectFile, project_part
 from hermes.errors import HermesError
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.messages import AssistantMessage, Message, UserMessage
+from hermes.tools.sensitive import is_build_folder
 
 _MAX_FOLDERS = 4  # whose notes are read at once
-_FOREIGN_FOLDERS = frozenset(
-    ("node_modules", "site-packages", "venv", "vendor", "third_party", "target")
-)
-"""Folders of other people's packages: the notes in them are not the project's."""
+_FOREIGN_FOLDERS = frozenset(("site-packages", "vendor", "third_party"))
+"""Folders of other people's packages, beside those of builds: the notes in them are not the project's."""
 _MAX_SKILLS = 3
 _MAX_SKILL_CHARS = 8_000
-_MARKED = re.compile(r'<project-notes file="([^"]+)">')
-_CALLED_SKILL = re.compile(r'<skill name="([\w-]+)">')
+_MARKED = lazy_pattern(r'<project-notes file="([^"]+)">')
+_CALLED_SKILL = lazy_pattern(r'<skill name="([\w-]+)">')
 _CHANGED = "The project's notes have changed since this session began. They say now:"
 
 
@@ -38,12 +37,15 @@ class FolderNotes:
         self, history: ConversationHistory, cwd: Path, paths: Sequence[Path]
     ) -> list[UserMessage]:
         """The notes of the folders of these files, unless the model has them already."""
-        known = set(_noted(history.messages))
-        folders = [one for one in _folders(paths, cwd) if one != cwd]
+        known: set[str] | None = None
         found: list[ProjectFile] = []
-        for folder in folders:
-            files = (_named(file, folder, cwd) for file in self._read(folder))
-            found += [file for file in files if file.name not in known]
+        for folder in _folders(paths, cwd):
+            files = [_named(file, folder, cwd) for file in self._read(folder)]
+            if (
+                files and known is None
+            ):  # most folders have none: a long history is not searched for them
+                known = set(_noted(history.messages))
+            found += [file for file in files if file.name not in (known or ())]
             if len(found) >= _MAX_FOLDERS:
                 break
         return [_message(project_part(tuple(found)))] if found else []
@@ -116,11 +118,17 @@ def _folders(paths: Sequence[Path], cwd: Path) -> list[Path]:
         relative = real.relative_to(root)
         place = cwd
         for part in relative.parts if real.is_dir() else relative.parts[:-1]:
-            if part in _FOREIGN_FOLDERS or part.startswith("."):
+            if _is_foreign(part):
                 break
             place = place / part
             found[place] = None
     return list(found)
+
+
+def _is_foreign(folder: str) -> bool:
+    return (
+        folder in _FOREIGN_FOLDERS or folder.startswith(".") or is_build_folder(folder)
+    )
 
 
 def _noted(messages: Sequence[Message]) -> Iterator[str]:

@@ -1,14 +1,22 @@
-"""Describes images for a model that reads only text. A model that can see describes each image once."""
+"""Describes images for a model that reads only text: a model that can see does so once, else OCR reads the text in it."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary_models import AuxiliaryModels, NoModel
-from hermes.errors import HermesError
+from hermes.errors import HermesError, ModelError
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.media.vision import PictureAnswer
 from hermes.schema.event_base import Event
 from hermes.schema.events import PictureDescribed, PictureWithheld
 from hermes.schema.messages import AssistantMessage, Image, Message, UserMessage
 from hermes.schema.model import ModelRequest
+from hermes.settings.load import environment
+
+if TYPE_CHECKING:
+    from hermes.app.engine import Engine
 
 _INSTRUCTIONS = (
     "Describe the picture for somebody who can't see it and has to work with it: what it shows, all text in it word "
@@ -19,15 +27,25 @@ _MAX_DESCRIPTION_CHARS = 6_000
 _MAX_DESCRIPTION_TOKENS = 3_000
 _MAX_CAPTION_CHARS = 500  # of the message with the image
 _MAX_IMAGES = 6
+_KINDS = {
+    "auth": MediaErrorKind.REFUSED,
+    "refused": MediaErrorKind.REFUSED,
+    "bad_request": MediaErrorKind.REFUSED,
+    "too_long": MediaErrorKind.TOO_LARGE,
+}
+"""Why a model did not answer, by the reason of its error; anything else is the network."""
 
 
 class ImageDescriber:
     """Implements the `ImageReader` port."""
 
-    def __init__(self, auxiliary: AuxiliaryModels, blind: str = "") -> None:
-        """`blind` is the main model, as `provider:model`, if it reads only text."""
+    def __init__(
+        self, auxiliary: AuxiliaryModels, blind: str = "", *, ocr: bool = True
+    ) -> None:
+        """`blind` is the main model, as `provider:model`, if it reads only text. `ocr`: OCR may stand in for a model."""
         self._auxiliary = auxiliary
         self._blind = blind
+        self._ocr = ocr
 
     @property
     def reads_only_text(self) -> bool:
@@ -46,33 +64,39 @@ class ImageDescriber:
         new = {source: one for source, one in hidden.items() if not one[0].description}
         described = await self._described(session, new) if new else []
         unsaid = (
-            tuple(source for source in hidden if source not in said)
+            tuple(
+                source
+                for source, (image, _) in hidden.items()
+                if source not in said and not image.withheld
+            )
             if self._blind
             else ()
         )
         if not unsaid:
             return list(described)
-        told = {one.source for one in described} | {
-            source for source in hidden if source not in new
+        told = {source: one[0].description for source, one in hidden.items()} | {
+            one.source: one.text for one in described
         }
         return [
             *described,
-            _withheld(unsaid, self._blind, described=set(unsaid) <= told),
+            _withheld(unsaid, self._blind, [told[source] for source in unsaid]),
         ]
+
+    async def answer(self, session: str, image: Image, words: str) -> PictureAnswer:
+        """What a model that sees says about an image, or the text that OCR finds in it. Raises MediaError."""
+        try:
+            return await self._asked(session, image, words)
+        except HermesError as error:
+            failure = error
+        if not self._may_recognise(image):
+            raise _media_error(failure) from failure
+        return await _read_by_ocr(image)
 
     async def _described(
         self, session: str, new: Mapping[str, tuple[Image, Message]]
     ) -> list[PictureDescribed]:
-        if self._auxiliary.setting_of("vision") == "off" or not (
-            self._blind or self._auxiliary.has_own("vision")
-        ):
+        if not self._blind and not self._auxiliary.has_own("vision"):
             return []
-        try:
-            await self._auxiliary.helper("vision", session)
-        except NoModel:
-            return []
-        except HermesError as error:
-            return [_unseen(source, error.message) for source in new]
         looked = list(new.values())[-_MAX_IMAGES:]
         passed = list(new)[: len(new) - len(looked)]
         described = await asyncio.gather(
@@ -80,39 +104,96 @@ class ImageDescriber:
         )
         return [
             *(_unseen(source, "there were too many at once") for source in passed),
-            *described,
+            *(one for one in described if one is not None),
         ]
 
     async def _describe(
         self, session: str, image: Image, message: Message
-    ) -> PictureDescribed:
+    ) -> PictureDescribed | None:
+        """None if nobody can describe it, which the person is told anyway."""
         words = f"It came with these words: {message.text[:_MAX_CAPTION_CHARS]}"
+        try:
+            found = await self.answer(session, image, words)
+        except MediaError as error:
+            if error.kind is MediaErrorKind.NOT_CONFIGURED:
+                return None
+            return _unseen(image.source, error.message)
+        return PictureDescribed(source=image.source, text=found.text)
+
+    async def _asked(self, session: str, image: Image, words: str) -> PictureAnswer:
+        """What a model says. Raises HermesError."""
+        if self._auxiliary.setting_of("vision") == "off":
+            raise NoModel("no model looks at pictures (auxiliary.vision is off).")
         request = ModelRequest(
             system=(_INSTRUCTIONS,),
             messages=(UserMessage(text=words, images=(image,)),),
             max_output_tokens=_MAX_DESCRIPTION_TOKENS,
         )
-        try:
-            reply = await self._auxiliary.ask("vision", session, request)
-        except HermesError as error:
-            return _unseen(image.source, error.message)
+        reply = await self._auxiliary.ask("vision", session, request)
         text = reply.text.strip()[:_MAX_DESCRIPTION_CHARS]
-        return (
-            PictureDescribed(source=image.source, text=text)
-            if text
-            else _unseen(image.source, "nothing was said")
-        )
+        if not text:
+            raise HermesError("nothing was said")
+        return PictureAnswer(text, f"{reply.provider}:{reply.model}")
+
+    def _may_recognise(self, image: Image) -> bool:
+        may = self._ocr and bool(self._blind)
+        if not may or not _is_file(image):
+            return False
+        from hermes.media.picture_text import ocr_is_available
+
+        return ocr_is_available()
+
+
+class SessionPictures:
+    """Implements the `PictureLooker` port: who looks at pictures depends on the session's model and on `media.vision`."""
+
+    def __init__(self, engine_of: "Callable[[str], Engine]", setting: str) -> None:
+        self._engine_of = engine_of
+        self._setting = setting
+
+    def sees(self, session: str) -> bool:
+        """Whether the session's model gets the pixels themselves."""
+        return self._setting == "auto" and not self.reads_only_text(session)
+
+    def reads_only_text(self, session: str) -> bool:
+        """Whether the session's model gets no pictures at all. Codex does."""
+        engine = self._engine_of(session)
+        return engine.name(session) != "codex" and not engine.model.facts.images
+
+    async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:
+        """What another model or OCR finds out. Raises MediaError."""
+        if self._setting == "ocr":
+            return await _read_by_ocr(image)
+        auxiliary = self._engine_of(session).auxiliary
+        return await ImageDescriber(auxiliary, "text").answer(session, image, question)
+
+
+def _media_error(error: HermesError) -> MediaError:
+    """The error as every sense reports it, with what the person can do."""
+    kind = MediaErrorKind.NOT_CONFIGURED
+    if isinstance(error, ModelError):
+        kind = _KINDS.get(error.reason, MediaErrorKind.NETWORK)
+    elif not isinstance(error, NoModel):
+        kind = MediaErrorKind.REFUSED
+    hint = (
+        error.hint
+        or "Choose a model that sees (hermes model), or name one in auxiliary.vision."
+    )
+    return MediaError(kind, error.message, sense="vision", hint=hint)
+
+
+def _is_file(image: Image) -> bool:
+    return (
+        not image.source.startswith(("http://", "https://"))
+        and Path(image.source).is_file()
+    )
 
 
 def _withheld(
-    sources: tuple[str, ...], model: str, *, described: bool
+    sources: tuple[str, ...], model: str, descriptions: Sequence[str]
 ) -> PictureWithheld:
     what = "A picture was" if len(sources) == 1 else f"{len(sources)} pictures were"
-    instead = (
-        f"; another model described {'it' if len(sources) == 1 else 'them'} instead"
-        if described
-        else ""
-    )
+    instead = _instead(descriptions)
     provider, _, name = model.partition(":")
     label = model if name else f"the model of {provider}"
     detail = (
@@ -121,6 +202,25 @@ def _withheld(
         " (hermes model), or name one in auxiliary.vision."
     )
     return PictureWithheld(sources=sources, why="text_only", detail=detail)
+
+
+async def _read_by_ocr(image: Image) -> PictureAnswer:
+    from hermes.media.picture_text import OCR, ocr_description, recognised_text
+
+    text = await recognised_text(image.source, environment())
+    return PictureAnswer(ocr_description(text[:_MAX_DESCRIPTION_CHARS]), OCR)
+
+
+def _instead(descriptions: Sequence[str]) -> str:
+    """What the model gets in place of pictures; empty if it gets nothing for one of them."""
+    if not all(descriptions):
+        return ""
+    from hermes.media.picture_text import OCR_PREFIX
+
+    them = "it" if len(descriptions) == 1 else "them"
+    if all(one.startswith(OCR_PREFIX) for one in descriptions):
+        return f"; the text in {them} was read by OCR instead"
+    return f"; another model described {them} instead"
 
 
 def _unseen(source: str, why: str) -> PictureDescribed:

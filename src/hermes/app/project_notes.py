@@ -8,7 +8,12 @@ import shlex
 import stat
 from pathlib import Path
 
-from hermes.core.prompt import MAX_PROJECT_CHARS, PROJECT_FILES, ProjectFile
+from hermes.core.prompt import (
+    MAX_PROJECT_CHARS,
+    NOTE_FILES,
+    PROJECT_FILES,
+    ProjectFile,
+)
 from hermes.text.hidden_text import without_hidden
 from hermes.tools.sandbox.written_notes import is_written
 from hermes.tools.sensitive import Guard
@@ -35,9 +40,20 @@ def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
     return tuple(file for file in found if file is not None)
 
 
+def has_accepted_notes(hermes_home: Path, cwd: Path) -> bool:
+    """Whether a person wrote or accepted every note in the folder and above it."""
+    home = Path(os.path.realpath(hermes_home))
+    folder = Path(os.path.realpath(cwd))
+    return not any(
+        os.path.lexists(above / name) and is_written(home, above / name)
+        for above in (folder, *folder.parents)
+        for name in NOTE_FILES
+    )
+
+
 def _unaccepted(cwd: Path, name: str) -> ProjectFile:
     refusal = (
-        "an agent's command wrote it, and the user has not accepted it"
+        "an agent's command wrote it or may have, and the user has not accepted it"
         f" (hermes policy accept {shlex.quote(str(cwd / name))})"
     )
     return ProjectFile(name, refusal=refusal)

@@ -16,16 +16,23 @@ content. Nothing in a file is run: `$ARGUMENTS` and `$1` are replaced, the rest 
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from hermes.errors import NotFound, Refused, UsageError
-from hermes.settings.yaml_read import parse_yaml
+from hermes.app.prompt_fields import (
+    KNOWN_MODES,
+    AgentBudget,
+    FieldError,
+    FrontMatter,
+    names_tool,
+)
+from hermes.errors import NotFound, Refused, SettingsError, UsageError
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.text.hidden_text import without_hidden
-from hermes.tools.project_rules import front_matter, read_small_file
+from hermes.tools.project_rules import read_small_file
 from hermes.tools.project_trust import is_trusted, trust
 
 PromptKind: TypeAlias = Literal["command", "agent"]
@@ -50,28 +57,8 @@ _MAX_FILES = 200
 _MAX_LOOKED_AT = 5_000
 """Names below a folder of commands: a link may lead to the whole project."""
 _MAX_BYTES = 64 * 1024
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_TOOL_NAMES = {
-    "read": "read_file",
-    "write": "write_file",
-    "edit": "edit_file",
-    "multiedit": "edit_file",
-    "patch": "apply_patch",
-    "bash": "terminal",
-    "grep": "search_files",
-    "glob": "list_files",
-    "ls": "list_files",
-    "list": "list_files",
-    "webfetch": "web_fetch",
-    "websearch": "web_search",
-    "task": "delegate",
-    "todowrite": "todo",
-    "todoread": "todo",
-}
-"""Names that other agents give to tools."""
-_MODES = {"default": "ask", "acceptedits": "auto-edit", "bypasspermissions": ""}
-_KNOWN_MODES = ("plan", "ask", "auto-edit", "full")
-_FOREIGN_MODELS = frozenset(("inherit", "sonnet", "opus", "haiku", "default"))
+_NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]{0,63}")
+_LOCATED = ("model", "tools", "skills", "mode", "budget")
 
 
 class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,14 +80,40 @@ class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that it may not use."""
     mode: str = ""
     """What is asked about, if less is allowed than in the session."""
+    budget: AgentBudget = AgentBudget()
+    skills: tuple[str, ...] = ()
+    """Skills whose text is in the prompt from the start."""
+    lines: Mapping[str, int] = {}
+    """The lines of the file in which its keys stand."""
+    problem: str = ""
+    """Why the file can't be used, with its path and line; empty if it can."""
     body: str = ""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a session can use it: it can be read, and the user has agreed to it."""
+        return self.is_trusted and not self.problem
+
+    def place(self, key: str) -> str:
+        """Where the file says something: its path and line."""
+        return f"{self.path}:{self.lines[key]}" if key in self.lines else self.path
+
+    def unknown_tools(self, names: Iterable[str]) -> tuple[str, ...]:
+        """What the file names as a tool, and is none of these."""
+        known = tuple(names)
+        return tuple(
+            entry
+            for entry in (*(self.tools or ()), *self.without)
+            if not any(names_tool(entry, name) for name in known)
+        )
 
     def offered(self, tools: Mapping[str, _Value]) -> dict[str, _Value]:
         """Those of a session's tools that the agent may use; never more."""
         return {
             name: tool
             for name, tool in tools.items()
-            if (self.tools is None or name in self.tools) and name not in self.without
+            if (self.tools is None or _is_named(self.tools, name))
+            and not _is_named(self.without, name)
         }
 
     def expanded(self, arguments: str) -> str:
@@ -120,6 +133,10 @@ class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
         return text
 
 
+def _is_named(entries: tuple[str, ...], name: str) -> bool:
+    return any(names_tool(entry, name) for entry in entries)
+
+
 REVIEWER = PromptFile(
     kind="agent",
     name="reviewer",
@@ -127,7 +144,7 @@ REVIEWER = PromptFile(
     digest="",
     in_project=False,
     description="looks for mistakes in changes, and changes nothing",
-    tools=("read_file", "list_files", "search_files", "terminal", "view_image"),
+    tools=("read_file", "list_files", "search_files", "terminal", "vision_analyze"),
     body=(
         "You review changes that somebody else made. You have not seen how they came about, and you trust no claim about "
         "them: read the code. You change nothing. Commands are for looking (git diff, git log, running tests)."
@@ -178,6 +195,13 @@ class PromptFiles:
         if found is None:
             names = ", ".join(one.name for one in known) or "none"
             raise NotFound(f"There is no {kind} {name!r}.", hint=f"There are: {names}.")
+        if found.problem:
+            raise SettingsError(
+                f"The {kind} {found.name} can't be used. {found.problem}.",
+                hint=f"Correct the file. To see all: hermes {kind} list"
+                if kind == "agent"
+                else "Correct the file.",
+            )
         if not found.is_trusted:
             raise Refused(
                 f"{found.path} comes with the project, and you have not agreed to it yet.",
@@ -203,13 +227,23 @@ class PromptFiles:
             return
         for path in _markdown_files(folder):
             try:
-                file = _parsed(kind, path, in_project=project is not None)
+                file = _parsed(
+                    kind,
+                    path,
+                    in_project=project is not None,
+                    is_ours=_is_ours(folder, self._hermes_home),
+                )
             except (OSError, ValueError):
-                continue  # `hermes project show` names files, and what can't be read is none
+                continue  # no text, or a name that nobody can type
             if project is not None:
                 agreed = is_trusted(self._hermes_home, file.path, file.digest)
                 file = msgspec.structs.replace(file, is_trusted=agreed)
             yield file
+
+
+def _is_ours(folder: Path, hermes_home: Path) -> bool:
+    """Whether a folder belongs to Hermes, and not to another program whose files are read too."""
+    return folder.parent == hermes_home or folder.parent.name == ".hermes"
 
 
 def _markdown_files(folder: Path) -> list[Path]:
@@ -230,84 +264,69 @@ def _is_inside(folder: Path, project: Path) -> bool:
     return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 
-def _parsed(kind: PromptKind, path: Path, *, in_project: bool) -> PromptFile:
-    """Raises OSError or ValueError for what is no such file."""
+def _parsed(
+    kind: PromptKind, path: Path, *, in_project: bool, is_ours: bool
+) -> PromptFile:
+    """Raises OSError or ValueError for what is no such file. What is wrong with one is its `problem`."""
     text = read_small_file(path, _MAX_BYTES)
-    head, body = front_matter(text)
-    found = parse_yaml(head, max_expanded=_MAX_BYTES) if head.strip() else None
-    facts: dict[str, Any] = found if isinstance(found, dict) else {}
     name = path.stem.lower().replace(" ", "-")
-    if kind == "agent" and isinstance(facts.get("name"), str):
-        name = facts["name"].strip().lower()
-    if not _NAME.fullmatch(name):
-        raise ValueError("its name is no word")
-    tools, without = _tools(facts.get("tools", facts.get("allowed-tools")))
-    return PromptFile(
+    file = PromptFile(
         kind=kind,
         name=name,
         path=os.path.realpath(path),
         digest=hashlib.sha256(text.encode()).hexdigest(),
         in_project=in_project,
-        description=_line(facts.get("description")),
-        hint=_line(facts.get("argument-hint", facts.get("arguments"))),
-        model=_model(facts.get("model")),
+    )
+    try:
+        return _filled(file, FrontMatter(text, strict=kind == "agent" and is_ours))
+    except FieldError as error:
+        if not _NAME.fullmatch(name):
+            raise
+        place = f"{file.path}:{error.line}" if error.line else file.path
+        return msgspec.structs.replace(file, problem=f"{place}: {error}")
+
+
+def _filled(file: PromptFile, facts: FrontMatter) -> PromptFile:
+    """The file with what its front matter and its text say."""
+    name = file.name
+    if file.kind == "agent" and isinstance(facts.get("name"), str):
+        name = facts.words("name").lower()
+    if not _NAME.fullmatch(name):
+        why = f"{name!r} is not a valid name: use letters, digits, - and _"
+        raise FieldError(why, facts.line("name"))
+    tools, without = facts.tools()
+    return msgspec.structs.replace(
+        file,
+        name=name,
+        description=facts.words("description"),
+        hint=facts.words("argument-hint", "arguments"),
+        model=facts.model(),
         tools=tools,
         without=without,
-        mode=_mode(facts.get("mode", facts.get("permissionMode"))),
-        body=without_hidden(body).strip(),
+        mode=facts.mode(),
+        budget=facts.budget(),
+        skills=facts.skills() if file.kind == "agent" else (),
+        lines={key: facts.line(key) for key in _LOCATED if facts.line(key)},
+        body=without_hidden(facts.body).strip(),
     )
-
-
-def _line(value: object) -> str:
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return " ".join(str(value).split())[:200] if value else ""
-
-
-def _model(value: object) -> str:
-    """The model that a file names. Other agents write `provider/model`, or words that mean nothing here."""
-    name = _line(value)
-    if name.lower() in _FOREIGN_MODELS:
-        return ""
-    return name if ":" in name else name.replace("/", ":", 1)
-
-
-def _mode(value: object) -> str:
-    name = _line(value).lower()
-    name = _MODES.get(name, name)
-    return name if name in _KNOWN_MODES else ""
-
-
-def _tools(value: object) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """The tools that are named, and those that are ruled out: a list, a text with commas, or names with yes and no."""
-    if isinstance(value, str):
-        value = [part for part in value.split(",") if part.strip()]
-    if isinstance(value, dict):
-        return None, tuple(
-            _tool(str(name)) for name, on in value.items() if on is False
-        )
-    if isinstance(value, list):
-        return tuple(dict.fromkeys(_tool(str(one)) for one in value)), ()
-    return None, ()
-
-
-def _tool(name: str) -> str:
-    """Our name of a tool. `Bash(git diff:*)` is the terminal: the policy judges what it runs."""
-    plain = name.partition("(")[0].strip()
-    return _TOOL_NAMES.get(plain.lower(), plain)
 
 
 def stricter(mode: str, than: str) -> bool:
     """Whether a mode allows less than another."""
-    if mode not in _KNOWN_MODES or than not in _KNOWN_MODES:
+    if mode not in KNOWN_MODES or than not in KNOWN_MODES:
         return False
-    return _KNOWN_MODES.index(mode) < _KNOWN_MODES.index(than)
+    return KNOWN_MODES.index(mode) < KNOWN_MODES.index(than)
 
 
-def called_prompt(files: PromptFiles, cwd: Path, line: str) -> str | None:
+def called_prompt(
+    files: PromptFiles,
+    cwd: Path,
+    line: str,
+    check: Callable[[PromptFile], None] = lambda _: None,
+) -> str | None:
     """The message for `/name arguments`: the line and the command's text. None if it names no command from a file.
 
-    Raises Refused if the user has not agreed to the file.
+    Raises Refused if the user has not agreed to the file, and what `check` raises if it can't be used.
     """
     first, _, arguments = line.partition(" ")
     name = first.removeprefix("/").lower()
@@ -316,9 +335,12 @@ def called_prompt(files: PromptFiles, cwd: Path, line: str) -> str | None:
     ):
         return None
     file = files.find(cwd, "command", name)
+    check(file)
     text = file.expanded(arguments.strip())
     if not text.strip():
         raise UsageError(f"{file.path} has no text.")
+    if file.tools is not None:
+        text += f"\n\n(Only these tools can be used now: {', '.join(file.tools) or 'none'}.)"
     body = text.replace("</command", "<\\/command")
     return f'{line.rstrip()}\n\n<command name="{file.name}">\n{body}\n</command>'
 

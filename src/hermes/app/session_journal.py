@@ -187,7 +187,9 @@ class SessionJournal:
         """The rows that were written past this journal since the last call. The history takes them in."""
         await self.all_written()  # so that no row of our own is taken for another's
         store, after = self._app.store, self._read_up_to
-        rows = await store.call(store.log.events, self.session, after=after)
+        rows = await store.call(
+            store.log.events, self.session, after=after, is_known=True
+        )
         await self.all_written()  # also those that were written while the log was read
         rows = [row for row in rows if row.seq > self._read_up_to]
         others = [row for row in rows if row.seq not in self._own_seqs]

@@ -4,10 +4,11 @@ and reacts to what other processes write into the log."""
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -16,14 +17,20 @@ from hermes.app.approvals import PendingQuestions, SessionApprovals
 from hermes.app.partial_text import PartialText
 from hermes.app.session_journal import OUTCOME_UNKNOWN, SessionJournal, crashed
 from hermes.app.session_titles import first_words
-from hermes.app.turn_placement import TurnPlacement
 from hermes.children.helper_programs import add_workspace
-from hermes.children.process_tree import end_leftovers
 from hermes.core.budget import TurnBudget
+from hermes.core.goal_progress import GoalProgress
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver
 from hermes.core.turn import Runtime, Turn
-from hermes.errors import HermesError, LeaseLost, SessionBusy, StoreError, in_sentences
+from hermes.errors import (
+    HermesError,
+    LeaseLost,
+    SessionBusy,
+    StoreError,
+    TitledAlready,
+    in_sentences,
+)
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
@@ -35,12 +42,17 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import ToolCall
+from hermes.schema.goals import GoalPaused
+from hermes.schema.messages import ToolCall, UserMessage
 from hermes.settings.load import environment
 from hermes.store.leases import LEASE_TTL_S, Lease
 from hermes.store.log_row import Row
 from hermes.store.ports import RowWatch
 from hermes.tools.sandbox import read_only_programs
+
+if TYPE_CHECKING:
+    from hermes.app.goals.pursuit import GoalPursuit
+    from hermes.app.turn_placement import TurnPlacement
 
 log = logging.getLogger("hermes.app")
 
@@ -48,6 +60,7 @@ _LOG_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
 _FOLLOW_INTERVAL_S = 0.5  # between looks at a session that another process runs
 LEAVE_S = 5.0
 """How long a session is left to workers before its own process looks whether one has taken it."""
+_SAVE_FILES = "saving the files of a turn for undo"
 _STOPPED = "Stopped while running; what it had done by then remains."
 
 
@@ -85,6 +98,10 @@ RunnerMode = Literal["run", "leave", "claim"]
 one works on it; or it takes the session only if nobody has it, as a worker does."""
 
 
+async def _begin_nothing(session: str, texts: Sequence[str]) -> None:
+    """A turn that no command changes."""
+
+
 async def _prepare_nothing(session: str) -> None:
     """Where no session needs anything from the store."""
 
@@ -100,8 +117,12 @@ class RunnerDeps(msgspec.Struct, frozen=True):
     """Saves the state of the files at the end of a turn, for undo."""
     prepare: Callable[[str], Awaitable[None]] = _prepare_nothing
     """Reads what `engine` needs to know about a session from the store."""
-    placement: TurnPlacement | None = None
+    begin_turn: Callable[[str, Sequence[str]], Awaitable[None]] = _begin_nothing
+    """Takes note of the messages that a turn is about; of none when it has ended."""
+    placement: "TurnPlacement | None" = None
     """Decides whether a turn is left to a worker; without it, all turns run here."""
+    goals: "Callable[[], GoalPursuit] | None" = None
+    """Works towards goals; without it, they stay as they are."""
 
 
 class Runner:
@@ -123,6 +144,8 @@ class Runner:
         self.stopping = False
         self.session = session
         self.ended: TurnEnded | None = None
+        self.goal: GoalProgress | None = None
+        """The goal as this runner left it."""
         self.settled = asyncio.Event()
         """Set once what a crash left is written down."""
         self.released = asyncio.Event()
@@ -183,15 +206,34 @@ class Runner:
         try:
             carried = await self._close_crashed_turn(journal)
             self.settled.set()
-            while (carried or await self._has_messages(journal)) and not self.stopping:
-                await self._run_turn(journal, carried)
-                carried = ()
+            while not self.stopping:
+                if carried or await self._has_messages(journal):
+                    await self._run_turn(journal, carried)
+                    carried = ()
+                elif not await self._pursue_goal(journal):
+                    break
+            self.goal = journal.history.goal
             if not journal.history.waiting:
                 self._answered = journal.read_up_to
         finally:
             self._journal = None  # right after the last look, so no message is missed
             helpers.cancel()
             journal.close()
+
+    async def _pursue_goal(self, journal: SessionJournal) -> bool:
+        """Lets the session's goal decide what comes next. Returns whether there is more to do."""
+        if self._deps.goals is None or not journal.history.goal.is_open:
+            return False
+        try:
+            await self._deps.prepare(self.session)
+            pursuit = self._deps.goals()
+            return await pursuit.advance(journal, partial(self._has_messages, journal))
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary of a step
+            why = self._failed(error).detail
+            await journal.record(GoalPaused(reason=why, by="hermes"))
+            return False
 
     async def _has_messages(self, journal: SessionJournal) -> bool:
         """Whether a message waits, also one that was written past the journal while the log was being read."""
@@ -285,9 +327,15 @@ class Runner:
         ]
         ended: list[Event] = []
         if history.open_turn:
-            # Processes that the vanished one left running.
-            await asyncio.to_thread(end_leftovers, self.session)
-            await self._deps.keep_files(history.open_turn, self._folder())
+            from hermes.children.process_tree import end_leftovers
+
+            await self._attempt(
+                asyncio.to_thread(end_leftovers, self.session),
+                "ending the processes of a turn whose process is gone",
+            )
+            await self._attempt(
+                self._deps.keep_files(history.open_turn, self._folder()), _SAVE_FILES
+            )
             ended = crashed(journal.partial())
         await journal.record(*results, *ended)
         journal.drop_partial()
@@ -318,28 +366,20 @@ class Runner:
         self, journal: SessionJournal, carried: tuple[ToolCall, ...] = ()
     ) -> None:
         """Runs a turn for the messages that wait, or finishes the calls that a crash left."""
-        await self._deps.prepare(self.session)
-        self._engine = engine = self._deps.engine(self.session)
-        cwd = self._folder()
-        opening: list[Event] = []
-        prompt, agent = journal.history.prompt, journal.history.agent
-        if not prompt or prompt.agent != agent:
-            opening = [await engine.prompt(self.session, cwd, agent)]
-        elif (adapted := engine.adapted(self.session, prompt)) is not prompt:
-            opening = [adapted]
-        questions = self._deps.questions
-        approvals = SessionApprovals(questions, journal, attended=engine.attended)
-        runtime = engine.runtime(self.session, approvals, agent)
-        journal.turn = self._app.ids.turn()
-        inputs = () if carried else tuple(journal.history.waiting)
-        await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))
+        try:
+            engine, runtime, budget = await self._begin_turn(journal, carried)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary of a turn
+            await self._fail_to_begin(journal, self._failed(error))
+            return
         self._turn = Turn(
             id=journal.turn,
             session=self.session,
-            cwd=cwd,
+            cwd=self._folder(),
             journal=journal,
             history=journal.history,
-            budget=engine.budget(self.session),
+            budget=budget,
         )
         self._turn.carried = carried
         if self._is_interrupted:
@@ -353,23 +393,83 @@ class Runner:
             await self._end_turn(engine, journal, ended)
         finally:
             self._is_closing = False
+            await self._deps.begin_turn(self.session, ())
+
+    async def _begin_turn(
+        self, journal: SessionJournal, carried: tuple[ToolCall, ...]
+    ) -> tuple[TurnEngine, Runtime, TurnBudget]:
+        """Writes down that a turn begins. Returns what runs it, and its caps."""
+        await self._deps.prepare(self.session)
+        await self._deps.begin_turn(self.session, _texts(journal.history, carried))
+        self._engine = engine = self._deps.engine(self.session)
+        opening: list[Event] = []
+        prompt, agent = journal.history.prompt, journal.history.agent
+        if not prompt or prompt.agent != agent:
+            opening = [await engine.prompt(self.session, self._folder(), agent)]
+        elif (adapted := engine.adapted(self.session, prompt)) is not prompt:
+            opening = [adapted]
+        questions = self._deps.questions
+        approvals = SessionApprovals(questions, journal, attended=engine.attended)
+        runtime = engine.runtime(self.session, approvals, agent)
+        budget = self._budget(engine, journal)
+        journal.turn = self._app.ids.turn()
+        inputs = () if carried else tuple(journal.history.waiting)
+        await journal.record(*opening, TurnStarted(inputs=inputs, runtime=runtime.name))
+        return engine, runtime, budget
+
+    async def _fail_to_begin(self, journal: SessionJournal, ended: TurnEnded) -> None:
+        """Writes down a turn that failed before it began, so that every surface shows why."""
+        journal.turn = self._app.ids.turn()
+        await journal.record(TurnStarted(inputs=tuple(journal.history.waiting)))
+        await journal.record(*journal.history.unfinished(_STOPPED), ended)
+        self._is_interrupted = False
+        self.ended = ended
+
+    def _budget(self, engine: TurnEngine, journal: SessionJournal) -> TurnBudget:
+        """The caps of the next turn, with that of the session's goal."""
+        goal = journal.history.goal
+        own = None
+        if self._deps.goals is not None and goal.is_open:
+            own = self._deps.goals().budget(self.session, goal)
+        return own or engine.budget(self.session)
 
     async def _end_turn(
         self, engine: TurnEngine, journal: SessionJournal, ended: TurnEnded
     ) -> None:
         app, history = self._app, journal.history
         await journal.flush()
-        await self._deps.keep_files(journal.turn, self._folder())
+        await self._attempt(
+            self._deps.keep_files(journal.turn, self._folder()), _SAVE_FILES
+        )
         titled: list[Event] = []
         store = app.store
         if not await store.call(store.sessions.title, self.session):
             titled = [SessionTitled(title=first_words(history), by="hermes")]
-        await journal.record(*history.unfinished(_STOPPED), ended, *titled)
+        last_rows = (*history.unfinished(_STOPPED), ended)
+        try:
+            await journal.record(*last_rows, *titled)
+        except TitledAlready:  # the user named it a moment ago
+            titled = []
+            await journal.record(*last_rows)
         if titled:
             engine.title(self.session, history)
         if app.settings.sessions.write_json_snapshots:
-            await asyncio.to_thread(app.snapshot, self.session)
+            await self._attempt(
+                asyncio.to_thread(app.snapshot, self.session),
+                "writing the JSON snapshot of a session",
+            )
         self.ended = ended
+
+    async def _attempt(self, work: Awaitable[object], what: str) -> None:
+        """Does what a turn can end without. An error is reported and counted."""
+        try:
+            await work
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a turn must end
+            self._app.errors.note(what, error)
+        else:
+            self._app.errors.succeeded(what)
 
     def _folder(self) -> Path:
         return Path(self._app.store.sessions.origin(self.session).cwd or ".")
@@ -380,12 +480,17 @@ class Runner:
             return await runtime.run(turn)
         except StoreError:
             raise
-        except HermesError as error:
-            detail = in_sentences(error)
-        except Exception as error:
-            log.exception("turn of session %s failed", self.session)
-            detail = f"{type(error).__name__}: {error}"
-        return TurnEnded(reason="failed", detail=detail, usage=turn.budget.used)
+        except Exception as error:  # noqa: BLE001 - the boundary of a turn
+            failed = self._failed(error)
+            return msgspec.structs.replace(failed, usage=turn.budget.used)
+
+    def _failed(self, error: Exception) -> TurnEnded:
+        """The end of a turn that an error stopped, in words for whoever watches."""
+        if isinstance(error, HermesError):
+            return TurnEnded(reason="failed", detail=in_sentences(error))
+        log.error("turn of session %s failed", self.session, exc_info=error)
+        detail = f"{type(error).__name__}: {error}"
+        return TurnEnded(reason="failed", detail=detail)
 
     async def _renew(self, lease: Lease) -> None:
         """Renews the lease again and again."""
@@ -444,3 +549,11 @@ class Runner:
                 self._deps.questions.resolve(self.session, answer)
             case _:
                 pass
+
+
+def _texts(history: ConversationHistory, carried: Sequence[ToolCall]) -> list[str]:
+    """What the user said that a turn is about: the messages that wait, or the last one before a crash."""
+    if not carried:
+        return [message.text for message in history.waiting.values()]
+    said = [one.text for one in history.messages if isinstance(one, UserMessage)]
+    return said[-1:]

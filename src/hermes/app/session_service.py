@@ -11,16 +11,18 @@ from typing import Literal
 
 from hermes.app.app import App
 from hermes.app.approvals import AnswerFuture
+from hermes.app.goals.waking import WaitingGoals
 from hermes.app.session_journal import read_history
 from hermes.app.session_runner import Runner, RunnerDeps, RunnerMode
 from hermes.core.calls import writable
-from hermes.errors import AnsweredAlready, HermesError, LeaseLost
-from hermes.primitives.tasks import cancel_and_wait, running
+from hermes.errors import AnsweredAlready, HermesError, LeaseLost, StoreError
+from hermes.primitives.tasks import BackgroundTasks, cancel_and_wait, running
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     InterruptRequested,
+    MessageWithdrawn,
     Mode,
     ModeChanged,
     PermissionsRevoked,
@@ -36,6 +38,8 @@ log = logging.getLogger("hermes.app")
 _MAX_IDLE_RUNNERS = 256  # kept to say how their last turn ended
 _ASK_AGAIN_TIMEOUT_S = 20.0  # for a turn to reach a question that was asked before
 _TURN_STOP_TIMEOUT_S = 5.0  # for a turn to end in order
+_LOOK_AFTER_ANSWER_S = 0.1  # between looks whether an answer reached its turn
+_MAX_LOOKS_AFTER_ANSWER = 50
 
 Delivery = Literal["queue", "steer", "interrupt"]
 Verdict = Literal["once", "session", "always", "deny"]
@@ -52,6 +56,11 @@ class SessionService:
         self._wanted: set[str] = set()
         self._next_modes: dict[str, RunnerMode] = {}
         self._failures: dict[str, HermesError] = {}
+        self._waiting_goals = WaitingGoals(deps.app, self._start)
+        self._parents: dict[str, str] = {}
+        """Sessions that a person moved to the background, and the session they went on in."""
+        self._handed_over: set[str] = set()
+        self._background = BackgroundTasks("following an answer")
 
     async def submit(
         self,
@@ -144,9 +153,59 @@ class SessionService:
         )
         return await self._write_answer(session, answered)
 
+    async def note_goal(self, session: str, *events: Event) -> None:
+        """Writes down what a person decided about a session's goal, and works on it."""
+        for event in events:
+            await self._record(session, event)
+        self._start(session)
+
+    async def at_rest(self, session: str) -> TurnEnded | None:
+        """As `idle`, and also waits while the session's goal waits for something."""
+        while True:
+            ended = await self.idle(session)
+            if (rest := self._waiting_goals.find(session)) is None:
+                return ended
+            await asyncio.wait({rest})
+
+    async def take_over_goal(self, session: str) -> None:
+        """Goes on with a goal that waits, and whose process is gone."""
+        if session not in self._tasks:
+            self._waiting_goals.adopt(session)
+            self._runners[session] = Runner(self._deps, session, "claim")
+            self._start_task(session)
+
+    def goal_waits(self, session: str) -> bool:
+        """Whether this process waits with the goal of a session."""
+        return self._waiting_goals.find(session) is not None
+
+    def hand_over(self, sessions: Collection[str]) -> None:
+        """Another process goes on with these sessions: that they stop here is not told as their end."""
+        self._handed_over |= set(sessions)
+
+    async def was_stopped(self, session: str) -> bool:
+        """Whether the last turn of a session was stopped or cut off, and nothing waits to be answered."""
+        if await self.end_dead_turn(session):
+            return True
+        history = await asyncio.to_thread(read_history, self._app.store, session)
+        log = self._app.store.log
+        ended = await asyncio.to_thread(log.latest, session, TurnEnded.topic)
+        was_stopped = isinstance(ended, TurnEnded) and ended.reason in ("interrupted", "crashed")  # fmt: skip
+        return was_stopped and not history.waiting
+
     async def note_mode(self, session: str, mode: Mode, *, by: str) -> None:
         """Writes down that a session's mode was changed."""
         await self._record(session, ModeChanged(mode=mode, by=by))
+
+    async def withdraw(self, session: str, message: int, *, by: str) -> bool:
+        """Takes back a message that waits. Returns False if a turn has read it."""
+        try:
+            await self._append(session, MessageWithdrawn(message=message, by=by))
+        except AnsweredAlready:
+            return False
+        runner = self._runners.get(session)
+        if runner is not None:
+            await runner.read_others()
+        return True
 
     async def revoke(
         self, session: str, permissions: Collection[str], *, by: str
@@ -202,12 +261,31 @@ class SessionService:
             await self._append(session, answered)
         except AnsweredAlready:
             return False
-        if future is None:
-            return True  # the process that waits reads the log
+        if future is None:  # the process that waits reads the log
+            self._background.start(self._follow_answer(session, answered))
+            return True
         runner = self._runners.get(session)
         if runner is None or not await runner.read_others():
             await asyncio.wait({future}, timeout=_TURN_STOP_TIMEOUT_S)
         return future.done() and future.result() == answered
+
+    async def _follow_answer(
+        self, session: str, answered: ApprovalAnswered | QuestionAnswered
+    ) -> None:
+        """Answers again if the process that has the session only ended a dead turn, for such a process reads no answers."""
+        store = self._app.store
+        for _ in range(_MAX_LOOKS_AFTER_ANSWER):
+            await asyncio.sleep(_LOOK_AFTER_ANSWER_S)
+            if await asyncio.to_thread(store.log.has_open_turn, session):
+                continue
+            if await asyncio.to_thread(store.leases.holder, session):
+                continue
+            if any(
+                request.call_id == answered.call_id
+                for request in await self.pending(session)
+            ):
+                await self._write_answer(session, answered)
+            return
 
     async def _ask_again(self, session: str, call_id: str) -> AnswerFuture | None:
         """Resumes a session whose process is gone, so that it asks its question again. Returns the answer's future.
@@ -289,6 +367,11 @@ class SessionService:
         return session in self._tasks
 
     @property
+    def working(self) -> tuple[str, ...]:
+        """The sessions that this process works on."""
+        return tuple(self._tasks)
+
+    @property
     def turns(self) -> int:
         """How many sessions this process works on."""
         return len(self._tasks)
@@ -327,7 +410,9 @@ class SessionService:
 
     async def close(self) -> None:
         """Ends the running turns, waits until they are written down, and begins no other."""
+        await self._background.close()
         self._wanted.clear()
+        await self._waiting_goals.close()
         for session in list(self._tasks):
             self._runners[session].stop()
         if self._tasks:
@@ -337,7 +422,7 @@ class SessionService:
     async def _record(
         self,
         session: str,
-        event: UserMessage | InterruptRequested | ModeChanged | PermissionsRevoked,
+        event: Event,
         *,
         offer: bool = False,
     ) -> tuple[int, int]:
@@ -390,8 +475,58 @@ class SessionService:
             log.error("session %s stopped: %s", session, error)  # noqa: TRY400 - the message is enough
             self._failures[session] = error
         finally:
+            await self._tell_parent(session)
+            await self._rest(session)
             del self._tasks[session]
+            if session in self._wanted:  # somebody wrote while its end was told
+                self._start(session, self._next_modes.pop(session, "run"))
             self._forget()
+
+    def told_of(self, child: str, parent: str) -> None:
+        """From now on, the end of a session is also written to the log of another one."""
+        self._parents[child] = parent
+
+    async def _tell_parent(self, session: str) -> None:
+        """Writes how a session ended to the log of the one that it worked for."""
+        runner = self._runners.get(session)
+        store = self._app.store
+        try:
+            origin = await store.call(store.sessions.origin, session)
+            parent = self._parents.get(session) or (
+                origin.parent if origin.kind == "child" else ""
+            )
+            if not parent or runner is None or not runner.settled.is_set():
+                return
+            if session in self._handed_over:
+                return
+            from hermes.app.child_sessions import ended_row, untold_ends
+
+            for one in await store.call(untold_ends, self._app, parent, session):
+                await self._record(parent, ended_row(one))
+        except StoreError as error:
+            log.warning("the end of session %s was not told: %s", session, error)
+
+    async def tell_ends(self, session: str) -> None:
+        """Writes down how the children of a session ended whose process was killed before it could."""
+        from hermes.app.child_sessions import child_ids, ended_row, untold_ends
+
+        for child in await asyncio.to_thread(child_ids, self._app, session):
+            if not self.works_on(child):
+                await self.end_dead_turn(child)
+        for one in await asyncio.to_thread(untold_ends, self._app, session):
+            if not self.works_on(one.id):
+                await self._record(session, ended_row(one))
+
+    async def _rest(self, session: str) -> None:
+        """Waits with the session's goal, if it waits for something. A goal that waits no more is forgotten."""
+        runner, goals = self._runners.get(session), self._deps.goals
+        if runner is None or goals is None or runner.stopping or runner.goal is None:
+            return
+        if runner.goal.status == "waiting":
+            rest = goals().rest(session, runner.goal)
+            self._waiting_goals.begin(session, rest)
+        else:
+            await self._waiting_goals.end(session)
 
     def _forget(self) -> None:
         """Drops the runners of idle sessions, oldest first: a process may serve thousands."""

@@ -3,11 +3,12 @@
 Nobody waits for the model, and what it cost is in the log.
 """
 
+import contextlib
 from collections.abc import Callable
 
 from hermes.app.auxiliary_models import AuxiliaryModels
 from hermes.core.history import ConversationHistory
-from hermes.errors import HermesError
+from hermes.errors import HermesError, TitledAlready
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -50,7 +51,8 @@ async def _find(
     except HermesError:  # `ask` has noted it in the session
         return
     if title := shortened(message.text.strip().strip("\"'`.")):
-        await auxiliary.note(session, SessionTitled(title=title, by="model"))
+        with contextlib.suppress(TitledAlready):  # the user's own title stays
+            await auxiliary.note(session, SessionTitled(title=title, by="model"))
 
 
 def first_words(history: ConversationHistory) -> str:

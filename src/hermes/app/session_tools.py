@@ -9,10 +9,12 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.past_sessions import StoreRecall
+from hermes.app.picture_tools import PicturePorts, PictureTools
 from hermes.core.ports import Tool
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Home, Secrets
+from hermes.settings.gateway import connected_platforms
 from hermes.settings.load import environment
 from hermes.tools import Needs, close_tools, session_tools
 from hermes.tools.files.file_stamps import FileStamps
@@ -22,7 +24,9 @@ from hermes.tools.toolsets import SURFACES, ToolChoice
 from hermes.tools.web import web_tools
 
 if TYPE_CHECKING:
+    from hermes.app.deferred_tools import ToolIndexes
     from hermes.mcp import McpServers
+    from hermes.tools.files.open_buffers import OpenBuffers
     from hermes.tools.web.fetch import Digest
 
 _MAX_CACHED_TOOLSETS = 1_024  # whose tools are kept: as many as may work at once
@@ -31,7 +35,7 @@ _MAX_CACHED_TOOLSETS = 1_024  # whose tools are kept: as many as may work at onc
 class SessionTools:
     """Makes and closes the tools of each session, which know what it has read and where its terminal is.
 
-    `more` returns further tools for a session. `digest` shortens long web pages.
+    `more` returns further tools for a session. `digest` shortens long web pages. `pictures` looks at and pays for pictures.
     """
 
     def __init__(
@@ -40,15 +44,25 @@ class SessionTools:
         secrets: Secrets,
         more: Callable[[str], tuple[Tool, ...]],
         digest: "Digest | None" = None,
+        *,
+        pictures: PicturePorts | None = None,
+        max_sessions: int = _MAX_CACHED_TOOLSETS,
     ) -> None:
         self._app = app
+        self._pictures = pictures
+        self.surface_tools: Callable[[str], tuple[Tool, ...]] = lambda _: ()
+        """Tools that replace ours of the same name."""
+        self.buffers_of: Callable[[str], OpenBuffers | None] = lambda _: None
+        """The editor that a session runs in."""
         self._secrets = secrets
         self._more = more
         self._digest = digest
         self._tools: RecentDict[str, Mapping[str, Tool]] = RecentDict(
-            _MAX_CACHED_TOOLSETS, self._clear_up
+            max_sessions, self._clear_up
         )
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._seen: dict[str, FileStamps] = {}
+        self._indexes: ToolIndexes | None = None
         self._closing = BackgroundTasks("ending the tools of a session")
 
     @cached_property
@@ -57,12 +71,20 @@ class SessionTools:
         settings = self._app.settings.mcp_servers
         if not settings:
             return None
+        from hermes.app.server_reports import server_reports
         from hermes.mcp import McpServers
 
-        return McpServers(settings, self._app.home, self._secrets, environment())
+        return McpServers(
+            settings,
+            self._app.home,
+            self._secrets,
+            environment(),
+            reports=server_reports(self._app),
+        )
 
     async def prepare(self) -> None:
         """Asks MCP servers that were never asked what they offer, before a session's tools are fixed. Waits only briefly."""
+        self._loop = asyncio.get_running_loop()
         if self.servers is not None:
             await self.servers.prepare()
 
@@ -86,7 +108,9 @@ class SessionTools:
 
     def _make(self, session: str) -> Mapping[str, Tool]:
         served = (
-            tuple(self.servers.tools().values()) if self.servers is not None else ()
+            (*self.servers.tools().values(), *self.servers.resource_tools())
+            if self.servers is not None
+            else ()
         )
         info = self._app.store.sessions.origin(session)
         if info.kind == "child":
@@ -96,6 +120,9 @@ class SessionTools:
             *self._more(session),
             *served,
             *(() if person else self._scheduling(info.surface)),
+            *self._on_card(session, info.surface),
+            *(() if person else self._messages()),
+            *speaking_tools(self._app, self._secrets),
         )
         needs = needs_of(
             self._app,
@@ -103,6 +130,7 @@ class SessionTools:
             surface=info.surface,
             extra=extra,
             digest=self._digest,
+            pictures=self._pictures,
         )
         if person:  # past sessions belong to the user
             choice = msgspec.structs.replace(
@@ -110,7 +138,47 @@ class SessionTools:
             )
             needs = msgspec.structs.replace(needs, choice=choice)
         self._seen[session] = seen = FileStamps()
-        return session_tools(msgspec.structs.replace(needs, seen=seen))
+        first = self.surface_tools(session)
+        made = session_tools(
+            msgspec.structs.replace(needs, seen=seen, buffers=self.buffers_of(session))
+        )
+        tools = {**made, **{one.spec.name: one for one in first}}
+        if not person:
+            for one in self._of_plugins():
+                if needs.choice.wants(one.spec.name):
+                    tools.setdefault(one.spec.name, one)
+        return self._with_catalogue(tools, needs.choice) if served else tools
+
+    def _of_plugins(self) -> tuple[Tool, ...]:
+        """The tools of enabled plugins."""
+        if self._app.plugins is None:
+            return ()
+        from hermes.app.plugin_parts import plugin_tools
+
+        return plugin_tools(self._app.plugins)
+
+    def _with_catalogue(
+        self, tools: dict[str, Tool], choice: ToolChoice
+    ) -> Mapping[str, Tool]:
+        """Adds the tools that find those of MCP servers. A prompt describes only the ones or the others."""
+        from hermes.app.deferred_tools import ToolCatalogue, ToolIndexes
+
+        if self._indexes is None:
+            self._indexes = ToolIndexes()
+        for one in ToolCatalogue(tools, self._indexes).tools():
+            if choice.wants(one.spec.name):
+                tools.setdefault(one.spec.name, one)
+        return tools
+
+    def shown(
+        self, tools: Mapping[str, Tool], window_tokens: Callable[[], int | None]
+    ) -> Mapping[str, Tool]:
+        """The tools that a session's prompt describes. Those of MCP servers may have to be searched for."""
+        if self.servers is None:
+            return tools
+        from hermes.app.deferred_tools import shown_tools
+
+        return shown_tools(tools, self._app.settings.mcp.defer, window_tokens())
 
     def _scheduling(self, surface: str) -> tuple[Tool, ...]:
         """The tools for jobs, if they are offered."""
@@ -120,9 +188,44 @@ class SessionTools:
 
         return schedule_tools(self._app, surface)
 
+    def _on_card(self, session: str, surface: str) -> tuple[Tool, ...]:
+        """The tools of a session that works on a card of a board."""
+        if surface != "kanban" or self._app.root(session):
+            return ()
+        from hermes.app.boards.worker_tools import card_tools
+
+        return card_tools(self._app, session, self._secrets)
+
+    def _messages(self) -> tuple[Tool, ...]:
+        """The tool that sends messages, if a chat platform is configured."""
+        if not connected_platforms(self._app.settings.gateway, self._secrets):
+            return ()
+        from hermes.app.send_tool import message_tools
+
+        return message_tools(self._app)
+
     def _clear_up(self, session: str, tools: Mapping[str, Tool]) -> None:
         self._seen.pop(session, None)
+        if self._loop is None:
+            self._close(tools)
+        else:  # tools are also made in threads
+            self._loop.call_soon_threadsafe(self._close, tools)
+
+    def _close(self, tools: Mapping[str, Tool]) -> None:
         self._closing.start(close_tools(tools))
+
+
+def speaking_tools(app: App, secrets: Secrets) -> tuple[Tool, ...]:
+    """The tool that speaks, if something here can."""
+    if app.settings.media.speech_out == "off":
+        return ()
+    from hermes.app.speech import can_speak, speech_deps
+
+    if not can_speak(speech_deps(app, secrets)):
+        return ()
+    from hermes.media.speech_tool import speech_tools
+
+    return speech_tools(lambda: speech_deps(app, secrets))
 
 
 def offers_schedules(app: App, surface: str) -> bool:
@@ -141,6 +244,7 @@ def needs_of(
     surface: str = "cli",
     extra: tuple[Tool, ...] = (),
     digest: "Digest | None" = None,
+    pictures: PicturePorts | None = None,
 ) -> Needs:
     """What `session_tools` needs. `extra` are further tools."""
     settings = app.settings
@@ -148,6 +252,7 @@ def needs_of(
     around = surroundings_of(app)
     outputs = OutputFolder(around.readable[0])
     web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
+    seeing = PictureTools(app, secrets, pictures)
     return Needs(
         outputs=outputs.path,
         environment=environment(),
@@ -156,7 +261,12 @@ def needs_of(
         surroundings=around,
         extra=(
             *web,
-            *(_browser(app, outputs) if choice.wants("browser_open") else ()),
+            *seeing.tools(),
+            *(
+                seeing.browser_tools(outputs)
+                if choice.wants("browser_navigate")
+                else ()
+            ),
             *extra,
         ),
         choice=choice,
@@ -171,15 +281,5 @@ def surroundings_of(app: App) -> Surroundings:
 @lru_cache(maxsize=8)
 def _surroundings(home: Home, hide_secrets: bool) -> Surroundings:
     """The same for all sessions: a gateway remembers the tools of many."""
-    readable = (home.cache / "outputs", home.skills)
+    readable = (home.cache / "outputs", home.skills, home.media)
     return Surroundings(environment(), home.root, readable, hide_secrets=hide_secrets)
-
-
-def _browser(app: App, outputs: OutputFolder) -> tuple[Tool, ...]:
-    from hermes.tools.browser import BrowserTools
-
-    return tuple(
-        BrowserTools(
-            app.settings.browser, app.settings.web, outputs, environment()
-        ).tools
-    )

@@ -15,13 +15,22 @@ from hermes.schema.messages import AssistantMessage, Usage
 from hermes.store.log_row import Row
 from hermes.store.sessions import UsageRow
 
+_CLAIMED = ("session", "day", "card", "board")
+"""The scopes of caps that several turns and processes use up together."""
 _MAX_GUESSES = 4_096  # of sessions and days
 
 
 class Spending:
-    """The budgets of all sessions of one process. `price` returns the most that a token can cost in a session."""
+    """The budgets of all sessions of one process. `price` returns the most that a token can cost in a session, `more`
+    the caps of the agent that a session works as."""
 
-    def __init__(self, app: App, price: Callable[[str], Price | None]) -> None:
+    def __init__(
+        self,
+        app: App,
+        price: Callable[[str], Price | None],
+        more: Callable[[str], list[Cap]] = lambda _: [],
+    ) -> None:
+        self._more = more
         self._app = app
         self._price = price
         self._caps = {
@@ -31,14 +40,16 @@ class Spending:
         self._guessed: RecentDict[str, Usage] = RecentDict(_MAX_GUESSES)
         self._claimed: set[str] = set()
 
-    def budget(self, session: str) -> TurnBudget:
+    def budget(self, session: str, goal: Cap | None = None) -> TurnBudget:
         """The caps of a turn that begins in a session. Their usage is looked up before each call.
 
-        A child shares the caps of the turn that it works for, and its usage counts for its root.
+        A child shares the caps and the steps of the turn that it works for, and its usage counts for its root. `goal` is
+        the cap of the goal that the turn works towards.
         """
-        budget = self._new_budget(session)
-        if self._caps:
-            self._budgets[session] = budget
+        budget, more = self._new_budget(session, goal), self._more(session)
+        if more:
+            budget = budget.within(more, self._price(session))
+        self._budgets[session] = budget
         return budget
 
     def check(self, session: str, input_tokens: int, *prices: Price | None) -> None:
@@ -59,12 +70,15 @@ class Spending:
     def spend(self, session: str, usage: Usage | None) -> None:
         """Counts an auxiliary call towards the turn that it was made for."""
         running = self._budgets.get(session)
-        if running is not None:
+        if running is not None and running.has_caps:
             running.spend(usage)
 
-    def _new_budget(self, session: str) -> TurnBudget:
+    def _new_budget(self, session: str, goal: Cap | None = None) -> TurnBudget:
         caps = [_cap(scope, text) for scope, text in self._caps.items()]
-        if not caps:
+        caps += [goal] if goal is not None else []
+        caps += self._card_caps(session)
+        above = self._above(session)
+        if not caps and above is None:
             return TurnBudget()
         refresh = self._refresh(session)
 
@@ -74,12 +88,44 @@ class Spending:
                 self._app.store.claims.make, session, self.today(), usage
             )
 
-        info = self._app.store.sessions.find(session)
-        above = self._budgets.get(info.parent) if info.kind == "child" else None
-        claiming = claim if any(cap.scope != "turn" for cap in caps) else None
-        if above is not None:
-            return above.child(refresh, claiming)
+        claiming = claim if any(cap.scope in _CLAIMED for cap in caps) else None
+        if above is not None:  # an agent may have a model of its own, at another price
+            return above.child(refresh, claiming).at(self._price(session))
         return TurnBudget(caps, self._price(session), refresh=refresh, claim=claiming)
+
+    def _card_caps(self, session: str) -> list[Cap]:
+        """The caps of a session that works on a card."""
+        if self._app.store.sessions.origin(session).surface != "kanban":
+            return []
+        from hermes.app.boards.card_budgets import card_caps
+
+        default = self._app.settings.boards.budget
+        return self._app.store.boards.read(
+            lambda reader: card_caps(reader, session, default)
+        )
+
+    def _spent_on_cards(
+        self, cap: Cap, session: str, first: str
+    ) -> tuple[float, float]:
+        """What the runs that share a cap have used by now, and what the others of them have claimed."""
+        from hermes.app.boards.card_budgets import capped_sessions
+
+        store, now = self._app.store, self._app.clock.now()
+        sessions = store.boards.read(lambda reader: capped_sessions(reader, cap, now))
+        claimed = store.claims.of_families(session, sessions)
+        cost, tokens = store.boards.read(lambda reader: reader.spent(sessions))
+        guessed = self._guessed.get(first, Usage())
+        if cap.unit == "usd":
+            return cost + (guessed.cost_usd or 0.0), claimed[1]
+        guessed_tokens = guessed.input_tokens + guessed.output_tokens
+        return float(tokens + guessed_tokens), float(claimed[0])
+
+    def _above(self, session: str) -> TurnBudget | None:
+        """The budget of the turn that a session works for. A person's background work is nobody's turn."""
+        origin = self._app.store.sessions.origin(session)
+        if origin.kind != "child" or origin.surface in ("background", "review"):
+            return None
+        return self._budgets.get(origin.parent)
 
     def _refresh(self, session: str) -> Callable[[Cap], tuple[float, float]]:
         info = self._app.store.sessions.find(session)
@@ -98,7 +144,7 @@ class Spending:
     def guess(self, session: str, usage: Usage) -> None:
         """Counts a call that its provider did not count. It is in no log, so other processes do not know of it."""
         budget = self._budgets.get(session)
-        if budget is None:  # no caps
+        if budget is None or not budget.has_caps:
             return
         price = self._price(session)
         usage = msgspec.structs.replace(
@@ -114,8 +160,10 @@ class Spending:
 
     def _spent(self, cap: Cap, session: str, first: str) -> tuple[float, float]:
         """What the lineage of `first`, or the day, has used by now, and what others have claimed."""
-        if cap.scope == "turn":
+        if cap.scope in ("turn", "goal"):
             return 0.0, 0.0
+        if cap.scope in ("card", "board"):
+            return self._spent_on_cards(cap, session, first)
         today = self.today()
         store = self._app.store
         of_session = cap.scope == "session"

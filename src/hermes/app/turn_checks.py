@@ -28,6 +28,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tool_spec import ToolResult
+from hermes.settings.language_servers import LanguageServerSettings
 from hermes.text.plurals import count
 from hermes.tools.escapes import shown
 from hermes.tools.process.long_output import OutputFolder
@@ -50,6 +51,7 @@ _MAX_SHOWN_CHARS = 2_000
 _MAX_TOLD_CHARS = 6_000
 _MAX_NAMED_FILES = 5
 _MAX_LINTED_FILES = 200
+_WRITING_TOOLS = frozenset(("write_file", "edit_file", "apply_patch"))
 _NO_SANDBOX = "there is no sandbox here, and the project's commands run only in one"
 _NOT_AGREED = "you did not allow it"
 _NOBODY = "nobody could be asked; allow it with: hermes project trust"
@@ -71,6 +73,7 @@ class CheckDeps(msgspec.Struct, frozen=True):
     surroundings: Surroundings
     refused: set[tuple[str, str]]
     """Sessions, and the versions of rules that their user did not agree to."""
+    lsp: LanguageServerSettings = LanguageServerSettings()
 
 
 class CheckedRuntime:
@@ -100,6 +103,10 @@ class CheckedRuntime:
                     break
                 found = check.result()
             told = repair_text(found) if found is not None else ""
+            if (
+                attempt == 0 and self._repairs
+            ):  # a second look at the same errors helps nobody
+                told = "\n\n".join(filter(None, (told, self._checks.diagnostics)))
             if not told or attempt == self._repairs:
                 return ended
             await turn.journal.record(UserMessage(text=told, origin="hermes"))
@@ -111,6 +118,8 @@ class TurnChecks:
 
     def __init__(self, deps: CheckDeps) -> None:
         self._deps = deps
+        self.diagnostics = ""
+        """What language servers found in the files of the last turn that was checked, for the model."""
 
     async def skip(self, turn: Turn, ended: TurnEnded) -> None:
         """Says that a turn was not checked, if it changed files and there are rules."""
@@ -125,6 +134,7 @@ class TurnChecks:
         """Checks a turn that has answered. Returns what was recorded; None if there was nothing to say."""
         rules = await asyncio.to_thread(project_rules, turn.cwd)
         answer = _last_answer(turn)
+        self.diagnostics = await self._diagnose(turn)
         if not (rules.checks or rules.protect or claimed_files(answer)):
             return None
         changed = await self._changed(turn)
@@ -141,6 +151,58 @@ class TurnChecks:
         row = _report(checks, names, unchanged, len(changed))
         await turn.journal.record(row)
         return row
+
+    async def run_command(self, session: str, cwd: Path, command: str) -> RuleCheck:
+        """Runs a command that the user named themselves, in the sandbox and under the session's policy."""
+        output = OutputFolder(self._deps.surroundings.readable[0])
+        terminal = TerminalTool(
+            output, self._deps.surroundings.environment, self._deps.surroundings
+        )
+        try:
+            sandbox = await asyncio.to_thread(lambda: terminal.sandbox)
+            if sandbox.kind == "none":
+                return _not_run(command, _NO_SANDBOX)
+            context = ToolContext(f"verify-{session}", session, cwd, lambda _: None)
+            return await self._run(terminal, context, command)
+        finally:
+            await terminal.close()
+
+    async def _diagnose(self, turn: Turn) -> str:
+        """The errors that language servers find in the files that the turn changed; empty if there are none."""
+        if not _wrote(turn):
+            return ""
+        from hermes.app.language_checks import TIMEOUT_S, language_checks
+
+        changed = await self._changed(turn) or ()
+        root, environ = turn.cwd.resolve(), self._deps.surroundings.environment
+        checks = await asyncio.to_thread(
+            lambda: [*language_checks(self._deps.lsp, changed, root, environ)]
+        )
+        if not checks:
+            return ""
+        output = OutputFolder(self._deps.surroundings.readable[0])
+        terminal = TerminalTool(output, environ, self._deps.surroundings)
+        found: list[str] = []
+        try:
+            sandbox = await asyncio.to_thread(lambda: terminal.sandbox)
+            for check in checks if sandbox.kind != "none" else ():
+                arguments = {
+                    "command": f"cd {shlex.quote(str(root))} && {check.command}",
+                    "timeout": TIMEOUT_S + 5,
+                }
+                result = await terminal.terminal.run(arguments, self._context(turn))
+                body, _, notes = result.text.rpartition("[")
+                if not result.ok and "exit code 1" in notes:
+                    text = writable(body.strip())[:_MAX_TOLD_CHARS]
+                    found.append(fenced(text, check.server))
+        except ToolFailed as error:
+            log.info("a language server could not be asked: %s", error)
+        finally:
+            await terminal.close()
+        if not found:
+            return ""
+        head = "Language servers report errors in the files you changed. Repair those that your changes caused."
+        return "\n\n".join((head, *found))
 
     async def _changed(self, turn: Turn) -> tuple[Path, ...] | None:
         """The files that a turn changed; None if that can't be told."""
@@ -318,6 +380,18 @@ def _report(
 
 def _one_line(text: str) -> str:
     return " ".join(shown(text).split())
+
+
+def _wrote(turn: Turn) -> bool:
+    """Whether the turn called a tool that may have written files, so that looking for changes is worth it."""
+    for message in reversed(turn.history.messages):
+        if isinstance(message, UserMessage) and message.origin == "user":
+            return False
+        if isinstance(message, AssistantMessage):
+            names = {call.name for call in message.tool_calls}
+            if names & _WRITING_TOOLS:
+                return True
+    return False
 
 
 def _last_answer(turn: Turn) -> str:

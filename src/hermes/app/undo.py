@@ -7,6 +7,7 @@ functions block; a surface with an event loop calls them in a thread.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,7 +22,10 @@ from hermes.schema.messages import UserMessage
 from hermes.settings.load import environment
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
-from hermes.tools.shadow import RestoreOutcome, Shadow, ShadowFailed, Shadows
+from hermes.tools.shadow import RestoreOutcome, ShadowFailed, Shadows
+
+if TYPE_CHECKING:
+    from hermes.tools.shadow.shadow import Shadow
 
 
 class UndoReport(msgspec.Struct, frozen=True):
@@ -136,15 +140,28 @@ class Rewind:
 
     def diff(self, session: str, *, turn: str = "") -> str:
         """The unified diff of a turn, by default the last one; empty if it changed nothing."""
-        history = read_history(
-            self._app.store, self._app.store.sessions.find(session).id
-        )
-        wanted = turn or (_names(history.turns[-1:])[0] if history.turns else "")
+        wanted = turn or self.last_turn(session)
         shadow = self._shadow(session)
         if not wanted or shadow is None:
             return ""
         with _explained("Nothing was changed."):
             return shadow.diff(wanted, helps=self._helps(session))
+
+    def last_turn(self, session: str) -> str:
+        """The last turn that was not undone; empty if there is none."""
+        session = self._app.store.sessions.find(session).id
+        turns = _names(read_history(self._app.store, session).turns)
+        return turns[0] if turns else ""
+
+    def changed(self, session: str, *, turn: str) -> tuple[Path, ...]:
+        """The files that a turn of this session changed, as far as they were saved."""
+        session = self._app.store.sessions.find(session).id
+        turns = _names(read_history(self._app.store, session).turns)
+        shadow = self._shadow(session)
+        if turn not in turns or shadow is None:
+            return ()
+        with _explained("Nothing was changed."):
+            return shadow.changed(turn, helps=self._helps(session))
 
     def deletes(
         self, session: str, *, turns: int = 1, force: bool = False
@@ -226,7 +243,7 @@ class Rewind:
                 helps=self._helps(session),
             )
 
-    def _shadow(self, session: str) -> Shadow | None:
+    def _shadow(self, session: str) -> "Shadow | None":
         cwd = self._app.store.sessions.find(session).cwd
         return self._shadows.at(Path(cwd)) if cwd else None
 

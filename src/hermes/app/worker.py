@@ -11,6 +11,7 @@ from hermes import __version__
 from hermes.app.agent import Agent
 from hermes.app.app import App
 from hermes.app.engine import EngineChoice
+from hermes.app.goals.waking import GoalWaker
 from hermes.app.presence import Presence
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.app.turn_placement import WORKER_ROLE, this_place
@@ -66,6 +67,8 @@ class Worker:
         self._background.start(self._renew_role(self._role))
         self._background.start(self._scan())
         self._background.start(Presence(app, "worker").run())
+        waker = GoalWaker(app, lambda: self.agent.service, "worker")
+        self._background.start(waker.run())
         if app.exporters is not None and app.exporters.link is not None:
             from hermes.bridge.work_stream import WorkStream
 

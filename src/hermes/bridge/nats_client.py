@@ -4,26 +4,23 @@ nothing waits for it; whoever sends is told."""
 import asyncio
 import logging
 import ssl
-import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
 from hermes.errors import HermesError
 from hermes.primitives.backoff import Backoff
+from hermes.primitives.event_loop_thread import EventLoopThread
 from hermes.settings.sections import EventSettings
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
-
-T = TypeVar("T")
 
 log = logging.getLogger("hermes.events")
 
@@ -67,16 +64,7 @@ class NatsOptions(msgspec.Struct, frozen=True):
     def connect_arguments(self) -> dict[str, Any]:
         """Returns what nats-py needs to connect. Raises for an address that can't be used."""
         parts = [urlsplit(one) for one in self.servers]
-        if any(one.scheme not in {"nats", "tls"} for one in parts):
-            raise EventsAddressError(
-                f"{self.settings.url!r} is no address of NATS",
-                hint="Use nats://USER@HOST:4222 or tls://USER@HOST:4222 in `events.url`.",
-            )
-        if any(one.password for one in parts):
-            raise EventsAddressError(
-                "the address of NATS must not hold a password",
-                hint="Leave it out of `events.url`, and run: hermes config set EVENTS_PASSWORD",
-            )
+        self._require_usable(parts)
         user = next((one.username for one in parts if one.username), None)
         arguments: dict[str, Any] = {
             "servers": [_without_user(one) for one in self.servers],
@@ -101,6 +89,18 @@ class NatsOptions(msgspec.Struct, frozen=True):
         if any(one.scheme == "tls" for one in parts) or self.settings.tls_ca:
             arguments["tls"] = self._tls()
         return arguments
+
+    def _require_usable(self, parts: list[SplitResult]) -> None:
+        if any(one.scheme not in {"nats", "tls"} for one in parts):
+            raise EventsAddressError(
+                f"{self.settings.url!r} is not a NATS address",
+                hint="Use nats://USER@HOST:4222 or tls://USER@HOST:4222 in `events.url`.",
+            )
+        if any(one.password for one in parts):
+            raise EventsAddressError(
+                "the address of NATS must not hold a password",
+                hint="Leave it out of `events.url`, and run: hermes config set EVENTS_PASSWORD",
+            )
 
     def _tls(self) -> ssl.SSLContext:
         settings = self.settings
@@ -145,21 +145,10 @@ class NatsClient:
         """Called on the client's thread after each connect."""
         self.dropped = 0
         """How many messages were not sent because the connection was down or too slow."""
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._run, name="hermes-nats", daemon=True
-        )
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        connecting = self.loop.create_task(self._connect())
-        try:
-            self.loop.run_forever()
-            self.loop.run_until_complete(self._end_tasks())
-        finally:
-            del connecting
-            self.loop.close()
+        self._thread = EventLoopThread("hermes-nats")
+        self.loop = self._thread.loop
+        self.start = self._thread.start
+        self._connecting = self.start(self._connect())
 
     @property
     def is_connected(self) -> bool:
@@ -172,10 +161,6 @@ class NatsClient:
         if self._client is None or not self._client.is_connected:
             raise ConnectionError("NATS is not connected")
         return self._client
-
-    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Runs a coroutine on the client's thread."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def publish(self, subject: str, data: bytes) -> bool:
         """Sends a message soon, in the order of the calls. Returns False, and drops it, if that is not possible now."""
@@ -207,14 +192,7 @@ class NatsClient:
         self._is_closed = True
         with suppress(TimeoutError):
             self.start(self._close()).result(_CLOSE_TIMEOUT_S)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-
-    async def _end_tasks(self) -> None:
-        tasks = asyncio.all_tasks(self.loop) - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._thread.stop()
 
     async def _close(self) -> None:
         if self._sending is not None:

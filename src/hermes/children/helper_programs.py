@@ -140,11 +140,15 @@ def _first(
     name: str, search_path: str, workspaces: frozenset[str], read_only: frozenset[str]
 ) -> str:
     """The first match, remembered. A program that was not found is looked for again: the user may have installed it."""
-    for folder in _trusted(search_path, workspaces, read_only):
+    for folder in search_path.split(os.pathsep):
         program = os.path.join(folder, name)  # noqa: PTH118
-        if _is_program(program) and (
-            not is_inside(program, workspaces)
-            or _is_unchangeable(program, workspaces, read_only)
+        if (
+            _is_program(program)  # first: most folders don't have it
+            and folder in _trusted(search_path, workspaces, read_only)
+            and (
+                not is_inside(program, workspaces)
+                or _is_unchangeable(program, workspaces, read_only)
+            )
         ):
             return program
     raise FileNotFoundError(name)

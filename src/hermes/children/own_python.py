@@ -3,9 +3,12 @@
 `-E` ignores PYTHONPATH and its kin, `-P` keeps the current folder off the module path. Only `children` starts Python.
 """
 
+import os
 import site
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 _RUN_MODULE = Path(__file__).with_name("run_module.py")
 _INSTALLED_IN = _RUN_MODULE.parents[2]
@@ -30,6 +33,11 @@ def module_command(module: str, *arguments: str) -> tuple[str, ...]:
 def hermes_command(*arguments: str) -> tuple[str, ...]:
     """This Hermes, as `hermes` would start it."""
     return module_command("hermes", *arguments)
+
+
+def replace_process(command: Sequence[str]) -> NoReturn:
+    """Goes on as another program, by its absolute path, in this same process."""
+    os.execv(command[0], list(command))  # noqa: S606 - our own program
 
 
 def own_code() -> tuple[Path, ...]:

@@ -5,12 +5,14 @@ It runs under `leash`, so it ends together with everything it started, also when
 
 import asyncio
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from hermes.children.own_python import python_command
+from hermes.children.process_tree import read_state, running_pids, send_signal
 
 READ_BYTES = 256 * 1024
 _STDERR_TAIL_BYTES = 16 * 1024
@@ -118,6 +120,15 @@ class PipedChild:
         self._writer.write(data)
         await self._writer.drain()
 
+    def send_signal(self, number: signal.Signals) -> bool:
+        """Sends a signal to the program itself, for example so that it finishes its work. Returns whether it was found.
+
+        To end it with everything it started, `stop` it.
+        """
+        below = [pid for pid in running_pids() if _parent(pid) == self._process.pid]
+        send_signal(below, number)
+        return bool(below)
+
     async def wait(self, seconds: float) -> int | None:
         """Waits for the program to end and returns its return code; None if it still runs after so many seconds."""
         deadline = time.monotonic() + seconds
@@ -165,3 +176,8 @@ class PipedChild:
     def _connected(self, transport: asyncio.BaseTransport) -> None:
         self._transports.append(transport)
         del self._unconnected_pipes[0]
+
+
+def _parent(pid: int) -> int:
+    state = read_state(pid)
+    return state.parent if state is not None else 0

@@ -11,19 +11,21 @@ are counted and named, and terminals. Programs on pipes run under `leash`, which
 import contextlib
 import hashlib
 import os
-import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hermes.primitives.lazy_pattern import lazy_pattern
+
 PROC = Path("/proc")
 MARK_VARIABLE = "HERMES_CALL"
 _FIRST_MARK, _SESSION_SHIFT_BITS, _RANDOM_BYTES = 1 << 60, 24, 3
-_LIMIT = re.compile(rb"Max file locks +(\d+)")
-_VARIABLE = re.compile(rb"(?:^|\0)" + MARK_VARIABLE.encode() + rb"=(\d+)(?:\0|$)")
-_MAX_KILL_ROUNDS = 100
+_LIMIT = lazy_pattern(rb"Max file locks +(\d+)")
+_VARIABLE = lazy_pattern(rb"(?:^|\0)" + MARK_VARIABLE.encode() + rb"=(\d+)(?:\0|$)")
+_KILL_TIMEOUT_S = 2.0
+_MAX_PAUSE_S = 0.02
 _STOP_FIRST_ABOVE = 8  # processes
 _PIDS_MAY_REPEAT_AFTER_S = 10.0
 _ENDED = (b"Z", b"X")
@@ -168,18 +170,22 @@ def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
 
 
 def kill_all(remaining: Callable[[], Sequence[int]]) -> bool:
-    """Kills until `remaining` returns nothing; False if it never does.
+    """Kills until `remaining` returns nothing; False if it still returns something after two seconds.
 
     Many processes are stopped before they are killed: a stopped process can't fork faster than we kill.
     """
-    for round_number in range(_MAX_KILL_ROUNDS):
-        pids = remaining()
-        if not pids:
-            return True
-        stop_first = len(pids) > _STOP_FIRST_ABOVE and round_number % 2 == 0
-        send_signal(pids, signal.SIGSTOP if stop_first else signal.SIGKILL)
-        time.sleep(0.001)
-    return not remaining()
+    deadline = time.monotonic() + _KILL_TIMEOUT_S
+    pause_s = 0.001
+    stop_first = True
+    while pids := remaining():
+        if time.monotonic() > deadline:
+            return False
+        is_stop = stop_first and len(pids) > _STOP_FIRST_ABOVE
+        send_signal(pids, signal.SIGSTOP if is_stop else signal.SIGKILL)
+        stop_first = not stop_first
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.1, _MAX_PAUSE_S)
+    return True
 
 
 def describe_exit(code: int) -> str:

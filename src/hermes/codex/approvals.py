@@ -169,7 +169,10 @@ class CodexApprovals:
         request = msgspec.structs.replace(request, shape=shape, memorable=runs)
         is_plain = runs and not more
         answer = await self._approver.decide(
-            request, judge, is_free=lambda one: is_plain and _is_free(one)
+            request,
+            judge,
+            is_free=lambda one: is_plain and _is_free(one),
+            plugin_call=("terminal", arguments),
         )
         return _DECISIONS.get(answer, "decline")
 
@@ -203,7 +206,12 @@ class CodexApprovals:
         paths = known.paths(self._cwd) if known else ()
         request = self._patch(call, asked, known)
         answer = await self._approver.decide(
-            request, lambda: self._judge.check_files(paths, self._cwd, below=below)
+            request,
+            lambda: self._judge.check_files(paths, self._cwd, below=below),
+            plugin_call=(
+                "apply_patch",
+                _patch_arguments(known, paths, below, str(self._cwd)),
+            ),
         )
         return _DECISIONS.get(answer, "decline")
 
@@ -260,6 +268,17 @@ class CodexApprovals:
             "permissions": granted,
             "scope": "session" if answer in ("session", "always") else "turn",
         }
+
+
+def _patch_arguments(
+    item: PatchItem | None, paths: Sequence[Path], below: Sequence[Path], cwd: str
+) -> dict[str, Any]:
+    """A patch as plugins get it. One that codex did not announce has no `paths`."""
+    arguments: dict[str, Any] = {"below": [str(one) for one in below]} if below else {}
+    if item is not None:
+        arguments["patch"] = changes_to_decide(item.changes, cwd)
+        arguments["paths"] = [str(path) for path in paths]
+    return arguments
 
 
 def would_run(

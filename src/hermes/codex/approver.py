@@ -23,6 +23,8 @@ log = logging.getLogger("hermes.codex")
 
 Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
 Record: TypeAlias = Callable[[Sequence[Event]], Awaitable[None]]
+AskVeto: TypeAlias = Callable[[str, str, Mapping[str, Any]], Awaitable[str]]
+"""Why plugins forbid a call, by its id, its tool's name and its arguments; empty if none does."""
 Explain: TypeAlias = Callable[[str], Awaitable[None]]
 """Sends codex the reason for a denial: codex's answer format has no field for it."""
 
@@ -64,7 +66,9 @@ class CodexApprover:
         record: Record,
         refusals: MutableMapping[str, str],
         explain: Explain = drop_reason,
+        veto: AskVeto | None = None,
     ) -> None:
+        self._veto = veto
         self._approvals = approvals
         self._record = record
         self._refusals = refusals
@@ -78,9 +82,11 @@ class CodexApprover:
         judge: Callable[[], PolicyDecision],
         *,
         is_free: Callable[[PolicyDecision], bool] = lambda _: False,
+        plugin_call: tuple[str, Mapping[str, Any]] | None = None,
     ) -> Verdict:
-        """Decides a request. `is_free` says which decisions of the policy need no approval."""
-        decision = _judged(judge)
+        """Decides a request. `is_free` says which decisions of the policy need no approval; `plugin_call` is the tool
+        and the arguments that plugins are asked about, if not those of the request."""
+        decision = await self._after_veto(request, _judged(judge), plugin_call)
         if decision.verdict == "forbid":
             return await self._forbid(request, decision)
         if decision.verdict == "allow" and is_free(decision):
@@ -93,9 +99,25 @@ class CodexApprover:
         again = (
             _judged(judge) if answer != "deny" else decision
         )  # the rules may have changed while it was asked
-        return (
-            await self._forbid(request, again) if again.verdict == "forbid" else answer
-        )
+        if again.verdict == "forbid":
+            return await self._forbid(request, again)
+        # Codex does not ask again about what it may do all session, but plugins want to be asked each time. The
+        # person is not: the session remembers the answer.
+        return "once" if self._veto and answer != "deny" else answer
+
+    async def _after_veto(
+        self,
+        request: ApprovalRequested,
+        decision: PolicyDecision,
+        plugin_call: tuple[str, Mapping[str, Any]] | None,
+    ) -> PolicyDecision:
+        """The policy's decision, unless a plugin forbids the call: then nobody is asked in vain."""
+        if self._veto is None or decision.verdict == "forbid":
+            return decision
+        given = msgspec.json.decode(request.arguments or "{}")
+        name, arguments = plugin_call or (request.name, given)
+        why = await self._veto(request.call_id, name, arguments)
+        return PolicyDecision("forbid", request.summary, why) if why else decision
 
     async def question(
         self, number: str, text: str, options: tuple[str, ...]

@@ -188,9 +188,7 @@ class Client:
         try:
             await self._child.write(line)
         except OSError as error:
-            raise self._end or CodexGone(
-                f"Codex has ended.{self.stderr_note()}"
-            ) from error
+            raise self._end or await self._why_ended("") from error
 
     async def _read(self) -> None:
         lines = wire.LineSplitter()
@@ -203,15 +201,18 @@ class Client:
             end = error
         if not end.message:
             code = await self._child.wait(_CODEX_EXIT_TIMEOUT_S)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(
-                    self._child.stderr.closed.wait(), _CODEX_STDERR_TIMEOUT_S
-                )
-            how = f" ({describe_exit(code)})" if code else ""
-            stderr = plain(self._child.stderr.text())
-            end = ended_error(how, stderr, self._last_stderr_line())
+            end = await self._why_ended(f" ({describe_exit(code)})" if code else "")
         self._ended(end)
         await self._listener.hear(None)
+
+    async def _why_ended(self, how: str) -> CodexGone:
+        """The error for a process that has ended. Waits a moment for the rest of its complaints."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(
+                self._child.stderr.closed.wait(), _CODEX_STDERR_TIMEOUT_S
+            )
+        stderr = plain(self._child.stderr.text())
+        return ended_error(how, stderr, self._last_stderr_line())
 
     async def _handle(self, message: wire.Incoming) -> None:
         match message:

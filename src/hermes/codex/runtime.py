@@ -82,6 +82,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """A private folder for sockets."""
     lend_command: tuple[str, ...] = ()
     """Starts Hermes' tool server (`hermes mcp serve-tools`); empty to lend nothing."""
+    may_read_notes: Callable[[Path], bool] = lambda _: True
+    """Whether codex may read the project notes (AGENTS.md) of a folder."""
     arguments: tuple[str, ...] = ARGUMENTS
 
 
@@ -184,6 +186,7 @@ class CodexEngine:
                 **lender.config,
                 **({"default_permissions": profile} if profile else {}),
             },
+            may_read_notes=settings.may_read_notes,
             idle_timeout=wanted.idle_timeout,
             scratch=tuple(sorted(scratch)),
         )
@@ -302,8 +305,14 @@ class CodexRuntime:
             await turn.journal.record(*events)
 
         def asking(projector: Projector) -> CodexApprovals:
+            lending = self._with.lending
+            veto = lending.veto if lending else None
             approver = CodexApprover(
-                self._with.approvals, write, projector.refusals, explain
+                self._with.approvals,
+                write,
+                projector.refusals,
+                explain,
+                partial(veto.reason, turn.session) if veto else None,
             )
             return CodexApprovals(approver, self._with.judge, projector.items, turn.cwd)
 
@@ -413,5 +422,7 @@ def _ended(turn: Turn, result: TurnResult) -> TurnEnded:
             if result.info is None and result.should_retire
             else explain(result.error, result.info)
         )
-        return TurnEnded(reason="failed", detail=said, usage=used)
+        limits = ("usageLimitExceeded", "rateLimitExceeded")
+        failure = "rate_limited" if result.info in limits else ""
+        return TurnEnded(reason="failed", detail=said, failure=failure, usage=used)
     return TurnEnded(reason="interrupted" if result.interrupted else "done", usage=used)

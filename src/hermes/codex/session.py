@@ -61,6 +61,8 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     idle_timeout: float = 900.0
     scratch: tuple[Path, ...] = ()
     """Folders beside the working directory in which codex lets commands write."""
+    may_read_notes: Callable[[Path], bool] = lambda _: True
+    """Whether codex may read the project notes of a folder."""
 
 
 class TurnOpening(msgspec.Struct, frozen=True):
@@ -300,6 +302,8 @@ class CodexSession:
                 **features,
                 "shell_snapshot": False,
             }  # it gives commands the keys that codex has
+        if not self._setup.may_read_notes(opening.cwd):
+            config["project_doc_max_bytes"] = 0
         return about | ({"config": config} if config else {})
 
     async def _open(self, client: Client, opening: TurnOpening) -> None:

@@ -24,7 +24,7 @@ import msgspec
 
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.core.calls import CallRunner, CallScope
-from hermes.core.ports import Approver, Journal, Keeper, Policy, Tool
+from hermes.core.ports import Approver, Journal, Keeper, Policy, Tool, Veto
 from hermes.primitives.acceptor import Acceptor, accept_streams
 from hermes.primitives.files import make_private_folder
 from hermes.primitives.tasks import BackgroundTasks, running
@@ -40,7 +40,8 @@ _LENT_CALL_TIMEOUT_S = (
 )
 
 _LENT = (
-    *("web_*", "browser_*", "view_image", "image_*", "video_*", "speech_*"),
+    *("web_*", "browser_*", "vision_*", "image_*", "video_*", "text_to_speech"),
+    "send_message",
     *("ask_user", "present_plan", "todo", "session_search", "delegate", "delegate_*"),
     *("memory", "memory_*", "skill", "skill_*", "skills_*", "kanban", "kanban_*"),
 )
@@ -63,6 +64,7 @@ class LendingContext(msgspec.Struct, frozen=True):
     policy: Policy
     approvals: Approver
     keeper: Keeper | None = None
+    veto: Veto | None = None
 
 
 class LendingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -252,7 +254,11 @@ class Lender:
         self, place: CallScope, lending: LendingContext, ask: LendingRequest
     ) -> ToolResult:
         runner = CallRunner(
-            lendable(lending.tools), lending.policy, lending.approvals, lending.keeper
+            lendable(lending.tools),
+            lending.policy,
+            lending.approvals,
+            lending.keeper,
+            lending.veto,
         )
         arguments = msgspec.json.encode(ask.arguments).decode()
         call = ToolCall(

@@ -168,10 +168,11 @@ def _tool(offer: LentTool) -> "types.Tool":
 async def _called(result: ToolResult) -> "types.CallToolResult":
     from mcp import types
 
-    pictures = [await asyncio.to_thread(_picture, image) for image in result.images]
+    images = [image for image in result.images if not image.withheld]
+    pictures = [await asyncio.to_thread(_picture, image) for image in images]
     shown = [
         types.ImageContent(type="image", data=data, mime_type=image.media_type)
-        for image, data in zip(result.images, pictures, strict=True)
+        for image, data in zip(images, pictures, strict=True)
         if data
     ]
     text = types.TextContent(type="text", text=result.text)

@@ -10,6 +10,7 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import count, first_line
 from hermes.commands.views import Block, line
+from hermes.settings.profiles import profile_names
 
 
 class WrittenBackup(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +81,11 @@ def back_up_home(
     if done.masked:
         rows = count(done.masked, "row")
         lines.append(f"Your keys were masked in {rows} of the session log.")
+    others = profile_names(context.home.root)
+    if others:
+        lines.append(
+            f"Profiles are homes of their own, and not in it: {', '.join(others)}. Back one up: hermes --profile NAME backup"
+        )
     if not without_secrets:
         lines.append("It contains your keys: keep it private, or make one with --without-secrets.")  # fmt: skip
     return WrittenBackup(

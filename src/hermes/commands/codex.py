@@ -49,7 +49,7 @@ async def switch_engine(
     return CodexReport(lines=(*diff, first, *(f"- {note}" for note in notes)))
 
 
-@command(slash="codex-runtime word", group="Settings")
+@command(slash="codex-runtime word", role="owner", group="Settings")
 async def switch_chat_engine(
     context: CommandContext,
     word: Annotated[str, Arg("on, off or status", metavar="WORD")] = "",

@@ -29,6 +29,7 @@ from typing import (
 import msgspec
 
 from hermes.errors import UsageError
+from hermes.text.translation import Translator
 
 Role: TypeAlias = Literal["owner", "user", ""]
 """Who may use a command in a chat app; empty when nobody may."""
@@ -139,6 +140,7 @@ class Command:
         self.role: Role = role
         self.scope: Scope = scope
         self.group = group
+        """Its heading in help, in English."""
         self.private = private
         """Whether it shows more than the session it is given in: not where others read along."""
         self.is_async = inspect.iscoroutinefunction(function)
@@ -148,9 +150,19 @@ class Command:
         """Its name in addresses and translations: `sessions.list`, or `chat.stop` for a command of chats alone."""
         return self.name.replace(" ", ".") or f"chat.{self.slash}"
 
-    @cached_property
+    @property
+    def translation_context(self) -> str:
+        """The key of its help in the catalogue of sentences."""
+        return f"command {self.key}"
+
+    @property
     def summary(self) -> str:
-        """The first sentence of the docstring, as lists of commands show it."""
+        """The first sentence of the docstring, as lists of commands show it, in the reader's language."""
+        return Translator(self.translation_context)(self.summary_text)
+
+    @cached_property
+    def summary_text(self) -> str:
+        """The same in English."""
         first = inspect.cleandoc(self.function.__doc__ or "").partition("\n\n")[0]
         text = " ".join(first.split()).removesuffix(".")
         return text if text[1:2].isupper() else text[:1].lower() + text[1:]

@@ -12,14 +12,20 @@ from hermes.commands.views import RawText
 from hermes.tools.policy import Mode
 
 Shell = Literal["bash", "zsh", "fish"]
-Kind = Literal["sessions", "models", "agents"]
+Kind = Literal["sessions", "models", "agents", "profiles"]
 _MAX_SESSIONS = 50
 _VALUES: Mapping[str, Kind] = {
     "--resume": "sessions",
     "--model": "models",
     "--agent": "agents",
+    "--profile": "profiles",
 }
 _CHOICES: Mapping[str, tuple[str, ...]] = {"--approvals": get_args(Mode)}
+_NAMES_AGENT = ("agent show", "agent edit", "agent remove")
+_NAMES_PROFILE = tuple(
+    f"profile {action}"
+    for action in ("show", "clone", "rename", "use", "remove", "export")
+)
 _OWN_OPTIONS = (
     *("--help", "--version", "--prompt", "--image", "--json", "--resume", "--continue"),
     *(
@@ -28,6 +34,7 @@ _OWN_OPTIONS = (
         "--cwd",
         "--approvals",
         "--agent",
+        "--profile",
         "--fetch",
         "--verbose",
     ),
@@ -61,7 +68,7 @@ def print_completion(
 def complete_names(
     context: CommandContext, kind: Annotated[Kind, Arg("what to list")]
 ) -> RawText:
-    """List names for the completion of a shell: sessions, models or agents."""
+    """List names for shell completion: sessions, models, agents or profiles."""
     return RawText(lines=tuple(_names(context, kind)))
 
 
@@ -71,6 +78,13 @@ def _names(context: CommandContext, kind: Kind) -> Iterator[str]:
 
         files = prompt_files(context).all(folder_of(context), "agent")
         yield from (one.name for one in files)
+        return
+    if kind == "profiles":
+        from hermes.settings.load import find_base
+        from hermes.settings.profiles import DEFAULT_PROFILE, profile_names
+
+        yield DEFAULT_PROFILE
+        yield from profile_names(find_base(context.environment).root)
         return
     if not context.app.has_log:
         return
@@ -126,6 +140,10 @@ def _operand(found: Command | None) -> Kind | None:
             return "sessions"
         if one.name in ("model", "name") and found and found.name.startswith("model "):
             return "models"
+        if one.name == "name" and found and found.name in _NAMES_AGENT:
+            return "agents"
+        if one.name in ("name", "source") and found and found.name in _NAMES_PROFILE:
+            return "profiles"
     return None
 
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from hermes.commands.views import Block
 from hermes.errors import Refused, UsageError
@@ -14,6 +14,8 @@ from hermes.settings.load import environment, find_home, load, load_secrets
 
 if TYPE_CHECKING:
     from hermes.app import App
+    from hermes.app.agent import Agent
+    from hermes.app.session_service import SessionService
     from hermes.commands.conversation import Conversation
     from hermes.learning.learning_service import LearningService
 
@@ -36,6 +38,20 @@ class Surface(Protocol):
         """Asks for a value that is not shown."""
 
 
+@runtime_checkable
+class LineReader(Protocol):
+    """A surface on which a person can type something while a command waits for something else too."""
+
+    @property
+    def can_read(self) -> bool:
+        """Whether somebody is there."""
+        ...
+
+    async def read_line(self) -> str:
+        """Waits for a line."""
+        ...
+
+
 class CommandContext:
     """One call of a command. Nothing is loaded or opened before it is needed."""
 
@@ -45,11 +61,13 @@ class CommandContext:
         *,
         app: "App | None" = None,
         conversation: "Conversation | None" = None,
+        agent: "Agent | None" = None,
     ) -> None:
         self.surface = surface
         self.conversation = conversation
         """The chat that the command was typed in."""
         self._app = app
+        self._agent = agent
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -79,6 +97,13 @@ class CommandContext:
         if self.conversation is None:
             raise UsageError("This command works only in a chat.")
         return self.conversation
+
+    @property
+    def service(self) -> "SessionService | None":
+        """What runs sessions in this process; None where nothing does, as in a command of the shell."""
+        if self.conversation is not None:
+            return self.conversation.agent.service
+        return self._agent.service if self._agent is not None else None
 
     def confirm(self, question: str, nothing_done: str) -> None:
         """Goes on after a yes; else raises Refused."""
@@ -114,9 +139,15 @@ class CommandContext:
     @cached_property
     def learning(self) -> "LearningService":
         """Memory and skills of this home."""
+        from hermes.app.learning.remote_lease import remote_lease
         from hermes.learning.learning_service import open_learning
 
-        return open_learning(self.home, self.settings.learning, self.environment)
+        return open_learning(
+            self.home,
+            self.settings.learning,
+            self.environment,
+            exclusive_remote=remote_lease(self.settings, lambda: self.app.store),
+        )
 
     def close_later(self, close: Callable[[], object]) -> None:
         """Calls `close` after the result was shown."""

@@ -47,6 +47,10 @@ class Conversation(Protocol):
         """Goes on in a new session; returns its id."""
         ...
 
+    async def leave_running(self) -> str:
+        """Goes on in a new session while the turn runs on; returns its id."""
+        ...
+
     async def enter(self, name: str, *, recap: bool) -> None:
         """Goes on in another session, and says so. `recap` shows where it was."""
         ...

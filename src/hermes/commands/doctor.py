@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from hermes.children.own_python import hermes_command
-from hermes.commands.checks import CHECKS, Finding, Site
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
+from hermes.commands.doctor_checks import CHECKS, Finding, Site
 from hermes.commands.views import FAIL, OK, WARN, Block, Line, Look, Span, line
 from hermes.errors import HermesError, os_reason
 

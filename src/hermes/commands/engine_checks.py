@@ -1,4 +1,4 @@
-"""Checks of `hermes doctor`: the model, codex, hooks and webhooks. No model is called and no hook is run."""
+"""Checks of `hermes doctor`: the model, codex, hooks, webhooks and speech. No model is called and no hook is run."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from hermes.codex.binary import find_codex, try_sandbox
 from hermes.codex.engine_choice import is_on
 from hermes.codex.engine_switch import CodexStatus, SwitchContext, status
 from hermes.codex.failures import INSTALL, CodexFailed
-from hermes.commands.checks import Finding, Site
+from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
 from hermes.settings import Secrets, Settings
@@ -45,7 +45,10 @@ def check_model(site: Site) -> list[Finding]:
         return [
             Finding("model", WARN, f"{name} is selected, but not downloaded yet", to_do)
         ]
-    if answers.key and not answers.key_set:
+    if answers.sign_in and not answers.key and not answers.signed_in:
+        to_do = f"Sign in with: hermes auth add {answers.sign_in}"
+        return [Finding("model", WARN, f"{name} is selected, but not signed in", to_do)]
+    if answers.key and not answers.key_set and not answers.signed_in:
         to_do = f"Store it with: hermes config set {answers.key}"
         return [
             Finding(
@@ -72,6 +75,30 @@ def _context_findings(settings: Settings, secrets: Secrets) -> list[Finding]:
     if facts is None:
         return []
     return [Finding("model", WARN, facts.warning(), facts.advice())]
+
+
+def check_speech(site: Site) -> list[Finding]:
+    """What understands speech and what speaks. Nothing if neither is set up, or the settings can't be read."""
+    from hermes.commands.voice import sense_health
+    from hermes.media.speech_deps import SpeechDeps
+
+    try:
+        media = load(site.environ, home=site.home).media
+        secrets = load_secrets(site.environ, home=site.home)
+    except HermesError:
+        return []
+    found: list[Finding] = []
+    senses = sense_health(SpeechDeps(media, secrets, site.home, site.environ))
+    for one, wanted in zip(senses, (media.speech_in, media.speech_out), strict=True):
+        if one.status == OK:
+            found.append(Finding(one.sense, OK, one.text))
+        elif wanted == "auto":
+            found.append(Finding(one.sense, OK, "not set up (optional): hermes voice"))
+        elif wanted != "off":
+            found.append(Finding(one.sense, WARN, one.text, one.to_do))
+        else:
+            found.append(Finding(one.sense, OK, "off"))
+    return found
 
 
 def check_codex(site: Site) -> list[Finding]:

@@ -43,3 +43,11 @@ def dollars(amount: float) -> str:
 def first_line(text: str) -> str:
     """All of a short text on one line; the beginning of a long one."""
     return " ".join(text[:2000].split())
+
+
+def short_duration(seconds: float) -> str:
+    """`3 h` or `2 d`: a duration in its largest unit."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{round(seconds / size)} {unit}"
+    return f"{max(0, round(seconds))} s"

@@ -181,6 +181,7 @@ class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
             ("model", job.model or "the usual one"),
             ("folder", job.cwd or "your home folder"),
             ("made by", job.by),
+            *((("machine", job.place),) if job.place else ()),
         )
         yield Record(facts, indent=2)
         yield line(f"\n{job.prompt}\n")

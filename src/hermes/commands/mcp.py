@@ -4,7 +4,7 @@ import asyncio
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -22,12 +22,16 @@ from hermes.commands.views import (
 )
 from hermes.errors import HermesError, NotFound, UsageError
 from hermes.mcp import McpServers, Probe, ServerFailed, ServerStatus, is_server_name
+from hermes.mcp.logins import LoginStore, login_command
+from hermes.mcp.server_config import ServerReports
 from hermes.settings.edit import remove_entry, set_value
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import load
 from hermes.settings.redaction import has_credentials, mask
 from hermes.settings.secrets import is_secret_name
 from hermes.settings.sections import McpServerSettings
+
+LoginState: TypeAlias = Literal["none", "signed in", "ended"]
 
 EXAMPLES = """\
 examples:
@@ -37,6 +41,7 @@ examples:
   hermes mcp list                           what is configured, without connecting
   hermes mcp test files                     connect, list the tools, say how long it took
   hermes mcp test files --accept            ... and accept the tools as they are now
+  hermes mcp login linear                   sign in at a service, in your browser
 """
 _UNCHANGED = "Nothing was changed."
 _ADD_ONE = "Add one: hermes mcp add NAME -- COMMAND, or --url URL"
@@ -47,6 +52,7 @@ class ListedServer(msgspec.Struct, frozen=True):
 
     status: ServerStatus
     where: str
+    login: LoginState = "none"
 
     @property
     def tools(self) -> str:
@@ -58,6 +64,8 @@ class ListedServer(msgspec.Struct, frozen=True):
             return "can't be used"
         if not status.tools:
             return "not connected yet"
+        if self.login == "ended":
+            return "login expired"
         changed = f", {len(status.changed)} changed" if status.changed else ""
         return count(status.tools, "tool") + changed
 
@@ -83,7 +91,7 @@ class ServerListing(msgspec.Struct, frozen=True, kw_only=True):
 
     def document(self) -> Any:
         rows = [
-            msgspec.to_builtins(one.status) | {"where": one.where}
+            msgspec.to_builtins(one.status) | {"where": one.where, "login": one.login}
             for one in self.servers
         ]
         return {"servers": rows}
@@ -97,6 +105,9 @@ class ServerListing(msgspec.Struct, frozen=True, kw_only=True):
         for one in self.servers:
             if one.note:
                 yield line(one.note, "dim")
+        for one in self.servers:
+            if one.login == "ended":
+                yield line(f"Sign in again: {login_command(one.status.name)}", "warn")
         changed = [one.status.name for one in self.servers if one.status.changed]
         if changed:
             yield line(
@@ -127,20 +138,22 @@ class ProbedServers(msgspec.Struct, frozen=True, kw_only=True):
 @command("mcp list", slash="mcp", scope="observe", group="Permissions")
 def list_servers(context: CommandContext) -> ServerListing:
     """List the MCP servers, their tools and what has changed; nothing is connected."""
-    settings = context.settings.mcp_servers
+    settings = configured_servers(context)
     chat = context.conversation
     servers = chat.agent.toolbox.servers if chat is not None else None
     statuses = (servers or _servers(context, settings)).status()
     return ServerListing(
         servers=tuple(
-            ListedServer(one, _where(settings[one.name]))
+            ListedServer(
+                one, _where(settings[one.name]), _login(context, settings, one.name)
+            )
             for one in statuses
             if one.name in settings
         )
     )
 
 
-@command("mcp add")
+@command("mcp add", scope="admin")
 async def add_server(  # noqa: PLR0913 - the options of one command
     context: CommandContext,
     name: Annotated[str, "a name of your choice: letters, digits, - and _"],
@@ -176,7 +189,7 @@ async def add_server(  # noqa: PLR0913 - the options of one command
             f"{name!r} can't be a server's name.",
             hint="Use letters, digits, - and _, at most 32.",
         )
-    if name in context.settings.mcp_servers:
+    if name in configured_servers(context):
         raise UsageError(
             f"There is already a server {name}.",
             hint=f"Remove it first: hermes mcp remove {name}",
@@ -208,7 +221,7 @@ async def add_server(  # noqa: PLR0913 - the options of one command
     return message(f"Added {name}; new sessions offer its tools as mcp.{name}.TOOL.")
 
 
-@command("mcp test")
+@command("mcp test", scope="admin")
 async def probe_servers(
     context: CommandContext,
     name: Annotated[str, "one server (default: all that are enabled)"] = "",
@@ -216,7 +229,7 @@ async def probe_servers(
     accept: Annotated[bool, "accept the tools as they are now"] = False,
 ) -> ProbedServers:
     """Connect to servers and list their tools."""
-    configured = context.settings.mcp_servers
+    configured = configured_servers(context)
     if name and name not in configured:
         raise NotFound(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
     enabled = (one for one, server in sorted(configured.items()) if server.enabled)
@@ -231,13 +244,13 @@ async def probe_servers(
     return ProbedServers(results=results, accepted=accept)
 
 
-@command("mcp remove")
+@command("mcp remove", scope="admin")
 def remove_server(
     context: CommandContext, name: Annotated[str, "the server"]
 ) -> TextResult:
     """Remove a server and its cached tools."""
     home = context.home
-    known = context.settings.mcp_servers
+    known = configured_servers(context)
     if name not in known:
         hint = f"There are: {', '.join(known)}." if known else "There are none."
         raise NotFound(f"There is no MCP server {name!r}.", hint=hint)
@@ -248,6 +261,73 @@ def remove_server(
         )
     _servers(context, load(home=home).mcp_servers).forget(name)
     return message(f"Removed {name}.")
+
+
+class ListedMcpTool(msgspec.Struct, frozen=True):
+    """A tool of a server, as a model is offered it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    changed: bool
+
+
+class McpToolListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools of servers, as they are remembered."""
+
+    tools: tuple[ListedMcpTool, ...]
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.tools:
+            yield line("No tools are known yet. Connect once: hermes mcp test")
+            return
+        rows = [
+            (one.name, first_line(one.description) + (" (changed)" * one.changed))
+            for one in self.tools
+        ]
+        yield table(("TOOL", "WHAT IT DOES"), rows, narrow=((0,), (1,)))
+
+
+@command("mcp tools", scope="observe")
+def list_server_tools(
+    context: CommandContext,
+    name: Annotated[str, "one server (default: all)"] = "",
+) -> McpToolListing:
+    """List the tools of the servers, as last seen; nothing is connected."""
+    configured = configured_servers(context)
+    if name and name not in configured:
+        raise NotFound(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
+    wanted = {one: configured[one] for one in configured if not name or one == name}
+    servers = _servers(context, wanted)
+    changed = {
+        f"mcp.{one.name}.{tool}" for one in servers.status() for tool in one.changed
+    }
+    return McpToolListing(
+        tools=tuple(
+            ListedMcpTool(
+                key, one.spec.description, one.spec.parameters, changed=key in changed
+            )
+            for key, one in servers.tools().items()
+        )
+    )
+
+
+def configured_servers(context: CommandContext) -> Mapping[str, McpServerSettings]:
+    """The servers as the settings are now: a process that runs for long has older ones."""
+    if not context.is_shared or not context.home.config.exists():
+        return context.settings.mcp_servers
+    return load(home=context.home).mcp_servers
+
+
+def _login(
+    context: CommandContext, settings: Mapping[str, McpServerSettings], name: str
+) -> LoginState:
+    """Whether the user is signed in at a server."""
+    url = settings[name].url
+    login = LoginStore(context.home).of(name, url) if url else None
+    if login is None:
+        return "none"
+    return "ended" if login.ended else "signed in"
 
 
 def probe_view(name: str, result: Probe, *, accepted: bool = False) -> Iterable[Block]:
@@ -271,8 +351,17 @@ def probe_view(name: str, result: Probe, *, accepted: bool = False) -> Iterable[
 def _servers(
     context: CommandContext, settings: Mapping[str, McpServerSettings]
 ) -> McpServers:
+    def scanned(text: str) -> str:
+        from hermes.learning.scan import scan  # only a server that answers needs it
+
+        return scan(text)
+
     return McpServers(
-        dict(settings), context.home, context.secrets, context.environment
+        dict(settings),
+        context.home,
+        context.secrets,
+        context.environment,
+        reports=ServerReports(scan=scanned),
     )
 
 

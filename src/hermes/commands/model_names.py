@@ -7,7 +7,7 @@ from hermes.errors import ModelError, SettingsError, UsageError
 from hermes.providers.build import build_adapter
 from hermes.providers.catalogue import all_models
 from hermes.providers.http_client import Http
-from hermes.providers.routing import ModelRoute, keys_of
+from hermes.providers.routing import ModelRoute, credentials_of
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 
@@ -70,12 +70,12 @@ async def listed_names(
 ) -> list[str]:
     """The models that a service lists; empty if it can't be asked."""
     try:
-        key = next(iter(keys_of(route, secrets)), "")
+        credential = credentials_of(route, settings, secrets)[0]
     except SettingsError:  # no key: said when it is picked, or asked
         return []
     adapter = build_adapter(route, settings, Http(environment()))
     try:
-        return await asyncio.wait_for(adapter.list_models(key), _LIST_TIMEOUT_S)
+        return await asyncio.wait_for(adapter.list_models(credential), _LIST_TIMEOUT_S)
     except (ModelError, TimeoutError):
         return []
     finally:

@@ -30,6 +30,7 @@ from hermes.providers.routing import (
     EMBEDDED,
     ModelRoute,
     first_route,
+    is_signed_in,
     route_facts,
     route_to,
 )
@@ -75,14 +76,19 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     key_set: bool
     current: bool
+    sign_in: str = ""
+    """What to sign in with, where that is possible."""
+    signed_in: bool = False
 
     @property
     def ready(self) -> str:
         """Whether it can be asked, in a word or two."""
         if self.provider == EMBEDDED:
             return "ready" if self.key_set else "not downloaded"
+        if self.signed_in:
+            return "signed in"
         if not self.key:
-            return "needs no key"
+            return "sign in first" if self.sign_in else "needs no key"
         return "key set" if self.key_set else "no key"
 
     @property
@@ -294,7 +300,23 @@ def show_session_usage(context: CommandContext, session: SessionId) -> TextResul
     unpriced = sorted({_usage_name(row) for row in rows if row.unpriced_calls})
     cost = dollars(spent) if spent or not unpriced else "cost unknown"
     note = f" (no price for {', '.join(unpriced)})" if unpriced else ""
-    return message(f"This session: {calls}, {tokens}, {cost}{note}")
+    return message(
+        f"This session: {calls}, {tokens}, {cost}{note}", *_account_limits(context)
+    )
+
+
+def _account_limits(context: CommandContext) -> list[str]:
+    """What is left of the accounts that somebody signed in with, as it was last seen."""
+    if not context.home.accounts.exists():
+        return []
+    from hermes.app.sign_ins import SignIns
+
+    now = time.time()
+    return [
+        f"{one.id}: {limit.sentence(now)}"
+        for one in SignIns(context.home).states()
+        for limit in one.limits
+    ]
 
 
 def model_in_words(model: ModelInfo, found: str = "") -> str:
@@ -390,6 +412,8 @@ def _listed(
         key=key,
         key_set=bool(key) and secrets.get(key) is not None,
         current=is_current,
+        sign_in=route.quirks.sign_in,
+        signed_in=is_signed_in(route, secrets),
     )
 
 
@@ -417,7 +441,8 @@ def _embedded(
 
 def _model_row(one: ListedModel) -> TableRow:
     look: Look = "good" if one.current else ""
-    if one.key and not one.key_set and not one.current:
+    is_ready = one.signed_in or one.key_set or not (one.key or one.sign_in)
+    if not is_ready and not one.current:
         look = "dim"
     mark = "*" if one.current else ""
     numbers = ("", "", "")

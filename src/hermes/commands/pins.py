@@ -43,7 +43,9 @@ def list_pins(context: CommandContext, session: SessionId) -> PinList:
     return PinList(pins=tuple(_history(context, session).pinned.values()))
 
 
-@command("sessions pin", slash="pin which", role="user", scope="chat", group="Model")
+@command(
+    "sessions pin-message", slash="pin which", role="user", scope="chat", group="Model"
+)
 async def pin_message(
     context: CommandContext,
     session: SessionId,
@@ -63,7 +65,11 @@ async def pin_message(
 
 
 @command(
-    "sessions unpin", slash="unpin number", role="user", scope="chat", group="Model"
+    "sessions unpin-message",
+    slash="unpin number",
+    role="user",
+    scope="chat",
+    group="Model",
 )
 async def unpin_message(
     context: CommandContext,

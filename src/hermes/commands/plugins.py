@@ -11,12 +11,12 @@ import msgspec
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, TextResult, line, message, table
-from hermes.errors import HermesError
+from hermes.errors import HermesError, NotFound
 from hermes.plugins import Plugin, PluginRegistry
 from hermes.plugins.hooks import EVENTS, HANDLER, Hook, Hooks
 
 EXAMPLES = {
-    "plugins": "A plugin is a folder in `plugins/` of the Hermes home. It runs inside the dashboard, as you.",
+    "plugins": "A plugin is a folder in `plugins/` of the Hermes home. It runs inside Hermes, as you.",
     "hooks": "A hook is a folder in `hooks/` of the Hermes home with HOOK.yaml and handler.py. It runs as you.",
 }
 _PLUGIN_STATES = {
@@ -56,7 +56,8 @@ class PluginListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         if not self.plugins:
             yield line(
-                "There are no plugins. A plugin is a folder in `plugins/` of the Hermes home with a dashboard/manifest.json."
+                "There are no plugins. A plugin is a folder in `plugins/` of the Hermes home, "
+                "with a dashboard/manifest.json or a plugin.yaml."
             )
             return
         rows = [
@@ -102,12 +103,71 @@ def list_plugins(context: CommandContext) -> PluginListing:
     return PluginListing(plugins=tuple(PluginRegistry(context.home).every()))
 
 
+class PluginCommandRow(msgspec.Struct, frozen=True):
+    """A slash command of a plugin."""
+
+    name: str
+    plugin: str
+    description: str
+    hint: str
+
+
+class PluginCommandListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The slash commands of enabled plugins."""
+
+    commands: tuple[PluginCommandRow, ...]
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if not self.commands:
+            yield line("No enabled plugin has a slash command.")
+            return
+        rows = [
+            (f"/{one.name} {one.hint}".rstrip(), one.plugin, one.description)
+            for one in self.commands
+        ]
+        yield table(("COMMAND", "PLUGIN", "WHAT IT DOES"), rows)
+
+
+@command("plugins commands", scope="observe")
+def list_plugin_commands(context: CommandContext) -> PluginCommandListing:
+    """List the slash commands of enabled plugins."""
+    plugins = context.app.plugins
+    found = plugins.commands.values() if plugins is not None else ()
+    rows = (
+        PluginCommandRow(one.name, one.plugin, one.description, one.hint)
+        for one in found
+    )
+    return PluginCommandListing(commands=tuple(rows))
+
+
+@command("plugins run", scope="admin")
+async def run_command_of_plugin(
+    context: CommandContext,
+    name: Annotated[str, Arg("its name, without the slash", metavar="COMMAND")],
+    words: Annotated[
+        tuple[str, ...], Arg("what is typed behind it", metavar="WORDS")
+    ] = (),
+) -> TextResult:
+    """Run a slash command of a plugin."""
+    from hermes.app.plugin_parts import run_plugin_command
+
+    plugins = context.app.plugins
+    found = await asyncio.to_thread(lambda: plugins.commands if plugins else {})
+    if name not in found:
+        raise NotFound(
+            f"No enabled plugin has a command /{name}.",
+            hint="To list them: hermes plugins commands",
+        )
+    return message(await run_plugin_command(found[name], " ".join(words)))
+
+
 @command("plugins enable")
 def enable_plugin(context: CommandContext, name: PluginName) -> TextResult:
     """Let a plugin run, exactly as it is now."""
     plugin = PluginRegistry(context.home).enable(name)
     return message(
-        f"{plugin.name} is enabled ({plugin.hash[:12]}). A running dashboard loads it when it is shown next."
+        f"{plugin.name} is enabled ({plugin.hash[:12]}). New sessions get its tools; "
+        "a running dashboard loads it when it is shown next."
     )
 
 

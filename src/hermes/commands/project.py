@@ -77,7 +77,14 @@ class ShownProject(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
-@command("project show", slash="project", role="owner", group="Settings", private=True)
+@command(
+    "project show",
+    slash="project",
+    role="owner",
+    scope="observe",
+    group="Settings",
+    private=True,
+)
 def show_project(context: CommandContext) -> ShownProject:
     """Show the rules, commands and agents of this project and of your home."""
     folder = folder_of(context)

@@ -4,13 +4,15 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TextIO
+from typing import Annotated, Any, ClassVar, Literal, TextIO, TypeAlias
 
 import msgspec
 
+from hermes.app.session_documents import DocumentFormat, session_document
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, count, first_line, moment, money
+from hermes.commands.output_file import OTHER_FILE, check_output, write_lines
 from hermes.commands.views import (
     Block,
     Column,
@@ -26,18 +28,16 @@ from hermes.commands.views import (
 from hermes.errors import (
     HermesError,
     ImportRejected,
-    Refused,
     SessionNotFound,
     UsageError,
     os_reason,
 )
-from hermes.primitives.files import PRIVATE_FILE, replacing
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store import Store
 from hermes.store.log_row import MAX_EVENT_BYTES, Row
 from hermes.store.search import MessageHit
-from hermes.store.sessions import SessionInfo
+from hermes.store.sessions import FiledAs, SessionInfo
 
 EXAMPLES = """\
 ID is a session's id, the beginning of one, its exact title, or `last`.
@@ -48,6 +48,9 @@ examples:
   hermes sessions search parser bug          find messages with these words
   hermes sessions search '"a phrase" -not'   ... with this phrase, without that word
   hermes sessions export last -o talk.jsonl  write one to a file
+  hermes sessions export last --format atif  ... as a trajectory
+  hermes sessions pin last                   keep it at the top of the list
+  hermes sessions move last -f Work          put it into a folder
   hermes sessions prune --older-than 90d     delete those not used for 90 days
   hermes sessions diff last                  what its last turn changed in files
   hermes sessions undo last                  undo that turn, files and all
@@ -59,6 +62,15 @@ _MAX_TITLE_CHARACTERS = 200
 _MAX_LISTED_DELETIONS = 10
 _ROWS_PER_READ = 200
 _EVERYTHING = 2**53  # as a limit
+
+ExportFormat: TypeAlias = Literal[
+    "", "events", "markdown", "html", "json", "sharegpt", "openai", "atif"
+]
+_DOCUMENTS: dict[ExportFormat, DocumentFormat] = {
+    "markdown": "md",
+    "html": "html",
+    "json": "json",
+}
 
 Limit = Annotated[int, Arg("at most N (default: 20)", metavar="N", at_least=1)]
 
@@ -73,7 +85,7 @@ class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
     """The session of the chat that asks."""
 
     def document(self) -> Any:
-        return {"sessions": list(map(session_document, self.sessions))}
+        return {"sessions": list(map(session_fields, self.sessions))}
 
     def view(self, now: float) -> Iterable[Block]:
         if not self.sessions:
@@ -201,13 +213,16 @@ def list_sessions(
         int, Arg("at most N (default: 20)", metavar="N", at_least=1, excludes="limit")
     ] = 20,
     all_: Annotated[bool, Arg("every session", excludes="limit")] = False,
+    folder: Annotated[str, Arg("only those in this folder", metavar="NAME")] = "",
+    archived: Annotated[bool, "archived sessions instead"] = False,
 ) -> SessionListing:
     """List sessions, the most recently used first."""
     if not context.app.has_log:
         return SessionListing(sessions=())
     store = open_log(context)
     wanted = _EVERYTHING if all_ else min(limit, _EVERYTHING)
-    found = store.sessions.recent(limit=wanted + 1)
+    filed = FiledAs(folder=folder or None, archived=archived)
+    found = store.sessions.recent(limit=wanted + 1, filed=filed)
     shown = found[:wanted]
     return SessionListing(
         sessions=tuple(shown),
@@ -334,29 +349,31 @@ def export_session(
         str, Arg("the file to write (default: stdout)", metavar="FILE", short="-o")
     ] = "-",
     force: Annotated[bool, "replace FILE if it exists"] = False,
+    format_: Annotated[
+        ExportFormat,
+        Arg(
+            "events (all rows, to import), markdown, html, json, sharegpt, openai or atif",
+            metavar="FORMAT",
+        ),
+    ] = "",
 ) -> RawText | TextResult:
-    """Write a session to a file: .md to read, else JSON lines."""
+    """Write a session to a file: .md or .html to read, .json for programs, else JSON lines to import.
+
+    `--format` also writes training data.
+    """
     store = open_log(context)
     info = store.sessions.find(session)
-    folder = Path()
+    folder, other = Path(), OTHER_FILE
     if context.conversation is not None:
         folder = Path(info.cwd or ".")
         output = f"{info.id}.jsonl" if output == "-" else output
-    if output == "-":
-        return RawText(lines=store.transfer.export(info.id))
+        other = "Name another file: /export FILE"
     target = (folder / context.path(output)).resolve()
-    if target.exists() and not target.is_file():
-        raise HermesError(
-            f"{target} is not a file", hint="Nothing was written. Name a file with -o."
-        )
-    if target.exists() and not force:
-        other = "Replace it with --force, or name another file."
-        if context.conversation is not None:
-            other = "Name another file: /export FILE"
-        raise Refused(f"{target} exists.", hint=f"Nothing was written. {other}")
-    is_markdown = target.suffix == ".md"
-    lines = _markdown(store, info) if is_markdown else store.transfer.export(info.id)
-    _write_file(target, lines)
+    form = format_ or (_format_of(target) if output != "-" else "events")
+    lines = _exported(store, info, form)
+    if output == "-":
+        return RawText(lines=lines)
+    write_lines(check_output(target, force=force, other=other), lines)
     return message(f"Wrote {count(info.head, 'row')} of session {info.id} to {target}")
 
 
@@ -468,7 +485,7 @@ def age(text: str) -> float:
     return int(found[1]) * _HOURS[found[2]] * 3600.0
 
 
-def session_document(info: SessionInfo) -> dict[str, Any]:
+def session_fields(info: SessionInfo) -> dict[str, Any]:
     """A session for a program, with the names that events have."""
     names = {"id": "session_id", "root": "root_session_id", "head": "seq"}
     fields = msgspec.structs.asdict(info)
@@ -544,23 +561,23 @@ def _lines(stream: TextIO) -> Iterator[str]:
         yield text
 
 
-def _markdown(store: Store, info: SessionInfo) -> Iterator[str]:
-    yield f"# {first_line(info.title) or info.id}"
-    for said in store.log.messages(info.id):
-        if isinstance(said, UserMessage | AssistantMessage) and said.text.strip():
-            who = "You" if isinstance(said, UserMessage) else "Hermes"
-            yield f"\n## {who}\n\n{said.text.strip()}"
+def _format_of(target: Path) -> ExportFormat:
+    match target.suffix:
+        case ".md":
+            return "markdown"
+        case ".html" | ".htm":
+            return "html"
+        case ".json":
+            return "json"
+    return "events"
 
 
-def _write_file(target: Path, lines: Iterable[str]) -> None:
-    """Writes the whole file or nothing, readable only by this user."""
-    try:
-        with replacing(target, mode=PRIVATE_FILE, alone=False) as file:
-            for text in lines:
-                file.write(text.encode() + b"\n")
-    except OSError as error:
-        reason = os_reason(error)
-        hint = (
-            "Nothing was written. Check the folder, its permissions and the free space."
-        )
-        raise HermesError(f"{target} can't be written ({reason})", hint=hint) from error
+def _exported(store: Store, info: SessionInfo, form: ExportFormat) -> Iterator[str]:
+    """The lines of an export."""
+    if form in ("sharegpt", "openai", "atif"):
+        from hermes.trajectories.formats import encoded
+        from hermes.trajectories.trajectory import read_trajectory
+
+        found = read_trajectory(store.log.every_event(info.id))
+        return iter((encoded(found, form),))
+    return iter(session_document(store, info, _DOCUMENTS.get(form, "jsonl")))

@@ -6,24 +6,31 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from hermes.app.child_sessions import BACKGROUND, REVIEW, ChildStatus, last_answer
 from hermes.app.engine import ApprovalMode
 from hermes.app.prompt_files import REVIEWER, PromptFile, stricter
 from hermes.app.session_journal import read_history
 from hermes.app.side_question import ask_beside
+from hermes.commands.background import (
+    begin_child,
+    children_view,
+    find_child,
+    listed_children,
+    move_to_background,
+    nothing_runs,
+    stop_child,
+    tell_child,
+)
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
 from hermes.commands.conversation import Conversation
 from hermes.commands.project import folder_of, prompt_files
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound, UsageError, in_sentences
-from hermes.schema.events import SessionAgentChosen, SessionCreated
-from hermes.schema.messages import AssistantMessage
+from hermes.schema.events import SessionAgentChosen
 from hermes.store.sessions import SessionInfo
-from hermes.text.plurals import count
 
-_MAX_SHOWN_CHILDREN = 20
 _OFF = ("off", "none", "hermes")
-_REVIEW, _BACKGROUND = "review", "background"
 _INIT = (
     "Look at this project (its structure, build files, tests, style, README and existing notes for agents) and write "
     "AGENTS.md in its root for agents that will work here: what the project is, where things are, how to build, test "
@@ -39,35 +46,22 @@ _REVIEW_TASK = (
 _WORKING_COPY = "the working copy of this repository (git status, git diff HEAD, and new files that are not tracked yet)"
 
 
-class ChildState(msgspec.Struct, frozen=True, kw_only=True):
-    """A child agent or a background task of a session."""
-
-    id: str
-    state: str
-    kind: str
-    turns: int
-    tokens: int
-    title: str
-
-
 class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
     """What works for a session, and the agents that it can use."""
 
     current: str
     in_chat: bool
-    children: tuple[ChildState, ...]
+    children: tuple[ChildStatus, ...]
     agents: tuple[tuple[str, str], ...]
 
     def view(self, _now: float) -> Iterable[Block]:
         if self.children:
-            rows = (
-                (one.id[-6:], one.state, one.kind, f"{one.tokens:,}", one.title)
-                for one in self.children
-            )
-            yield table(("id", "state", "what", "tokens", "task"), rows)
-            yield line("/agents open ID, /agents tell ID TEXT, /agents stop ID", "dim")
-        elif self.in_chat:
-            yield line("Nothing is running in the background.")
+            yield from children_view(self.children)
+            how = "/agents open ID, /agents tell ID TEXT, /agents stop ID"
+            shell = "hermes agents tell ID TEXT, hermes agents stop ID"
+            yield line(how if self.in_chat else shell, "dim")
+        else:
+            yield nothing_runs()
         if self.current:
             yield line(f"This session works as the agent {self.current}.")
         if self.agents:
@@ -80,29 +74,59 @@ class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
 Action = Literal["list", "open", "tell", "stop"]
 
 
-@command("agents list", slash="agents action id text", group="Chat")
+@command(
+    "agents list", slash="agents action id text", role="user", scope="observe",
+    group="Chat",
+)  # fmt: skip
 async def show_agents(
     context: CommandContext,
-    action: Annotated[Action, Arg("what to do")] = "list",
+    action: Annotated[Action, Arg("what to do, in a chat")] = "list",
     id: Annotated[str, Arg("a child, as the list shows it")] = "",  # noqa: A002
     text: Annotated[str, Arg("what to tell it")] = "",
+    *,
+    session: Annotated[str, Arg("only those that work for this session")] = "",
 ) -> AgentOverview | TextResult:
-    """Show child agents and background tasks; open, tell or stop one."""
+    """Show background tasks and child agents, and what each does now; open, tell or stop one."""
     if action == "list":
-        return await asyncio.to_thread(_overview, context)
-    child = await asyncio.to_thread(_find_child, context, id)
-    service = context.chat.agent.service
+        return await _list_agents(context, session)
+    if context.conversation is None:
+        raise UsageError(f"Use the command itself: hermes agents {action} ID")
     if action == "open":
+        child = await asyncio.to_thread(find_child, context, id)
         await context.chat.enter(child.id, recap=True)
         return message()
     if action == "stop":
-        await service.interrupt(child.id, by="agents")
-        return message(f"Stopped {child.id[-6:]}. What it did so far was saved.")
-    if not text:
-        raise UsageError("There is nothing to tell it.", hint="/agents tell ID TEXT")
-    is_working = service.works_on(child.id)
-    await service.submit(child.id, text, delivery="steer" if is_working else "queue")
-    return message(f"Told {child.id[-6:]}.")
+        return await stop_child(context, id)
+    return await tell_child(context, id, text)
+
+
+@command("agents stop", scope="chat", group="Chat")
+async def stop_agent(
+    context: CommandContext,
+    id: Annotated[str, Arg("its id, as `hermes agents list` shows it")],  # noqa: A002
+) -> TextResult:
+    """Stop a background task or child agent, whichever process runs it."""
+    return await stop_child(context, id)
+
+
+@command("agents tell", scope="chat", group="Chat")
+async def tell_agent(
+    context: CommandContext,
+    id: Annotated[str, Arg("its id, as `hermes agents list` shows it")],  # noqa: A002
+    text: Annotated[str, Arg("what to tell it")],
+) -> TextResult:
+    """Give a background task or child agent a message."""
+    return await tell_child(context, id, text)
+
+
+async def _list_agents(context: CommandContext, session: str) -> AgentOverview:
+    named = context.session
+    if session:
+        found = await asyncio.to_thread(context.app.store.sessions.find, session)
+        named = found.id
+    if named and context.service is not None:
+        await context.service.tell_ends(named)
+    return await asyncio.to_thread(_overview, context, named)
 
 
 @command(slash="agent name", role="owner", group="Chat")
@@ -113,7 +137,7 @@ async def choose_agent(
 ) -> AgentOverview | TextResult:
     """Work as an agent from a file from now on; alone: list them."""
     if not name:
-        return await asyncio.to_thread(_overview, context)
+        return await _list_agents(context, "")
     await context.chat.require_idle()
     if name.lower() in _OFF:
         await asyncio.to_thread(context.app.record, session, SessionAgentChosen())
@@ -131,7 +155,10 @@ async def choose_agent(
 
 async def _apply(chat: Conversation, file: PromptFile) -> list[str]:
     """Gives the chat the model of an agent, and its mode if that allows less."""
+    await asyncio.to_thread(chat.agent.check_agent, chat.session, file)
     notes: list[str] = []
+    if stricter(chat.approvals, file.mode):
+        notes.append(f"Its mode {file.mode} asks less than this session's; {chat.approvals} stays.")  # fmt: skip
     if file.model:
         notes.append(await chat.use_model(file.model, force=True))
     if stricter(file.mode, chat.approvals):
@@ -144,7 +171,7 @@ async def _apply(chat: Conversation, file: PromptFile) -> list[str]:
 @command(slash="init", role="owner", group="Chat")
 async def write_notes(context: CommandContext) -> TextResult:
     """Look at the project and write AGENTS.md for agents."""
-    await _submit(context.chat, _INIT)
+    await _submit(context.chat, f'/init\n\n<command name="init">\n{_INIT}\n</command>')
     return message()
 
 
@@ -160,21 +187,21 @@ async def side_question(
     return message(*answer.splitlines())
 
 
-@command(slash="bg task", group="Chat")
+@command(slash="bg task", role="user", group="Chat")
 async def begin_background(
     context: CommandContext,
     session: SessionId,
-    task: Annotated[str, Arg("what to do", metavar="TASK")],
+    task: Annotated[str, Arg("what to do", metavar="TASK")] = "",
 ) -> TextResult:
-    """Do a task in the background; you are told when it is done."""
-    chat = context.chat
-    child = await _begin_child(context, session, _BACKGROUND)
-    await chat.agent.service.submit(child, task)
-    chat.agent.background.start(_report_end(context, chat, child, task))
+    """Do a task in the background; alone: move the running turn there. You are told when it ends."""
+    if not task.strip():
+        return await move_to_background(context, session)
+    child = await begin_child(context, session, BACKGROUND)
+    await context.chat.agent.service.submit(child, task)
     return message(f"Working on it in the background as {child[-6:]}. See /agents")
 
 
-@command(slash="review branch", group="Changes")
+@command(slash="review branch", role="user", group="Changes")
 async def review_changes(
     context: CommandContext,
     session: SessionId,
@@ -190,27 +217,14 @@ async def review_changes(
         await _submit(chat, f"{fix}\n\n{findings}")
         return message()
     what = f"this repository's changes since {branch} (git diff {branch}...HEAD and git diff HEAD)"
-    child = await _begin_child(context, session, _REVIEW)
+    child = await begin_child(context, session, REVIEW)
     reviewer = SessionAgentChosen(agent=REVIEWER.name)
     await asyncio.to_thread(context.app.record, child, reviewer)
     task = _REVIEW_TASK.format(what=what if branch else _WORKING_COPY)
     await chat.agent.service.submit(child, task)
-    chat.agent.background.start(_report_review(context, chat, child))
+    if not chat.via:  # a chat app sends what the log says of its end
+        chat.agent.background.start(_report_review(context, chat, child))
     return message("A fresh reviewer is looking at the changes. You can go on working.")
-
-
-async def _begin_child(context: CommandContext, session: str, surface: str) -> str:
-    """Begins a child of the session. Its questions reach whoever watches this chat."""
-    info = await asyncio.to_thread(context.app.store.sessions.find, session)
-    created = SessionCreated(
-        kind="child",
-        parent=info.id,
-        parent_seq=info.head,
-        root=info.root if info.kind == "child" else info.id,
-        surface=surface,
-        cwd=info.cwd,
-    )
-    return (await asyncio.to_thread(context.app.begin, created)).session
 
 
 async def _submit(chat: Conversation, text: str) -> None:
@@ -218,29 +232,11 @@ async def _submit(chat: Conversation, text: str) -> None:
     await chat.resume()
 
 
-async def _report_end(
-    context: CommandContext, chat: Conversation, child: str, task: str
-) -> None:
-    how = await _end_of(chat, child)
-    said = await asyncio.to_thread(_last_text, context, child)
-    first = next(iter(said.strip().splitlines()), "")
-    label = " ".join(task.split())[:40]
-    context.surface.tell(
-        line(
-            f"Background task {child[-6:]} ({label}) {how}: {first[:200]}", fit="wrap"
-        ),
-        line(f"All of it: /agents open {child[-6:]}", "dim"),
-    )
-    notify = getattr(context.surface, "notify", None)
-    if notify is not None:
-        notify(f"Background task {how}: {label}")
-
-
 async def _report_review(
     context: CommandContext, chat: Conversation, child: str
 ) -> None:
     how = await _end_of(chat, child)
-    said = await asyncio.to_thread(_last_text, context, child)
+    said = await asyncio.to_thread(last_answer, context.app, child)
     context.surface.tell(
         line(f"Review {how}:", "bold"),
         *(line(one, fit="wrap") for one in said.strip().splitlines()),
@@ -259,22 +255,14 @@ async def _end_of(chat: Conversation, child: str) -> str:
     return f"{ended.reason} {ended.detail}".rstrip()
 
 
-def _last_text(context: CommandContext, session: str) -> str:
-    messages = read_history(context.app.store, session).messages
-    replies = (
-        one.text for one in reversed(messages) if isinstance(one, AssistantMessage)
-    )
-    return next(filter(None, replies), "(it said nothing)")
-
-
 def _last_review(context: CommandContext, session: str) -> str:
     children = _children(context, session)
-    reviews = [one for one in children if _surface(context, one.id) == _REVIEW]
+    reviews = [one for one in children if _surface(context, one.id) == REVIEW]
     if not reviews:
         raise NotFound(
             "There was no review in this session.", hint="Begin one: /review"
         )
-    return _last_text(context, reviews[-1].id)
+    return last_answer(context.app, reviews[-1].id)
 
 
 def _children(context: CommandContext, session: str) -> list[SessionInfo]:
@@ -285,47 +273,14 @@ def _surface(context: CommandContext, session: str) -> str:
     return context.app.store.sessions.origin(session).surface
 
 
-def _find_child(context: CommandContext, name: str) -> SessionInfo:
-    found = [
-        one for one in _children(context, context.session) if one.id.endswith(name)
-    ]
-    if not name or len(found) != 1:
-        known = ", ".join(one.id[-6:] for one in _children(context, context.session))
-        raise NotFound(
-            f"There is no child {name!r}." if name else "Which one?",
-            hint=f"There are: {known or 'none'}.",
-        )
-    return found[0]
-
-
-def _overview(context: CommandContext) -> AgentOverview:
+def _overview(context: CommandContext, session: str) -> AgentOverview:
     files = prompt_files(context).all(folder_of(context), "agent")
-    children: list[ChildState] = []
     current = ""
     if context.session:
-        found = _children(context, context.session)[-_MAX_SHOWN_CHILDREN:]
-        children = [_state(context, one) for one in found]
         current = read_history(context.app.store, context.session).agent
     return AgentOverview(
         current=current,
         in_chat=bool(context.session),
-        children=tuple(children),
-        agents=tuple((one.name, one.description) for one in files if one.is_trusted),
-    )
-
-
-def _state(context: CommandContext, info: SessionInfo) -> ChildState:
-    agent = context.chat.agent
-    holder = context.app.store.leases.holder(info.id)
-    state = "working" if agent.service.works_on(info.id) or holder else "ended"
-    if agent.questions.waits(info.id):
-        state = "asks you"
-    kinds = {_REVIEW: "review", _BACKGROUND: "background"}
-    return ChildState(
-        id=info.id,
-        state=state,
-        kind=kinds.get(_surface(context, info.id), "child"),
-        turns=info.turns,
-        tokens=info.tokens,
-        title=info.title or count(info.turns, "turn"),
+        children=tuple(listed_children(context, session)),
+        agents=tuple((one.name, one.description) for one in files if one.is_usable),
     )

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from hermes.commands.checks import Finding, Site
+from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
 from hermes.settings.load import load, load_secrets

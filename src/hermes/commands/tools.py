@@ -10,11 +10,12 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Column, TableRow, line, table
 from hermes.core.ports import Tool
+from hermes.settings.gateway import connected_platforms
 from hermes.tools.toolsets import TOOLSETS, ToolChoice, toolset_of
 
 EXAMPLES = "Change it with the settings tools.enabled and tools.disabled: toolsets, tools or patterns like mcp.*"
 EFFECTS = {
-    "read": "only reads",
+    "read": "changes no files",
     "network": "uses the network",
     "files": "changes files",
     "other": "runs programs",
@@ -90,6 +91,8 @@ def tools_of(
     app = context.app
     needs = needs_of(app, context.secrets, surface=surface, extra=_agent_tools(context, app))  # fmt: skip
     hidden = () if offers_schedules(app, surface) else ("schedule",)
+    if not connected_platforms(app.settings.gateway, context.secrets):
+        hidden = (*hidden, "messages")
     disabled = (*needs.choice.disabled, *hidden)
     return all_tools(needs), msgspec.structs.replace(needs.choice, disabled=disabled)
 
@@ -115,12 +118,17 @@ def _agent_tools(context: CommandContext, app: App) -> tuple[Tool, ...]:
     from hermes.app.agent import Agent
     from hermes.app.delegate_tool import Delegation
     from hermes.app.schedules.tools import schedule_tools
+    from hermes.app.send_tool import message_tools
+    from hermes.app.session_tools import speaking_tools
 
     agent = Agent(app, context.secrets)
     servers = agent.toolbox.servers
     served: Any = servers.tools().values() if servers else ()
     delegate = Delegation(app, lambda: agent.service).delegate
-    return (delegate, *schedule_tools(app, "cli"), *served)
+    return (
+        *(delegate, *schedule_tools(app, "cli"), *served),
+        *(*message_tools(app), *speaking_tools(app, context.secrets)),
+    )
 
 
 def _first_sentence(text: str) -> str:

@@ -177,7 +177,9 @@ async def diff(
     return TurnDiff(diff=await asyncio.to_thread(rewind.diff, session, turn=turn))
 
 
-@command("sessions branch", slash="branch back", scope="chat", group="Changes")
+@command(
+    "sessions branch", slash="branch back", role="owner", scope="chat", group="Changes"
+)
 async def branch(
     context: CommandContext,
     session: SessionId,

@@ -4,6 +4,7 @@ Before a call, the most that it can use is claimed, so that several processes ca
 remains: the input is estimated, because a provider counts it only afterwards.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
@@ -13,6 +14,7 @@ import msgspec
 
 from hermes.core.ports import Model
 from hermes.errors import HermesError
+from hermes.primitives.backoff import Backoff
 from hermes.schema.messages import AssistantMessage, Message, Usage
 from hermes.schema.model import (
     ModelEvent,
@@ -31,10 +33,16 @@ _MIN_OUTPUT_TOKENS = 16  # a smaller reply is not worth a request
 IMAGE_TOKENS = 1_500  # about what a large image takes
 _UNBOUNDED_TOKENS = 2**31
 _MAX_CLAIMED_TOKENS = 32_768  # of output by one call, so that others have room
+_USUAL_REPLY_TOKENS = 8_192  # a claim for less than this may take all that is left
+_MAX_CLAIMS = 8  # attempts while calls that begin at the same moment claim too
 
 
 class BudgetSpent(HermesError):
     """The next call could pass a cap."""
+
+
+class BudgetClaimed(BudgetSpent):
+    """The next call could pass a cap because of what other calls have claimed, and may not use."""
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -58,6 +66,12 @@ class Cap(msgspec.Struct):
     claimed: float = 0.0
     grants: dict[int, float] = {}
     """What the running calls of this turn may use, by the budget that granted it. Other scopes have claims."""
+    owner: str = ""
+    """Whose limit it is, if not that of the settings."""
+    hint: str = ""
+    """How to raise it."""
+    key: str = ""
+    """What it counts for, such as the id of a card."""
 
     def __str__(self) -> str:
         limit = (
@@ -67,17 +81,20 @@ class Cap(msgspec.Struct):
 
     def refused(self, need: float) -> BudgetSpent:
         """The error for a call that would need this much."""
-        left = max(
-            0.0, self.limit - self.used - self.claimed - sum(self.grants.values())
-        )
+        unclaimed = self.limit - self.used
+        left = max(0.0, unclaimed - self.claimed - sum(self.grants.values()))
         if self.unit == "usd":
             state = f"the next call needs about ${need:.4f}; ${left:.4f} of ${self.limit:g} are left"
         else:
             state = f"the next call needs about {need:,.0f} tokens; {left:,.0f} of {self.limit:,.0f} are left"
-        hint = f"Raise budget.per_{self.scope} to continue."
-        return BudgetSpent(
-            f"stopped before exceeding the cap per {self.scope}: {state}.", hint=hint
-        )
+        whose = f"the budget of {self.owner}" if self.owner else f"the cap per {self.scope}"  # fmt: skip
+        hint = self.hint or f"Raise budget.per_{self.scope} to continue."
+        if self.scope == "goal":
+            hint = "Set the goal again with a higher `budget:` to continue."
+        if unclaimed >= need:
+            state += "; calls in progress have reserved the rest"
+        kind = BudgetClaimed if unclaimed >= need else BudgetSpent
+        return kind(f"stopped before exceeding {whose}: {state}.", hint=hint)
 
 
 def parse_amount(text: str) -> tuple[Unit, float]:
@@ -90,8 +107,18 @@ def parse_amount(text: str) -> tuple[Unit, float]:
     return ("usd", value) if dollars else ("tokens", value)
 
 
+async def _claim_nothing(usage: Usage) -> None:
+    """Where only the caps of this turn count, nobody else has to know."""
+
+
+class StepCount(msgspec.Struct):
+    """How many model calls a turn and the children that work for it have made."""
+
+    used: int = 0
+
+
 class TurnBudget:
-    """The caps of one turn, shared with the children it starts.
+    """The caps and the steps of one turn, shared with the children it starts.
 
     `refresh` returns what is used of a cap by now, also by other turns and processes, and what those have claimed. It
     is called before each call. `claim` tells the others the most that the next call can use.
@@ -104,8 +131,10 @@ class TurnBudget:
         *,
         refresh: Callable[[Cap], tuple[float, float]] | None = None,
         claim: Callable[[Usage], Awaitable[None]] | None = None,
+        steps: StepCount | None = None,
     ) -> None:
         self._caps = caps or []
+        self._steps = steps or StepCount()
         self._price = price
         self._refresh = refresh
         self._claim = claim
@@ -116,12 +145,42 @@ class TurnBudget:
         refresh: Callable[[Cap], tuple[float, float]] | None,
         claim: Callable[[Usage], Awaitable[None]] | None,
     ) -> "TurnBudget":
-        """A budget for work done for the same turn: the same caps, with its own count and claims."""
-        return TurnBudget(self._caps, self._price, refresh=refresh, claim=claim)
+        """A budget for work done for the same turn: the same caps and steps, with its own count and claims."""
+        return TurnBudget(
+            self._caps, self._price, refresh=refresh, claim=claim, steps=self._steps
+        )
+
+    @property
+    def has_caps(self) -> bool:
+        """Whether anything but its steps is limited."""
+        return bool(self._caps)
+
+    def take_step(self, limit: int) -> bool:
+        """Counts one more step of the turn and its children. Returns False if that would be more than `limit`."""
+        if self._steps.used >= limit:
+            return False
+        self._steps.used += 1
+        return True
+
+    def within(self, caps: list[Cap], price: Price | None) -> "TurnBudget":
+        """The same budget under further caps."""
+        return TurnBudget(
+            [*self._caps, *caps],
+            price,
+            refresh=self._refresh,
+            claim=self._claim,
+            steps=self._steps,
+        )
 
     def at(self, price: Price | None) -> "TurnBudget":
         """The same budget at another model's price; None if the price is unknown."""
-        return TurnBudget(self._caps, price, refresh=self._refresh, claim=self._claim)
+        return TurnBudget(
+            self._caps,
+            price,
+            refresh=self._refresh,
+            claim=self._claim,
+            steps=self._steps,
+        )
 
     def room(self, input_tokens: int) -> int | None:
         """How many tokens the next reply may have after an input of about this size; None if there is no cap."""
@@ -129,19 +188,52 @@ class TurnBudget:
         return min(rooms) if rooms else None
 
     async def reserve(self, input_tokens: int) -> int | None:
-        """As `room`, and claims it. Two that claim at the same moment both see each other's claim."""
+        """As `room`, and claims it."""
+        claim = self._claim or _claim_nothing
+        backoff = Backoff(0.02, 0.5, jitter=0.9)
+        for _ in range(_MAX_CLAIMS - 1):
+            try:
+                return await self._claim_room(input_tokens, claim)
+            except BudgetClaimed:
+                self.release()
+                await claim(Usage(cost_usd=0.0))
+                await asyncio.sleep(backoff.next_s())
+        try:
+            return await self._claim_room(input_tokens, claim)
+        except BudgetClaimed:
+            self.release()
+            raise
+
+    async def _claim_room(
+        self, input_tokens: int, claim: Callable[[Usage], Awaitable[None]]
+    ) -> int | None:
+        """Claims up to half of what is left, and looks again: calls that claim at the same moment all see each
+        other's claims, and halve their own until all fit."""
         room = self.room(input_tokens)
         if room is None:
             return None
-        granted = Usage(
-            input_tokens=input_tokens, output_tokens=min(room, _MAX_CLAIMED_TOKENS)
-        )
-        cost = self._price.of(granted) if self._price else 0.0
-        self._grant(msgspec.structs.replace(granted, cost_usd=cost))
-        if self._claim is None:
-            return granted.output_tokens
-        await self._claim(msgspec.structs.replace(granted, cost_usd=cost))
-        return min(granted.output_tokens, self.room(input_tokens) or 0)
+        granted = _share(room)
+        while True:
+            most = self._most(input_tokens, granted)
+            self._grant(most)
+            await claim(most)
+            try:
+                room = self.room(input_tokens) or 0
+            except BudgetClaimed:
+                if granted <= _MIN_OUTPUT_TOKENS:
+                    raise
+                granted = max(_MIN_OUTPUT_TOKENS, granted // 2)
+                continue
+            if room < granted:
+                granted = _share(room)
+                await claim(self._most(input_tokens, granted))
+            return granted
+
+    def _most(self, input_tokens: int, output_tokens: int) -> Usage:
+        """The usage of a call, with what it costs at most."""
+        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        cost = self._price.of(usage) if self._price else 0.0
+        return msgspec.structs.replace(usage, cost_usd=cost)
 
     def release(self) -> None:
         """Returns what was granted to a call that has ended."""
@@ -150,7 +242,7 @@ class TurnBudget:
 
     def _grant(self, usage: Usage) -> None:
         for cap in self._caps:
-            if cap.scope == "turn":
+            if cap.scope in ("turn", "goal"):
                 tokens = usage.input_tokens + usage.output_tokens
                 cap.grants[id(self)] = (
                     tokens if cap.unit == "tokens" else usage.cost_usd or 0.0
@@ -200,6 +292,11 @@ class TurnBudget:
         if self._price.output <= 0:
             return _UNBOUNDED_TOKENS
         return int((left - input_tokens * self._price.input) / self._price.output)
+
+
+def _share(room: int) -> int:
+    """What one call claims of the tokens that are left: half of them, so that others can call too."""
+    return min(room, max(room // 2, _USUAL_REPLY_TOKENS), _MAX_CLAIMED_TOKENS)
 
 
 class Metered:

@@ -17,6 +17,7 @@ from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.parallel_calls import PlannedCall, segments
 from hermes.core.ports import (
     Approver,
+    ForwardingTool,
     Journal,
     Keeper,
     PlanReply,
@@ -24,9 +25,11 @@ from hermes.core.ports import (
     PolicyDecision,
     Tool,
     ToolContext,
+    Veto,
 )
 from hermes.core.reply_check import Fault
 from hermes.errors import ToolFailed, in_sentences
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -43,10 +46,12 @@ log = logging.getLogger("hermes.core")
 
 MAX_PARALLEL_CALLS = 8
 """How many calls of a segment run at the same time."""
-_TAG = re.compile(r"<(?=\s*/?\s*untrusted)", re.IGNORECASE)
+_MAX_NAMED_TOOLS = 60
+"""How many tools are listed for a model that named one that does not exist."""
+_TAG = lazy_pattern(r"<(?=\s*/?\s*untrusted)", re.IGNORECASE)
 FENCE = "<untrusted source="
 """How a result with text from outside begins."""
-_UNNAMED = re.compile(
+_UNNAMED = lazy_pattern(
     r"[^\w./:@?=&%#+,-]+"
 )  # characters that the name of a source can't have
 _DENIED = {
@@ -89,7 +94,9 @@ class CallRunner:
         policy: Policy,
         approvals: Approver,
         keeper: Keeper | None = None,
+        veto: Veto | None = None,
     ) -> None:
+        self._veto = veto
         self._tools = tools
         self._policy = policy
         self._approvals = approvals
@@ -150,7 +157,7 @@ class CallRunner:
     ) -> ToolFinished:
         if isinstance(item, Unusable):
             return finished(item.call, f"Not run: {item.detail}", ok=False)
-        decision = self._judged(item, place.cwd)
+        decision = await self._decision(place, item)
         refusal = await self._permission(place, item, decision)
         if refusal:
             return finished(item.call, f"Not run: {refusal}", ok=False)
@@ -163,6 +170,17 @@ class CallRunner:
             ok=result.ok,
             images=result.images,
         )
+
+    async def _decision(self, place: CallScope, item: ReadyCall) -> PolicyDecision:
+        """The policy's decision, unless a veto comes first: then nobody is asked in vain."""
+        decision = self._judged(item, place.cwd)
+        if self._veto is None or decision.verdict == "forbid":
+            return decision
+        call = item.call
+        why = await self._veto.reason(place.session, call.id, call.name, item.arguments)
+        if not why:
+            return decision
+        return PolicyDecision("forbid", decision.summary or call.name, why)
 
     def _judged(self, item: ReadyCall, cwd: Path) -> PolicyDecision:
         """The policy's decision. A policy that fails forbids the call."""
@@ -288,11 +306,10 @@ class CallRunner:
     def _prepare(self, call: ToolCall) -> ReadyCall | Unusable:
         tool = self._tools.get(call.name)
         if tool is None:
-            known = ", ".join(sorted(self._tools))
             return Unusable(
                 call,
                 "unknown_tool",
-                f"there is no tool {call.name!r}. There are: {known}",
+                f"there is no tool {call.name!r}. {_known(call.name, self._tools)}",
             )
         try:
             arguments = parse_arguments(call.arguments)
@@ -300,7 +317,36 @@ class CallRunner:
             return Unusable(call, "bad_arguments", str(error))
         if problem := check_arguments(arguments, tool.spec.parameters):
             return Unusable(call, "bad_arguments", problem)
+        if isinstance(tool, ForwardingTool):
+            return self._forward(call, tool, cast("dict[str, Any]", arguments))
         return ReadyCall(call, tool, cast("dict[str, Any]", arguments))
+
+    def _forward(
+        self, call: ToolCall, tool: ForwardingTool, arguments: Mapping[str, Any]
+    ) -> ReadyCall | Unusable:
+        """Prepares the call that another one stands for. From here on, everybody sees that one, under the same id."""
+        try:
+            meant = tool.forwarded(arguments)
+        except ToolFailed as error:
+            return Unusable(call, "bad_arguments", in_sentences(error))
+        inner = ToolCall(
+            id=call.id,
+            name=meant.name,
+            arguments=msgspec.json.encode(meant.arguments).decode(),
+        )
+        if isinstance(self._tools.get(meant.name), ForwardingTool):
+            return Unusable(call, "bad_arguments", f"{meant.name} can't be called so")
+        return self._prepare(inner)
+
+
+def _known(name: str, tools: Mapping[str, Tool]) -> str:
+    """Says which tools there are; of very many, those with a similar name."""
+    if len(tools) <= _MAX_NAMED_TOOLS:
+        return f"There are: {', '.join(sorted(tools))}"
+    import difflib  # slow to load, and rarely needed
+
+    near = difflib.get_close_matches(name, tools, n=5, cutoff=0.4)
+    return f"Similar names: {', '.join(near)}" if near else "Check its name."
 
 
 def check_arguments(arguments: object, schema: Mapping[str, Any]) -> str:

@@ -104,6 +104,16 @@ def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Compact
     return CompactionCut(head, len(messages) - start, kept)
 
 
+def _last_words(
+    messages: Sequence[Message], redact: Callable[[str], str]
+) -> tuple[str, str]:
+    """Returns the beginning of the user's last message, and the language that the user writes."""
+    words = [message.text for message in messages if _is_person(message)]
+    samples = "\n".join(text[:_SAMPLE_CHARS] for text in words[-10:])
+    sample = redact(words[-1])[:_SAMPLE_CHARS] if words else ""
+    return sample, language_of(samples)
+
+
 async def compact(
     model: Model,
     messages: Sequence[Message],
@@ -120,13 +130,10 @@ async def compact(
     `redact` removes secrets from what is read and written.
     """
     middle = messages[cut.head : len(messages) - cut.tail]
-    words = [message.text for message in messages if _is_person(message)]
-    samples = "\n".join(text[:_SAMPLE_CHARS] for text in words[-10:])
-    language = language_of(samples) if strict else ""
+    sample, language = _last_words(messages, redact)
     output = min(_OUTPUT_TOKENS, window // 4)
     # The earlier notes are at most as long as a reply.
     room = window - 2 * output - _INSTRUCTION_TOKENS
-    sample = redact(words[-1])[:_SAMPLE_CHARS] if words else ""
     notes, last = "", AssistantMessage()
     usage: Usage | None = None
     for piece in _pieces(redact(_transcript(middle)), max(room, 1_000)):
@@ -142,30 +149,42 @@ async def compact(
             raise NotCompacted(said, hint=_HINT, usage=usage) from error
         usage = add(usage, last.usage) if usage and last.usage else last.usage or usage
         notes = redact(last.text.strip())
-        if fault := _fault(last, notes, language):
+        if fault := _fault(last, notes, language if strict else ""):
             raise NotCompacted(
                 f"the summary was not usable: {fault}.",
                 hint=_HINT,
                 unusable=True,
                 usage=usage,
             )
+    row = compacted_to(notes, messages, cut, redact)
+    return msgspec.structs.replace(
+        row,
+        provider=last.provider or model.provider,
+        model=last.model or model.name,
+        usage=usage,
+    )
+
+
+def compacted_to(
+    notes: str,
+    messages: Sequence[Message],
+    cut: CompactionCut,
+    redact: Callable[[str], str] = mask,
+) -> SessionCompacted:
+    """The row that replaces the middle of a conversation by notes. An accepted plan in it stays."""
+    middle = messages[cut.head : len(messages) - cut.tail]
     if plan := accepted_plan(middle):
         notes += f"{PINNED}{redact(plan)}"
     before = sum(map(message_tokens, messages))
     stays = message_tokens(messages[cut.kept - 1]) if cut.kept else 0
+    removed = sum(map(message_tokens, middle))
     return SessionCompacted(
         summary=notes,
         head=cut.head,
         tail=cut.tail,
         kept=cut.kept,
         before=before,
-        after=before
-        - sum(map(message_tokens, middle))
-        + stays
-        + estimate_tokens(notes),
-        provider=last.provider or model.provider,
-        model=last.model or model.name,
-        usage=usage,
+        after=before - removed + stays + estimate_tokens(notes),
     )
 
 

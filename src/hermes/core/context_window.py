@@ -74,21 +74,7 @@ class ContextWindow:
 
 def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
     """Chooses what becomes a pointer: long results and images before the protected end, and results repeated later."""
-    seen: set[tuple[str, str]] = set()
-    chosen: list[ToolFinished] = []
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
-        if not isinstance(message, ToolFinished) or _is_pointer(message):
-            continue
-        if is_accepted_plan(message):
-            continue
-        key = (message.name, message.text)
-        old = place < len(messages) - last
-        if (old and (len(message.text) > _LONG_RESULT_CHARS or message.images)) or (
-            key in seen and len(message.text) > _LONG_RESULT_CHARS
-        ):
-            chosen.append(message)
-        seen.add(key)
+    chosen = _trimmable_results(messages, last)
     early = enumerate(messages[: max(0, len(messages) - last)], 1)
     shown = {
         place: one
@@ -99,6 +85,25 @@ def choose_trim(messages: Sequence[Message], last: int) -> SessionTrimmed:
     freed = sum(len(message.text) for message in chosen) + pictures * IMAGE_TOKENS * 3
     names = tuple(message.call_id for message in reversed(chosen))
     return SessionTrimmed(call_ids=names, freed=freed, pictures=max(shown, default=0))
+
+
+def _trimmable_results(messages: Sequence[Message], last: int) -> list[ToolFinished]:
+    """Returns the results that may become pointers, the newest first."""
+    seen: set[tuple[str, str]] = set()
+    chosen: list[ToolFinished] = []
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if not isinstance(message, ToolFinished) or _is_pointer(message):
+            continue
+        if is_accepted_plan(message):
+            continue
+        key = (message.name, message.text)
+        is_long = len(message.text) > _LONG_RESULT_CHARS
+        is_old = place < len(messages) - last
+        if (is_old and (is_long or message.images)) or (is_long and key in seen):
+            chosen.append(message)
+        seen.add(key)
+    return chosen
 
 
 def trim(messages: Sequence[Message], row: SessionTrimmed) -> list[Message]:

@@ -14,6 +14,7 @@ import msgspec
 from hermes.core.answers import Answer, Request, is_same_kind
 from hermes.core.compaction import compacted
 from hermes.core.context_window import trim
+from hermes.core.goal_progress import GoalProgress
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -21,6 +22,7 @@ from hermes.schema.events import (
     CodexThread,
     MessagePinned,
     MessageUnpinned,
+    MessageWithdrawn,
     Mode,
     ModeChanged,
     PermissionsRevoked,
@@ -104,18 +106,22 @@ class ConversationHistory:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.waiting: dict[int, UserMessage] = {}
+        self._withdrawn: dict[int, UserMessage] = {}
         self.open_calls: dict[str, ToolCall] = {}
         self._started: dict[
             str, str
         ] = {}  # calls that began, and those nested in them, without a result: their tools
         self.asked_calls: dict[str, Request] = {}
         """Calls that wait for a person, with their question."""
+        self._answered_calls: dict[str, Request] = {}  # and have no result yet
         self.allowed: set[str] = set()
         """Scopes and shapes of calls that the user has allowed for the rest of the session."""
         self.mode: Mode | None = None
         """What the user chose to run without asking; None for what their surface says."""
         self.approved: Counter[str] = Counter()
         """How often calls were allowed, by scope, or by shape where there is no scope."""
+        self.has_images = False
+        """Whether any message so far brought an image."""
         self.text_only: set[str] = set()
         """Images that the user was told the model can't see."""
         self.call_ids: set[str] = set()
@@ -126,6 +132,8 @@ class ConversationHistory:
         """The agent file that the session works as."""
         self.codex_thread: CodexThread | None = None
         """The thread that codex continues, if it still matches this history."""
+        self.goal = GoalProgress()
+        """What the session works towards, beyond single turns."""
         self.pinned: dict[int, MessagePinned] = {}
         """The messages that compaction keeps word for word, by the `seq` of their pin."""
         self.turns: list[Beginning] = []
@@ -135,13 +143,18 @@ class ConversationHistory:
 
     def add(self, seq: int, event: Event | None, turn: str = "") -> None:
         """Adds the next row."""
+        self.goal.add(seq, event, turn)
         match event:
-            case UserMessage(origin="user"):
-                self.waiting[seq] = event
             case UserMessage():
-                self.messages.append(event)
+                self.has_images = self.has_images or bool(event.images)
+                if event.origin == "user":
+                    self.waiting[seq] = event
+                else:
+                    self.messages.append(event)
             case Steered(inputs=inputs):
                 self._deliver(inputs)
+            case MessageWithdrawn(message=number) if number in self.waiting:
+                self._withdrawn[number] = self.waiting.pop(number)
             case AssistantMessage():
                 self._add_reply(event)
             case ToolStarted(call_id=call_id, name=name):
@@ -151,6 +164,7 @@ class ConversationHistory:
             case ApprovalAnswered() | QuestionAnswered():
                 self._answered(event)
             case ToolFinished():
+                self.has_images = self.has_images or bool(event.images)
                 self._finished(event)
             case SessionPrompted():
                 self.prompt = event
@@ -164,10 +178,14 @@ class ConversationHistory:
                 self._begin(seq, turn)
                 self._deliver(inputs)
             case TurnEnded():
+                # Whoever ended the turn of a dead process gave a result to every call but those it knew to wait. An
+                # answer that it had not read reached nobody: the question is open again.
+                asked = self.asked_calls | self._answered_calls
                 self.open_turn = ""
+                self._answered_calls = {}
                 self.asked_calls = {
                     call_id: request
-                    for call_id, request in self.asked_calls.items()
+                    for call_id, request in asked.items()
                     if call_id in self.open_calls
                 }
             case SessionTrimmed():
@@ -285,10 +303,12 @@ class ConversationHistory:
         self._results = {}
         self._started = {}
         self.asked_calls = {}
+        self._answered_calls = {}
 
     def _deliver(self, inputs: tuple[int, ...]) -> None:
         for seq in inputs:
-            message = self.waiting.pop(seq, None)
+            # A turn that began at the same moment has read it all the same.
+            message = self.waiting.pop(seq, None) or self._withdrawn.pop(seq, None)
             if message is not None:
                 self.messages.append(message)
 
@@ -296,7 +316,10 @@ class ConversationHistory:
         request = self.asked_calls.get(answer.call_id)
         if request is None or not is_same_kind(request, answer):
             return
+        if not self.open_turn:  # nobody waits for it: it must be asked again
+            return
         del self.asked_calls[answer.call_id]
+        self._answered_calls[answer.call_id] = request
         if not isinstance(answer, ApprovalAnswered) or not isinstance(
             request, ApprovalRequested
         ):
@@ -319,6 +342,7 @@ class ConversationHistory:
 
     def _finished(self, result: ToolFinished) -> None:
         self.asked_calls.pop(result.call_id, None)
+        self._answered_calls.pop(result.call_id, None)
         self._started.pop(result.call_id, None)
         if self.open_calls.get(result.call_id) is None:
             return

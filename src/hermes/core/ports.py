@@ -10,7 +10,7 @@ from collections.abc import (
     Sequence,
 )
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -154,6 +154,22 @@ class Tool(Protocol):
         ...
 
 
+class ForwardedCall(msgspec.Struct, frozen=True):
+    """The call that another call stands for."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@runtime_checkable
+class ForwardingTool(Protocol):
+    """A tool that stands for others: a call of it is logged, judged, approved and run as the call that it returns."""
+
+    def forwarded(self, arguments: Mapping[str, Any]) -> ForwardedCall:
+        """The call that is meant. Raises ToolFailed if there is none."""
+        ...
+
+
 class PolicyDecision(msgspec.Struct, frozen=True):
     """The policy's decision about a call. `summary` tells a person exactly what would happen."""
 
@@ -187,6 +203,16 @@ class Policy(Protocol):
 
     def remember(self, request: ApprovalRequested, rule: str = "") -> None:
         """Allows from now on, in every session, calls of exactly this shape or, as a `rule`, of the request's scope."""
+        ...
+
+
+class Veto(Protocol):
+    """Forbids calls that the policy may allow: plugins can."""
+
+    async def reason(
+        self, session: str, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str:
+        """Why the call may not run; empty if it may."""
         ...
 
 

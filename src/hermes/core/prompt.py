@@ -38,6 +38,8 @@ _BELOW_IDENTITY = (
 _SYSTEMS = {"linux": "Linux", "darwin": "macOS", "win32": "Windows"}
 
 PROJECT_FILES = ("AGENTS.md", "CLAUDE.md", ".hermes.md")
+NOTE_FILES = (*PROJECT_FILES, "AGENTS.override.md")
+"""The notes that an agent of Hermes reads: codex reads one more."""
 PROJECT_HEAD = "Notes from the project's files, for working in it; the person's own words come first."
 SKILLS_HEAD = "Skills: how to do certain things well."
 MAX_PROJECT_CHARS = 8_000

@@ -61,7 +61,7 @@ class ReplyJudge:
             )
         if message.tool_calls:
             return self._judge_calls(message)
-        if message.finish == "length" and not _ends_naturally(message.text):
+        if message.finish == "length" and not ends_naturally(message.text):
             return self.fault(
                 "truncated", "the reply was cut off by the output limit", nudge=_GO_ON
             )
@@ -111,7 +111,25 @@ class ReplyJudge:
         return ReplyVerdict("calls")
 
 
-def _ends_naturally(text: str) -> bool:
+_EMOJI_PARTS = "\ufe0f\ufe0e\u200d\u20e3"  # what may follow the sign itself
+
+
+def ends_naturally(text: str) -> bool:
     """Whether a reply that hit the output limit may be complete all the same."""
-    last = text.rstrip()[-1:]
-    return bool(last) and (last in _ENDINGS or ord(last) >= 0x1F300)
+    written = text.rstrip()
+    last = written.rstrip(_EMOJI_PARTS)[-1:]
+    if not last:
+        return False
+    is_keycap = written.endswith("\u20e3")  # as in 1️⃣
+    return last in _ENDINGS or is_keycap or _is_emoji(last)
+
+
+def _is_emoji(sign: str) -> bool:
+    """Whether a character is an emoji or another symbol, also one below U+1F300, such as ✅ and ☺."""
+    if sign.isascii():
+        return False
+    from unicodedata import category
+
+    is_tag = "\U000e0020" <= sign <= "\U000e007f"  # the end of a flag
+    is_skin = "\U0001f3fb" <= sign <= "\U0001f3ff"
+    return is_tag or is_skin or sign in "‼⁉" or category(sign) == "So"

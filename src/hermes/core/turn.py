@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -44,6 +44,7 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.model import (
+    LoginLost,
     ModelRequest,
     ReplyFinished,
     ReplyPreparing,
@@ -52,6 +53,7 @@ from hermes.schema.model import (
     ToolCallStarted,
 )
 from hermes.schema.model import ReasoningPiece as Thought
+from hermes.schema.sign_ins import LoginExpired
 from hermes.text.plurals import count
 
 _SUM_UP = (
@@ -165,14 +167,15 @@ class NativeRuntime:
         judge = ReplyJudge()
         if turn.carried:
             await self._calls.run(turn.scope, self._calls.prepare(turn.carried), ())
-        for _ in range(self._max_steps):
+        while turn.budget.take_step(self._max_steps):
             await _take_steers(turn)
             try:
                 message = await self._ask_with_room(turn)
             except ModelError as error:
-                return _ended(turn, "failed", in_sentences(error))
+                failed = _ended(turn, "failed", in_sentences(error))
+                return msgspec.structs.replace(failed, failure=error.reason)
             except BudgetSpent as error:
-                return _ended(turn, "budget", in_sentences(error))
+                return _ended(turn, "budget", in_sentences(error), "spending")
             verdict = judge.judge(message)
             if verdict.kind == "calls":
                 verdict = await self._run_calls(turn, message, judge)
@@ -188,21 +191,20 @@ class NativeRuntime:
         """Ends a turn at its step limit: the model sums up without making calls."""
         stopped = f"stopped after {count(self._max_steps, 'step')} (budget.max_steps)."
         if not self.sums_up:
-            return _ended(turn, "budget", stopped)
+            return _ended(turn, "budget", stopped, "steps")
         await turn.journal.record(UserMessage(text=_SUM_UP, origin="hermes"))
         try:
             message = await self._ask_with_room(turn)
         except (ModelError, BudgetSpent):
-            return _ended(
-                turn, "budget", f"{stopped} {calls_made(turn.history)} {GO_ON}"
-            )
+            told = f"{stopped} {calls_made(turn.history)} {GO_ON}"
+            return _ended(turn, "budget", told, "steps")
         await _note(
             turn,
             message,
             ReplyVerdict("end", refuse_calls="Not run: the turn had no steps left."),
         )
         done = "" if message.text.strip() else f" {calls_made(turn.history)}"
-        return _ended(turn, "budget", f"{stopped}{done} {GO_ON}")
+        return _ended(turn, "budget", f"{stopped}{done} {GO_ON}", "steps")
 
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
         """Makes one model call. Compacts what the provider finds too long, and leaves out images that it rejects."""
@@ -256,7 +258,7 @@ class NativeRuntime:
 
     async def _describe_images(self, turn: Turn) -> None:
         """Has another model describe the images that the model does not get."""
-        if self._sight is None:
+        if self._sight is None or not turn.history.has_images:
             return
         if rows := await self._sight.describe_hidden(
             turn.session, turn.history.messages, turn.history.text_only
@@ -310,6 +312,8 @@ class NativeRuntime:
                     case Retrying():
                         turn.partial = []
                         await turn.journal.record(_retried(event))
+                    case LoginLost():
+                        await turn.journal.record(_login_expired(event))
                     case ReplyFinished(message=message):
                         turn.budget.spend(message.usage)
                         return with_unique_ids(message, turn.history.call_ids)
@@ -355,8 +359,9 @@ class NativeRuntime:
             for item in prepared
             if isinstance(item, ReadyCall) and item.tool.effect in ("read", "files")
             for path in item.tool.paths(item.arguments, turn.cwd)
+            if path.parent != turn.cwd or path.is_dir()
         ]
-        if paths:
+        if paths:  # below the working directory, whose own notes are in the prompt
             read = self._notes.for_paths
             notes = await asyncio.to_thread(read, turn.history, turn.cwd, paths)
             if notes:
@@ -379,7 +384,9 @@ def calls_made(history: ConversationHistory) -> str:
     """Names the calls of the last turn in a sentence, as a summary without a model."""
     start = history.turns[-1].messages if history.turns else 0
     names = Counter(
-        one.name for one in history.messages[start:] if isinstance(one, ToolFinished)
+        one.name
+        for one in history.messages[start:]
+        if isinstance(one, ToolFinished) and not one.text.startswith("Not run:")
     )
     listed = ", ".join(
         f"{name} ({number})" if number > 1 else name
@@ -453,8 +460,22 @@ async def _note(turn: Turn, message: AssistantMessage, verdict: ReplyVerdict) ->
     await turn.journal.record(message, *rejected, *refused, *nudge)
 
 
-def _ended(turn: Turn, reason: TurnEnd, detail: str = "") -> TurnEnded:
-    return TurnEnded(reason=reason, detail=detail, usage=turn.budget.used)
+def _ended(
+    turn: Turn,
+    reason: TurnEnd,
+    detail: str = "",
+    limit: Literal["", "steps", "spending"] = "",
+) -> TurnEnded:
+    return TurnEnded(reason=reason, detail=detail, usage=turn.budget.used, limit=limit)
+
+
+def _login_expired(event: LoginLost) -> LoginExpired:
+    return LoginExpired(
+        provider=event.provider,
+        account=event.account,
+        detail=event.detail,
+        command=event.command,
+    )
 
 
 def _retried(event: Retrying) -> ModelRetried:
@@ -465,4 +486,6 @@ def _retried(event: Retrying) -> ModelRetried:
         delay=event.delay,
         provider=event.provider,
         model=event.model,
+        request_id=event.request_id,
+        timing=event.timing,
     )

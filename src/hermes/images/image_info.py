@@ -10,6 +10,19 @@ _SIGNATURES = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+_BRANDS = {
+    b"avif": "image/avif",
+    b"avis": "image/avif",
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"heif": "image/heic",
+    b"mif1": "image/heic",
+}
+_CONVERTIBLE = (
+    (b"II*\0", "image/tiff"),
+    (b"MM\0*", "image/tiff"),
+    (b"BM", "image/bmp"),
+)
 _NO_FRAME = frozenset((0xC4, 0xC8, 0xCC))
 """JPEG markers between C0 and CF that do not begin a frame."""
 
@@ -28,6 +41,20 @@ def media_type(head: bytes) -> str:
     return next(
         (kind for signature, kind in _SIGNATURES if head.startswith(signature)), ""
     )
+
+
+def convertible_type(head: bytes) -> str:
+    """The kind of a picture that no provider takes but that can be converted (16 bytes are enough); else empty."""
+    if head[4:8] == b"ftyp":
+        return _BRANDS.get(head[8:12], "")
+    return next(
+        (kind for signature, kind in _CONVERTIBLE if head.startswith(signature)), ""
+    )
+
+
+def picture_type(head: bytes) -> str:
+    """The kind of any picture that can be sent, as it is or converted (16 bytes are enough); else empty."""
+    return media_type(head) or convertible_type(head)
 
 
 def pixel_size(data: bytes) -> Size | None:

@@ -1,4 +1,5 @@
-"""Pictures that are too large for a provider are made smaller. The part that decodes them is optional (Pillow)."""
+"""Pictures that are too large for a provider are made smaller. The parts that decode them are optional: Pillow, and
+pi-heif for the photos of phones (HEIC)."""
 
 import io
 import struct
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.errors import HermesError
-from hermes.images.image_info import media_type, pixel_size
+from hermes.images.image_info import convertible_type, media_type, pixel_size
 from hermes.installation import install_hint
 
 if TYPE_CHECKING:
@@ -47,12 +48,47 @@ def shrunk(data: bytes, limits: ImageLimits) -> bytes:
         raise NotShrunk("the picture is damaged: its size in pixels can't be read.")
     what = f"the picture is too large ({len(data):,} bytes, {size.width} x {size.height} pixels)"
     _require_few(size.width * size.height, what)
+    as_png = media_type(data[:16]) == "image/png"
+    broken = f"{what}, and can't be decoded"
+    return _encoded_within(data, limits, (what, broken), as_png=as_png)
+
+
+def converted(data: bytes, limits: ImageLimits) -> bytes:
+    """A picture in a format that providers don't take (TIFF, AVIF, BMP, HEIC) as PNG or JPEG.
+
+    Raises NotShrunk.
+    """
+    kind = convertible_type(data[:16]).removeprefix("image/").upper()
+    what = f"the picture is {kind}, which models don't take"
+    if kind == "HEIC":
+        _require_heic(what)
+    words = (f"the picture ({kind}) is too large", f"{what}, and can't be decoded")
+    return _encoded_within(data, limits, words, as_png=kind != "HEIC")
+
+
+def _require_heic(what: str) -> None:
+    """Lets Pillow read HEIC. Raises NotShrunk where that library is not installed."""
+    try:
+        from pi_heif import register_heif_opener
+    except ImportError as error:
+        raise NotShrunk(
+            f"{what}.",
+            hint=f"Send it as JPEG, or let Hermes convert it. {install_hint('images')}",
+        ) from error
+    register_heif_opener()
+
+
+def _encoded_within(
+    data: bytes, limits: ImageLimits, words: tuple[str, str], *, as_png: bool
+) -> bytes:
+    """Decodes a picture and encodes it within the limits. `words` are for one too large and for one that is broken."""
+    what, broken = words
     try:
         from PIL import Image as pillow  # noqa: N813
     except ImportError as error:
         raise NotShrunk(
             f"{what}.",
-            hint=f"Make a smaller copy, or let Hermes do that. {install_hint('images')}",
+            hint=f"Make a smaller copy as PNG, or let Hermes do that. {install_hint('images')}",
         ) from error
     try:
         with (
@@ -65,13 +101,10 @@ def shrunk(data: bytes, limits: ImageLimits) -> bytes:
             picture.draft(
                 "RGB", (limits.side, limits.side)
             )  # a JPEG is decoded at a fraction of its size
-            return _fitted(
-                _upright(picture), limits, as_png=media_type(data[:16]) == "image/png"
-            )
+            return _fitted(_upright(picture), limits, as_png=as_png)
     except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
-        raise NotShrunk(
-            f"{what}, and can't be read to make it smaller: {error}"
-        ) from error
+        reason = str(error).partition(" <_io")[0]  # Pillow names the object it read
+        raise NotShrunk(f"{broken}: {reason}.") from error
 
 
 def _require_few(pixels: int, what: str) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from hermes.learning.change import By, LearningError, LearningNotFound, Provenance
 from hermes.learning.history_repository import KEPT, HistoryGit, HistoryRepository
 from hermes.primitives.files import make_private_folder
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.settings import atomic
 
 log = logging.getLogger("hermes.learning")
@@ -260,7 +261,7 @@ def commit_tree(
     git.run("update-ref", "HEAD", commit, *([ours] if ours else []))
 
 
-_SECRET = re.compile(
+_SECRET = lazy_pattern(
     r"(^|/)(\.env(?!\.(example|sample|template)$)(\.[^/]*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|id_(rsa|ecdsa|ed25519)"
     r"|credentials(\.json)?|[^/]*\.(pem|key|p12|pfx))$",
     re.IGNORECASE,

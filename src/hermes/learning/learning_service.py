@@ -1,11 +1,13 @@
 """The memory, skills, proposals and history of one home, and the rules on who may change what."""
 
+import contextlib
 import hashlib
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 import msgspec
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 waiting = logging.getLogger("hermes.waiting")
 
+ExclusiveRemote: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""Holds other processes off the remote while it is entered. Raises LearningError if they take too long."""
+
 PREFIX = "skill:"
 _UNREACHABLE = ".remote-unreachable"  # exists once that was said
 
@@ -60,6 +65,7 @@ class LearningService:
         self.home = home
         self.remote: Callable[[], LearningRemote] | None = None
         """Where other machines get memory and skills from."""
+        self.exclusive_remote: ExclusiveRemote = contextlib.nullcontext
         self._clock = clock
         self.history = history
         self.memory = memory
@@ -155,7 +161,7 @@ class LearningService:
                 "Memory and skills have no remote.",
                 hint="Name one: hermes config set learning.remote URL",
             )
-        with self.memory.locked(), self.skills.locked():
+        with self.exclusive_remote(), self.memory.locked(), self.skills.locked():
             report = self.remote().sync()
         for conflict in report.conflicts:
             self._keep(conflict)
@@ -238,6 +244,7 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
     provider: MemoryProvider | None = None,
     bundled: Path = BUNDLED,
     person: str = "",
+    exclusive_remote: ExclusiveRemote = contextlib.nullcontext,
 ) -> LearningService:
     """Builds the service. Reads no file, except the key of an external memory if one is set.
 
@@ -271,6 +278,7 @@ def open_learning(  # noqa: PLR0913 - what tests and people change of it
     service = LearningService(home, clock, history, memory, skills, proposals)
     if settings.remote and repository.usable and not person:
         service.remote = remote
+        service.exclusive_remote = exclusive_remote
     return service
 
 

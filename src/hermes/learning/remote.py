@@ -20,6 +20,7 @@ from hermes.learning.change import LearningError, Provenance
 from hermes.learning.history import LearningHistory, commit_tree, may_be_secret
 from hermes.learning.history_repository import KEPT, HistoryGit, HistoryRepository
 from hermes.learning.memory_entries import Notes
+from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import mask
 
 log = logging.getLogger("hermes.learning")
@@ -172,6 +173,7 @@ class LearningRemote:
         return list(files), conflicts
 
 
+_BEGIN_ANEW = "To begin a new history without it, delete the folder learning/history.git in the home."
 _LATER = "Your changes are kept here and are pushed with the next one, or by: hermes memory sync"
 
 
@@ -180,15 +182,44 @@ def _head(git: HistoryGit) -> str:
 
 
 def _require_shareable(git: HistoryGit, theirs: str) -> None:
-    """Raises LearningError if what would be pushed ever held a file for secrets."""
+    """Raises LearningError if what would be pushed ever held a secret, or a file for secrets."""
     since = (f"^{theirs}",) if theirs else ()
     names = git.text("log", "--format=", "--name-only", "-z", "HEAD", *since, "--")
     found = next(filter(may_be_secret, map(str.strip, names.split("\0"))), "")
     if found:
         raise LearningError(
             f"Nothing was pushed: the history holds {found}, which may be a secret.",
-            hint="To begin a new history without it, delete the folder learning/history.git in the home.",
+            hint=_BEGIN_ANEW,
         )
+    words = ("log", "-p", "-m", "--text", "--unified=0", "--no-renames", "--format=")
+    path = _path_with_secret(git.run(*words, "HEAD", *since, "--"))
+    if path:
+        raise LearningError(
+            f"Nothing was pushed: {path} holds, or held, what looks like a password or key.",
+            hint=f"Remove it from the file. {_BEGIN_ANEW}",
+        )
+
+
+def _path_with_secret(patch: bytes) -> str:
+    """The first file to which a patch adds a secret; empty if there is none."""
+    path = ""
+    for block in re.split(rb"^diff --git .*\n", patch, flags=re.MULTILINE)[1:]:
+        head, _, body = block.partition(b"\n@@")
+        name = re.search(rb"^\+\+\+ b/([^\t\n]*)", head, re.MULTILINE)
+        path = name[1].decode("utf-8", "replace") if name else path
+        added = re.findall(rb"^\+(.*)$", body, re.MULTILINE)
+        if _holds_secret(path, b"\n".join(added).decode("utf-8", "replace")):
+            return path
+    return ""
+
+
+def _holds_secret(path: str, text: str) -> bool:
+    """Notes are a person's own words, so whatever would be masked counts. A skill explains how things are called:
+    `password=example` is none.
+    """
+    if path.startswith("memories/"):
+        return mask(text) != text
+    return is_secret_value(text)
 
 
 def _changed(git: HistoryGit, base: str, theirs: str) -> list[str]:

@@ -12,9 +12,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import msgspec
+
 from hermes.children.process_tree import describe_exit
 from hermes.installation import install_hint
-from hermes.mcp.definitions import Listing, listing
+from hermes.mcp.definitions import Listing, RawTool, listing
 from hermes.mcp.safe_text import (
     ConnectionClosed,
     ServerFailed,
@@ -24,6 +26,7 @@ from hermes.mcp.safe_text import (
 )
 from hermes.mcp.server_config import ServerAddress
 from hermes.mcp.server_limits import NotificationFilter
+from hermes.mcp.server_prompts import prompt_listing
 from hermes.mcp.stdio_server import ServerChild
 from hermes.settings.sections import McpToolSettings
 
@@ -45,6 +48,13 @@ _T = TypeVar("_T")
 OnEnd: TypeAlias = "Callable[[McpConnection], None]"
 
 
+class PeerHandlers(msgspec.Struct, frozen=True):
+    """Who answers a server's questions, and who reads its log messages."""
+
+    elicit: "Elicit"
+    on_log: Callable[[str, str], None] = lambda *_: None
+
+
 class McpConnection:
     """An open connection. `failure` says why it ended."""
 
@@ -52,17 +62,20 @@ class McpConnection:
         self,
         address: ServerAddress,
         chosen: McpToolSettings,
-        elicit: "Elicit",
+        handlers: PeerHandlers,
         on_end: "OnEnd",
+        scan: Callable[[str], str] = lambda _: "",
     ) -> None:
         self.failure: ServerFailed | None = None
         self.pid = 0
         self._address = address
         self._chosen = chosen
-        self._elicit = elicit
+        self._handlers = handlers
+        self._scan = scan
         self._on_end = on_end
         self._peer: Peer | None = None
         self._listing = Listing()
+        self._raw: tuple[list[RawTool], list[dict[str, Any]]] | None = None
         self._listed = float("-inf")
         self._listing_lock = asyncio.Lock()
         self._gate = NotificationFilter(self._list_changed)
@@ -125,18 +138,46 @@ class McpConnection:
                     time.monotonic()
                 )  # a change that is announced from here on counts
                 try:
-                    raw = await self._request(lambda peer: peer.list_tools())
+                    raw = await self._request(_offers)
                 except BaseException:
                     self._list_changed()
                     raise
-                self._listing = listing(raw, self._chosen)
+                if raw != self._raw:  # scanning what was scanned takes long
+                    self._listing = await asyncio.to_thread(self._made, *raw)
+                    self._raw = raw
             return self._listing
+
+    def _made(self, tools: list[RawTool], prompts: list[dict[str, Any]]) -> Listing:
+        """What can be offered of this. Scans every text."""
+        made = listing(tools, self._chosen, self._scan)
+        asked = prompt_listing(prompts, self._scan)
+        return msgspec.structs.replace(
+            made,
+            has_resources=self._peer is not None and self._peer.has_resources,
+            prompts=asked.prompts,
+            left_out=(*made.left_out, *asked.suspected),
+            suspected=(*made.suspected, *asked.suspected),
+        )
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], progress: "Progress"
     ) -> dict[str, Any]:
         """Calls a tool. ServerRefused carries an error of the server; ServerFailed means that the connection ended."""
         return await self._request(lambda peer: peer.call(name, arguments, progress))
+
+    async def resources(self) -> list[dict[str, Any]]:
+        """Lists the resources of the server. Raises as `call` does."""
+        return await self._request(lambda peer: peer.list_resources())
+
+    async def prompt(
+        self, name: str, arguments: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        """Returns the messages of a prompt. Raises as `call` does."""
+        return await self._request(lambda peer: peer.get_prompt(name, arguments))
+
+    async def read_resource(self, uri: str) -> list[dict[str, Any]]:
+        """Reads a resource. Raises as `call` does."""
+        return await self._request(lambda peer: peer.read_resource(uri))
 
     async def close(self, failure: ServerFailed | None = None) -> None:
         """Ends the connection, the server and everything the server started."""
@@ -175,7 +216,7 @@ class McpConnection:
         try:
             async with (
                 self._streams() as (incoming, outgoing),
-                _protocol().initialized(incoming, outgoing, self._elicit) as peer,
+                _protocol().initialized(incoming, outgoing, self._handlers) as peer,
             ):
                 self._peer = peer
                 self._ready.set_result(None)
@@ -208,7 +249,11 @@ class McpConnection:
             )
             self._transport = service.LimitedTransport()
             over = service.over_http(
-                address.url, address.headers, self._transport, address.connect_timeout
+                address.url,
+                address.headers,
+                self._transport,
+                address.connect_timeout,
+                address.login,
             )
             async with (
                 over as streams,
@@ -256,7 +301,7 @@ class McpConnection:
         if self._transport is not None and self._transport.refusal:
             words, hint = importlib.import_module(
                 "hermes.mcp.http_server"
-            ).refusal_words(self._transport.refusal)
+            ).refusal_words(self._transport.refusal, self._address.name)
             return ServerFailed(words, hint=hint)
         return ServerFailed("it refused", said=self._safe(refused))
 
@@ -275,6 +320,15 @@ class McpConnection:
     def _safe(self, words: object) -> str:
         """Shortens text of a server and masks secrets in it."""
         return one_line(self._address.redact(str(words)), 200)
+
+
+async def _offers(peer: "Peer") -> tuple[list[RawTool], list[dict[str, Any]]]:
+    """The tools and prompts of a server. A server that can't list its prompts has none."""
+    tools = await peer.list_tools()
+    try:
+        return tools, await peer.list_prompts()
+    except ServerRefused:
+        return tools, []
 
 
 async def load() -> None:

@@ -3,17 +3,18 @@
 import fnmatch
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from hermes.mcp.safe_text import one_line, plain
+from hermes.mcp.server_prompts import PromptDefinition
 from hermes.schema.tool_spec import ToolSpec
 from hermes.settings.sections import McpToolSettings
 
 PREFIX = "mcp"
-MAX_TOOLS = 128
+MAX_TOOLS = 512
 MAX_DESCRIPTION_CHARACTERS = 4_000
 MAX_SCHEMA_BYTES = 32 * 1024
 _SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
@@ -62,6 +63,10 @@ class Listing(msgspec.Struct, frozen=True):
 
     tools: dict[str, Definition] = {}
     left_out: tuple[str, ...] = ()
+    suspected: tuple[str, ...] = ()
+    """Those of them that are left out because their description looks like an instruction to the model."""
+    has_resources: bool = False
+    prompts: dict[str, PromptDefinition] = {}
 
 
 class RawTool(msgspec.Struct, frozen=True):
@@ -78,10 +83,15 @@ def is_server_name(name: str) -> bool:
     return _SERVER.fullmatch(name) is not None
 
 
-def listing(raw: Iterable[RawTool], chosen: McpToolSettings) -> Listing:
-    """Returns the tools of a server that can be offered, in the order of their names."""
+def listing(
+    raw: Iterable[RawTool],
+    chosen: McpToolSettings,
+    scan: Callable[[str], str] = lambda _: "",
+) -> Listing:
+    """Returns the tools of a server that can be offered, in the order of their names. `scan` finds injected instructions."""
     tools: dict[str, Definition] = {}
     left_out: list[str] = []
+    suspected: list[str] = []
     for tool in sorted(raw, key=lambda tool: tool.name):
         if not _is_chosen(tool.name, chosen):
             continue
@@ -95,8 +105,36 @@ def listing(raw: Iterable[RawTool], chosen: McpToolSettings) -> Listing:
         elif len(tools) >= MAX_TOOLS:
             left_out.append(f"{name}: only the first {MAX_TOOLS} are offered")
         else:
-            tools[tool.name] = made
-    return Listing(tools, tuple(left_out))
+            found = "" if tool.name in chosen.vetted else _injection(tool, scan)
+            if found:
+                suspected.append(f"{name}: {found}")
+            else:
+                tools[tool.name] = made
+    return Listing(tools, (*left_out, *suspected), tuple(suspected))
+
+
+def _injection(tool: RawTool, scan: Callable[[str], str]) -> str:
+    """Says what looks like an instruction to the model, or is hidden, in anything that the model would read of a tool."""
+    found = scan("\n".join((tool.description, *dict.fromkeys(_texts(tool.parameters)))))
+    return (
+        f"its description looks like an attack ({one_line(found, 120)})"
+        if found
+        else ""
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yields every text inside a schema, also names."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, item in value.items():
+                yield str(key)
+                yield from _texts(item)
+        case list():
+            for item in value:
+                yield from _texts(item)
 
 
 def _definition(tool: RawTool) -> Definition | str:

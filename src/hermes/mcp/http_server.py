@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -12,13 +12,17 @@ from hermes import __version__
 from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.stdio_server import MAX_MESSAGE_BYTES
 
-_LOCAL = frozenset(("localhost", "127.0.0.1", "::1"))
+if TYPE_CHECKING:
+    from hermes.mcp.server_config import LoginSource
+
+LOOPBACK_HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
 _LOGIN = (
-    "Give it a token in its headers (Authorization: Bearer ${NAME_TOKEN}), and store that with: hermes config set "
-    "NAME_TOKEN. Signing in with a browser (OAuth) is not supported."
+    "Sign in: hermes mcp login {name}. Or give it a token in its headers (Authorization: Bearer ${NAME_TOKEN}), and "
+    "store it with: hermes config set "
+    "NAME_TOKEN."
 )
 _WORDS = {
-    401: ("it needs a token (401)", _LOGIN),
+    401: ("it needs you to sign in (401)", _LOGIN),
     403: (
         "it refused access (403)",
         "Check that the token in its headers may use it.",
@@ -88,7 +92,11 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
 
 @contextlib.asynccontextmanager
 async def over_http(
-    url: str, headers: Mapping[str, str], transport: LimitedTransport, seconds: float
+    url: str,
+    headers: Mapping[str, str],
+    transport: LimitedTransport,
+    seconds: float,
+    login: "LoginSource | None" = None,
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Opens the streams of a service. Redirects are followed only to where the headers were meant to go."""
     require_safe(url, headers)
@@ -96,13 +104,26 @@ async def over_http(
     limits = httpx2.Timeout(seconds, read=None)  # each call has its own timeout
     async with (
         httpx2.AsyncClient(
-            headers={**ours, **headers}, transport=transport, timeout=limits
+            headers={**ours, **headers},
+            transport=transport,
+            timeout=limits,
+            auth=_auth(url, login),
         ) as client,
         streamable_http_client(
             url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
         ) as streams,
     ):
         yield streams
+
+
+def _auth(url: str, login: "LoginSource | None") -> httpx2.Auth | None:
+    """The user's login at this service, if there is one."""
+    if login is None:
+        return None
+    require_safe(url, {"authorization": ""})
+    from hermes.mcp.login_auth import LoginAuth
+
+    return LoginAuth(login.server, url, login.store, login.on_ended)
 
 
 def require_safe(url: str, headers: Mapping[str, str]) -> None:
@@ -112,15 +133,16 @@ def require_safe(url: str, headers: Mapping[str, str]) -> None:
         raise ServerFailed(
             "its url is not usable", hint="A url looks like https://example.org/mcp."
         )
-    if parts.scheme == "http" and headers and parts.hostname not in _LOCAL:
+    if parts.scheme == "http" and headers and parts.hostname not in LOOPBACK_HOSTS:
         raise ServerFailed(
             "its headers would be sent unencrypted",
             hint="Use https://, or leave out the headers.",
         )
 
 
-def refusal_words(status: int) -> tuple[str, str]:
-    """Says what an HTTP status means for the user, and what to do."""
-    return _WORDS.get(
+def refusal_words(status: int, name: str) -> tuple[str, str]:
+    """Says what an HTTP status of a server means for the user, and what to do."""
+    words, hint = _WORDS.get(
         status, (f"it answered with an error ({status})", "Try again later.")
     )
+    return words, hint.replace("{name}", name)

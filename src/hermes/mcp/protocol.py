@@ -4,9 +4,10 @@
 """
 
 import contextlib
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
@@ -16,13 +17,16 @@ from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hermes import __version__
 from hermes.mcp.definitions import RawTool
 from hermes.mcp.safe_text import ConnectionClosed, ServerFailed, ServerRefused
 from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.stdio_server import ServerChild
+
+if TYPE_CHECKING:
+    from hermes.mcp.connection import PeerHandlers
 
 _MAX_LIST_PAGES = 50
 _MAX_INPUT_ROUNDS = 10
@@ -88,6 +92,53 @@ class Peer:
                 break
         return found
 
+    @property
+    def has_resources(self) -> bool:
+        """Whether the server offers resources."""
+        capabilities = self._session.server_capabilities
+        return capabilities is not None and capabilities.resources is not None
+
+    async def list_resources(self) -> list[dict[str, Any]]:
+        """Returns every resource, page by page."""
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(_MAX_LIST_PAGES):
+            params = types.PaginatedRequestParams(cursor=cursor)
+            page = await _answered(self._session.list_resources(params=params))
+            found += [_dumped(one) for one in page.resources]
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        return found
+
+    async def read_resource(self, uri: str) -> list[dict[str, Any]]:
+        """Returns the contents of a resource."""
+        result = await _answered(self._session.read_resource(uri))
+        return [_dumped(one) for one in result.contents]
+
+    async def list_prompts(self) -> list[dict[str, Any]]:
+        """Returns every prompt, page by page; none from a server that has none."""
+        capabilities = self._session.server_capabilities
+        if capabilities is None or capabilities.prompts is None:
+            return []
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(_MAX_LIST_PAGES):
+            params = types.PaginatedRequestParams(cursor=cursor)
+            page = await _answered(self._session.list_prompts(params=params))
+            found += [_dumped(one) for one in page.prompts]
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        return found
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        """Returns the messages of a prompt."""
+        result = await _answered(self._session.get_prompt(name, dict(arguments)))
+        return [_dumped(one) for one in result.messages]
+
     async def call(
         self, name: str, arguments: Mapping[str, Any], progress: Progress
     ) -> dict[str, Any]:
@@ -128,7 +179,7 @@ class Peer:
 
 @contextlib.asynccontextmanager
 async def initialized(
-    incoming: Any, outgoing: Any, elicit: Elicit
+    incoming: Any, outgoing: Any, handlers: "PeerHandlers"
 ) -> AsyncIterator[Peer]:
     """Initializes a server over a pair of streams. Servers from before 2026 answer `initialize`, newer ones `discover`."""
 
@@ -136,14 +187,24 @@ async def initialized(
         context: ClientRequestContext,  # noqa: ARG001 - the library's shape
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult:
-        answer = await elicit(
+        answer = await handlers.elicit(
             params.model_dump(by_alias=True, mode="json", exclude_none=True)
         )
         return types.ElicitResult(**answer)
 
+    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+        said = params.data if isinstance(params.data, str) else json.dumps(params.data)
+        handlers.on_log(
+            params.level, f"{params.logger}: {said}" if params.logger else said
+        )
+
     info = types.Implementation(name="hermes", version=__version__)
     async with ClientSession(
-        incoming, outgoing, elicitation_callback=asked, client_info=info
+        incoming,
+        outgoing,
+        elicitation_callback=asked,
+        logging_callback=logged,
+        client_info=info,
     ) as session:
         await _initialize(session)
         yield Peer(session)
@@ -175,6 +236,10 @@ async def _answered(request: Awaitable[Any]) -> Any:
         raise ServerRefused(
             f"its answer does not follow the protocol ({error.error_count()} problems)"
         ) from error
+
+
+def _dumped(one: BaseModel) -> dict[str, Any]:
+    return one.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def _raw(tool: types.Tool) -> RawTool:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hermes.core.ports import ToolContext
-from hermes.errors import HermesError, ToolFailed
+from hermes.errors import HermesError, Refused, ToolFailed, UsageError
 from hermes.mcp import elicitation
-from hermes.mcp.connection import McpConnection
+from hermes.mcp.connection import McpConnection, PeerHandlers
 from hermes.mcp.definitions import Definition, Listing, is_server_name
 from hermes.mcp.results import ResultReader, source, unusable
 from hermes.mcp.safe_text import Redaction, ServerFailed, ServerRefused, one_line
@@ -22,6 +22,8 @@ from hermes.mcp.server_config import (
     bad_name,
 )
 from hermes.mcp.server_limits import CallTimeout
+from hermes.mcp.server_prompts import prompt_arguments
+from hermes.mcp.server_resources import listed_blocks, marked
 from hermes.mcp.tool_pins import PinnedTools
 from hermes.primitives.backoff import delay_s
 from hermes.primitives.tasks import BackgroundTasks
@@ -29,6 +31,8 @@ from hermes.schema.tool_spec import ToolResult
 from hermes.settings.sections import McpServerSettings
 
 _MAX_RETRY_DELAY_S = 60.0
+_MAX_LOG_CHARACTERS = 500
+_QUIET_LEVELS = frozenset(("debug", "info", "notice"))
 
 
 class _Call:
@@ -165,7 +169,11 @@ class McpServer:
             self._context.make_folders()
             address = address_of(self.name, self.settings, self._context)
             connection = McpConnection(
-                address, self.settings.tools, self._elicit, self._ended
+                address,
+                self.settings.tools,
+                PeerHandlers(self._elicit, self._log_message),
+                self._ended,
+                self._context.reports.scan,
             )
             self._connections.add(connection)
             listing = await connection.opened()
@@ -210,6 +218,64 @@ class McpServer:
             _running.reset(token)
             self._calls.remove(call)
             self._wait_for_calls()
+
+    async def resource(self, uri: str) -> ToolResult:
+        """Reads a resource, or lists all of them if `uri` is empty. Raises ToolFailed."""
+        scan = self._context.reports.scan
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                connection = await self.connected()
+                reading = ResultReader(self.name, self._context.files, self._redact)
+                if uri:
+                    found = await connection.read_resource(uri)
+                    blocks = [{"type": "resource", "resource": one} for one in found]
+                else:
+                    blocks = listed_blocks(await connection.resources(), scan)
+        except ServerRefused as refused:
+            return ToolResult(
+                text=self._redact(f"Error: {one_line(str(refused))}"),
+                ok=False,
+                source=source(self.name),
+            )
+        except (ServerFailed, TimeoutError) as failure:
+            raise self._unusable(failure) from failure
+        self._wait_for_calls()
+        result = reading.result({"content": blocks})
+        return marked(result, scan) if uri else result
+
+    async def prompt(self, name: str, words: str) -> str:
+        """The text of a prompt. Raises UsageError for wrong arguments, Refused for a text that looks like an attack."""
+        if self.is_unknown:
+            try:
+                await self.connected()
+            except ServerFailed as failure:
+                raise self._unusable(failure) from failure
+        offered = self._listing.prompts if self._listing else {}
+        if not self.settings.enabled or name not in offered:
+            raise UsageError(
+                f"The MCP server {self.name} has no prompt {name}.",
+                hint=f"It has: {', '.join(offered)}" if offered else "",
+            )
+        arguments = prompt_arguments(offered[name], words)
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                connection = await self.connected()
+                messages = await connection.prompt(name, arguments)
+        except ServerRefused as refused:
+            why = self._redact(one_line(str(refused)))
+            raise UsageError(f"The MCP server {self.name} refused: {why}") from refused
+        except (ServerFailed, TimeoutError) as failure:
+            raise self._unusable(failure) from failure
+        self._wait_for_calls()
+        reading = ResultReader(self.name, self._context.files, self._redact)
+        blocks = [one.get("content") or {} for one in messages]
+        text = reading.result({"content": blocks}).text
+        if found := self._context.reports.scan(text):
+            raise Refused(
+                f"The prompt {name} of the MCP server {self.name} looks like an attack: {one_line(found, 120)}.",
+                hint="Nothing was sent.",
+            )
+        return text
 
     def _unusable(
         self, failure: ServerFailed | ServerRefused | TimeoutError
@@ -267,6 +333,7 @@ class McpServer:
             hint = (
                 "The call may or may not have taken effect. Check before you continue."
             )
+            hint = f"{hint} {failure.hint}".strip()
             raise unusable(self.name, failure.message, hint) from failure
         self._works()
         return reading.result(raw)
@@ -291,8 +358,18 @@ class McpServer:
             async with call.asking:
                 return await elicitation.answer(self.name, params, call.context.ask)
 
+    def _log_message(self, level: str, text: str) -> None:
+        """Passes on a log message; a warning is also shown with the call that runs, if there is only one."""
+        text = self._redact(one_line(text, _MAX_LOG_CHARACTERS))
+        self._context.reports.on_log(self.name, level, text)
+        if level not in _QUIET_LEVELS and len(self._calls) == 1:
+            self._calls[0].context.show(f"{level}: {text}\n")
+
     def _update_listing(self, listing: Listing) -> None:
         if listing != self._listing:
+            before = self._listing.suspected if self._listing else ()
+            if listing.suspected and listing.suspected != before:
+                self._context.reports.on_suspected(self.name, listing.suspected)
             self._listing = listing
             self._context.listings.save(self.name, self.settings, listing)
 
@@ -326,7 +403,7 @@ class McpServer:
         self._retry_at = self._context.now() + wait_s
 
     def _report_status(self) -> None:
-        self._context.on_change(self.status())
+        self._context.reports.on_change(self.status())
 
     def _wait_for_calls(self) -> None:
         """Disconnects when nobody has called the server for a while."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -9,6 +10,7 @@ import msgspec
 
 from hermes.mcp.definitions import is_server_name
 from hermes.mcp.environment import Values, handed_on, secret_values
+from hermes.mcp.logins import LoginStore
 from hermes.mcp.results import ResultFiles
 from hermes.mcp.safe_text import Redaction, ServerFailed
 from hermes.mcp.server_cache import Listings, ToolPins
@@ -36,6 +38,28 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
     pid: int = 0
 
 
+class LoginSource(msgspec.Struct, frozen=True):
+    """Where the login of a server is, and who is told when it ends."""
+
+    server: str
+    store: LoginStore
+    on_ended: Callable[[str], None]
+
+
+class ServerReports(msgspec.Struct, frozen=True):
+    """Who is told what servers do, and what judges the descriptions of their tools."""
+
+    on_change: Callable[[ServerStatus], None] = lambda _: None
+    on_login_ended: Callable[[str, str], None] = lambda *_: None
+    """Is told the server, and why."""
+    on_log: Callable[[str, str, str], None] = lambda *_: None
+    """Is told the server, the level and the message."""
+    on_suspected: Callable[[str, tuple[str, ...]], None] = lambda *_: None
+    """Is told the server, and which tools are not offered because of what was found in their descriptions."""
+    scan: Callable[[str], str] = lambda _: ""
+    """Returns what is wrong with a text that a model would read; empty if nothing is."""
+
+
 class ServerContext(msgspec.Struct, frozen=True):
     """What all servers share."""
 
@@ -45,7 +69,8 @@ class ServerContext(msgspec.Struct, frozen=True):
     listings: Listings
     pins: ToolPins
     files: ResultFiles
-    on_change: Callable[[ServerStatus], None] = lambda _: None
+    logins: LoginStore
+    reports: ServerReports = ServerReports()
     now: Callable[[], float] = time.monotonic
 
     def make_folders(self) -> None:
@@ -62,6 +87,8 @@ class ServerAddress(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
     connect_timeout: float
     redact: Redaction
+    name: str = ""
+    login: LoginSource | None = None
 
     def __repr__(self) -> str:
         return "ServerAddress(...)"
@@ -88,10 +115,24 @@ def address_of(
     values = Values(context.secrets, context.environment)
     env = {key: values.filled(value) for key, value in settings.env.items()}
     headers = {key: values.filled(value) for key, value in settings.headers.items()}
-    redact = Redaction(values.used | secret_values(env) | secret_values(headers))
+    known = values.used | secret_values(env) | secret_values(headers)
+    login: LoginSource | None = None
+    if settings.url and not any(key.lower() == "authorization" for key in headers):
+        found = context.logins.of(name, settings.url)
+        if found is not None:
+            known |= {found.access_token, found.refresh_token}
+            login = LoginSource(
+                name, context.logins, partial(context.reports.on_login_ended, name)
+            )
     launch = _launch(name, settings, env, context) if settings.command else None
     return ServerAddress(
-        launch, settings.url, headers, settings.connect_timeout, redact
+        launch,
+        settings.url,
+        headers,
+        settings.connect_timeout,
+        Redaction(known),
+        name,
+        login,
     )
 
 

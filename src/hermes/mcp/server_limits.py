@@ -9,7 +9,8 @@ from typing import Self
 
 LIST_CHANGED = "notifications/tools/list_changed"
 PROGRESS = "notifications/progress"
-_ADMITTED = frozenset((PROGRESS, "notifications/cancelled"))
+LOG_MESSAGE = "notifications/message"
+_ADMITTED = frozenset((PROGRESS, LOG_MESSAGE, "notifications/cancelled"))
 _MESSAGES_PER_S = 20.0
 _BURST_MESSAGES = 40.0
 _MAX_EXTENSION = 10

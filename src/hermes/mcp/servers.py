@@ -2,30 +2,30 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from hermes.core.parallel_calls import Effect
 from hermes.core.ports import ToolContext
-from hermes.errors import SettingsError
+from hermes.errors import SettingsError, ToolFailed
 from hermes.mcp.connection import load
 from hermes.mcp.definitions import Definition, Listing, is_server_name
+from hermes.mcp.logins import LoginStore
 from hermes.mcp.results import ResultFiles
 from hermes.mcp.safe_text import ServerFailed, ServerRefused, one_line
 from hermes.mcp.server import McpServer
 from hermes.mcp.server_cache import Listings, ToolPins
-from hermes.mcp.server_config import ServerContext, ServerStatus
-from hermes.schema.tool_spec import ToolResult
+from hermes.mcp.server_config import ServerContext, ServerReports, ServerStatus
+from hermes.mcp.server_prompts import PromptDefinition
+from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import McpServerSettings
 
 PREPARE_TIMEOUT_S = 4.0
 """How long a new session waits for servers that were never asked before. Later ones join the next session."""
-
-OnChange: TypeAlias = Callable[[ServerStatus], None]
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +70,44 @@ class McpTool:
         return await self._server.call(self._name, arguments, context)
 
 
+class ResourceTool:
+    """`mcp_resources`: lists and reads the resources of servers. Offered only when a server has some."""
+
+    effect: Effect = "other"
+
+    def __init__(self, servers: Mapping[str, McpServer]) -> None:
+        self._servers = servers
+        names = {"type": "string", "enum": sorted(servers)}
+        uri = {
+            "type": "string",
+            "description": "Which one; without it, all are listed.",
+        }
+        self.spec = ToolSpec(
+            name="mcp_resources",
+            description="Lists the resources of an MCP server, or reads one.",
+            parameters={
+                "type": "object",
+                "properties": {"server": names, "uri": uri},
+                "required": ["server"],
+            },
+        )
+
+    def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:  # noqa: ARG002 - the port's shape
+        """Returns nothing: no file of the user is touched."""
+        return ()
+
+    async def run(
+        self,
+        arguments: Mapping[str, Any],
+        context: ToolContext,  # noqa: ARG002 - the port's shape
+    ) -> ToolResult:
+        """Asks the server, connecting first if necessary."""
+        server = self._servers.get(str(arguments["server"]))
+        if server is None:
+            raise ToolFailed(f"No MCP server {arguments['server']!r} has resources.")
+        return await server.resource(str(arguments.get("uri") or ""))
+
+
 class McpServers:
     """The servers of the settings. The constructor reads the cached listings and starts nothing."""
 
@@ -80,7 +118,7 @@ class McpServers:
         secrets: Secrets,
         environment: Mapping[str, str],
         *,
-        on_change: OnChange = lambda _: None,
+        reports: ServerReports = ServerReports(),  # noqa: B008 - frozen
     ) -> None:
         self._context = context = ServerContext(
             home=home,
@@ -89,7 +127,8 @@ class McpServers:
             listings=Listings(home),
             pins=ToolPins(home),
             files=ResultFiles(home.cache / "outputs"),
-            on_change=on_change,
+            logins=LoginStore(home),
+            reports=reports,
         )
         self._servers = {
             name: McpServer(name, settings[name], context) for name in sorted(settings)
@@ -115,6 +154,36 @@ class McpServers:
             if not task.done():
                 task.cancel()  # only the waiting ends; the server goes on opening
                 self._context.listings.mark_late(server.name)
+
+    def resource_tools(self) -> tuple[ResourceTool, ...]:
+        """Returns the tool that reads resources; none if no server is known to have some."""
+        having = {
+            name: one
+            for name, one in self._servers.items()
+            if one.settings.enabled and one.listing and one.listing.has_resources
+        }
+        return (ResourceTool(having),) if having else ()
+
+    def prompts(self) -> Mapping[str, PromptDefinition]:
+        """Returns the prompts that servers offer, as `server:prompt`. Connects to nothing."""
+        return {
+            f"{server.name}:{name}": one
+            for server in self._servers.values()
+            if server.settings.enabled and server.listing
+            for name, one in server.listing.prompts.items()
+        }
+
+    def has(self, server: str) -> bool:
+        """Whether a server of this name is enabled."""
+        return server in self._servers and self._servers[server].settings.enabled
+
+    async def prompt(self, server: str, name: str, words: str) -> str:
+        """The text of a prompt that a person called. Raises HermesError."""
+        return await self._servers[server].prompt(name, words)
+
+    async def resource(self, server: str, uri: str) -> ToolResult:
+        """Reads a resource, or lists all of them without `uri`. Raises ToolFailed."""
+        return await self._servers[server].resource(uri)
 
     def tools(self) -> Mapping[str, McpTool]:
         """Returns what the servers offer, by the names a model uses. Connects to nothing."""
@@ -158,6 +227,7 @@ class McpServers:
         if is_server_name(name):
             self._context.listings.forget(name)
             self._context.pins.forget(name)
+            self._context.logins.forget(name)
 
     async def close(self) -> None:
         """Ends every server, all at once."""

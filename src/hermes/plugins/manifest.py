@@ -8,13 +8,29 @@ import msgspec
 from msgspec import Meta
 
 from hermes.errors import HermesError, os_reason
+from hermes.settings.yaml_read import parse_yaml
 
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 _MAX_MANIFEST_BYTES = 64 * 1024  # bytes
+_SDK_ENTRY = "dist/index.js"
+_AGENT_MANIFESTS = ("plugin.yaml", "plugin.yml")
 
 
 class ManifestError(HermesError):
     """A manifest that can't be used."""
+
+
+class TabPlace(msgspec.Struct, frozen=True):
+    """The page of a plugin for the original agent: its address there, and whether it is in the navigation.
+
+    `position` and `override` move or replace pages of the original dashboard. Here, a plugin has a
+    page of its own beside ours.
+    """
+
+    path: str = ""
+    position: str = ""
+    override: str = ""
+    hidden: bool = False
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -32,23 +48,86 @@ class Manifest(msgspec.Struct, frozen=True):
         str,
         Meta(max_length=200, description="A character, or a picture in its folder."),
     ] = ""
-    tab: Annotated[bool, Meta(description="Whether it has a page of its own.")] = False
+    tab: Annotated[
+        bool | TabPlace,
+        Meta(
+            description="Whether it has a page of its own; an object in plugins for the original agent."
+        ),
+    ] = False
     widget: Annotated[
         bool, Meta(description="Whether its module also draws the icon of that page.")
     ] = False
     entry: Annotated[
         str, Meta(max_length=200, description="Module of its page or widget.")
     ] = ""
-    css: Annotated[str, Meta(max_length=200, description="Its style sheet.")] = ""
-    api: Annotated[
-        str, Meta(max_length=200, description="Python file with its `router`.")
-    ] = ""
+    css: Annotated[str, Meta(max_length=200, description="Its style sheet.")] | None = (
+        None
+    )
+    api: (
+        Annotated[
+            str, Meta(max_length=200, description="Python file with its `router`.")
+        ]
+        | None
+    ) = None
     description: Annotated[str, Meta(max_length=1000)] = ""
+
+    @property
+    def uses_sdk(self) -> bool:
+        """Whether its page is written for the SDK of the original agent: React and registration globals."""
+        return isinstance(self.tab, TabPlace)
+
+    @property
+    def has_tab(self) -> bool:
+        """Whether it has a place in the navigation."""
+        return not self.tab.hidden if isinstance(self.tab, TabPlace) else self.tab
+
+
+class _AgentManifest(msgspec.Struct, frozen=True):
+    """`plugin.yaml`, the manifest of a plugin without a page."""
+
+    name: str
+    version: str | int | float = ""
+    description: str = ""
+
+
+def is_plugin(folder: Path) -> bool:
+    """Whether a folder is a plugin: it has a page, or a manifest for the agent."""
+    return (folder / "dashboard").is_dir() or _agent_manifest(folder) is not None
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Reads the manifest of the plugin in `folder`. Raises ManifestError with what is wrong."""
+    if (folder / "dashboard").is_dir():
+        return _page_manifest(folder)
+    path = _agent_manifest(folder) or folder / _AGENT_MANIFESTS[0]
+    try:
+        parsed = parse_yaml(_read(path).decode())
+        found = msgspec.convert(parsed, _AgentManifest)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ManifestError(f"its {path.name} can't be used: {error}") from error
+    if not re.fullmatch(NAME, found.name):
+        raise ManifestError(f"its {path.name} calls it {found.name!r}")
+    return Manifest(
+        found.name, version=str(found.version), description=found.description
+    )
+
+
+def _agent_manifest(folder: Path) -> Path | None:
+    paths = (folder / name for name in _AGENT_MANIFESTS)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _page_manifest(folder: Path) -> Manifest:
     path = folder / "dashboard" / "manifest.json"
+    content = _read(path)
+    try:
+        manifest = msgspec.json.decode(content, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise ManifestError(f"its manifest can't be used: {error}") from error
+    return _checked(manifest, folder)
+
+
+def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_MANIFEST_BYTES + 1)
@@ -58,11 +137,16 @@ def read_manifest(folder: Path) -> Manifest:
         ) from error
     if len(content) > _MAX_MANIFEST_BYTES:
         raise ManifestError("its manifest is larger than 64 KiB")
-    try:
-        manifest = msgspec.json.decode(content, type=Manifest)
-    except msgspec.MsgspecError as error:
-        raise ManifestError(f"its manifest can't be used: {error}") from error
-    if manifest.name != folder.name or not re.fullmatch(NAME, manifest.name):
+    return content
+
+
+def _checked(manifest: Manifest, folder: Path) -> Manifest:
+    """The manifest, if it fits its folder."""
+    if manifest.uses_sdk and not manifest.entry:
+        manifest = msgspec.structs.replace(manifest, entry=_SDK_ENTRY)
+    # The original agent takes the manifest's name, whatever the folder is called.
+    is_named = manifest.uses_sdk or manifest.name == folder.name
+    if not is_named or not re.fullmatch(NAME, manifest.name):
         raise ManifestError(
             f"its manifest calls it {manifest.name!r}, its folder is {folder.name!r}"
         )

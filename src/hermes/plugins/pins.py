@@ -1,6 +1,7 @@
 """What the user agreed to: by name, the hash of exactly that folder, in a file of the home."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -9,11 +10,13 @@ from hermes.errors import HermesError
 from hermes.settings import Home, atomic
 
 
-class Pin(msgspec.Struct):
+class Pin(msgspec.Struct, omit_defaults=True):
     """A hash, and when it was agreed to (Unix seconds)."""
 
     hash: str
     since: float
+    has_vetoes: bool = False
+    """Whether it may veto tool calls: known once it was loaded."""
 
 
 class FolderPins:
@@ -42,18 +45,32 @@ class FolderPins:
 
     def set(self, name: str, mark: str) -> None:
         """Pins a folder with this hash."""
-        self._change(name, Pin(mark, time.time()))
+
+        def pinned(before: Pin | None) -> Pin:
+            had_vetoes = before is not None and before.has_vetoes
+            return Pin(mark, time.time(), had_vetoes)
+
+        self._change(name, pinned)
 
     def remove(self, name: str) -> bool:
         """Removes a pin. Returns False if there was none."""
-        return self._change(name, None)
+        return self._change(name, lambda _: None)
 
-    def _change(self, name: str, pin: Pin | None) -> bool:
+    def note_vetoes(self, name: str, *, has_vetoes: bool) -> None:
+        """Stores whether a pinned folder may veto tool calls. Writes only if that is new."""
+        pin = self.every().get(name)
+        if pin is not None and pin.has_vetoes != has_vetoes:
+            self._change(
+                name,
+                lambda now: now and Pin(now.hash, now.since, has_vetoes=has_vetoes),
+            )
+
+    def _change(self, name: str, change: Callable[[Pin | None], Pin | None]) -> bool:
         self._home.ensure()
         with atomic.locked(self._file) as target:
             pins = self.every()
             had = pins.pop(name, None)
-            if pin is not None:
+            if (pin := change(had)) is not None:
                 pins[name] = pin
             atomic.replace(
                 target, msgspec.json.encode({"enabled": pins}).decode(), mode=0o600

@@ -9,7 +9,13 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.errors import HermesError, NotFound
-from hermes.plugins.manifest import NAME, Manifest, ManifestError, read_manifest
+from hermes.plugins.manifest import (
+    NAME,
+    Manifest,
+    ManifestError,
+    is_plugin,
+    read_manifest,
+)
 from hermes.plugins.pins import FolderPins, Pin
 from hermes.settings import Home
 
@@ -50,18 +56,24 @@ class PluginRegistry:
         """Returns all plugins by name. Runs none of them."""
         pins = self._pins.every()
         found: dict[str, Plugin] = {}
-        folders = [
-            folder
-            for place in self._places
-            if place.is_dir()
-            for folder in sorted(place.iterdir())
-        ]
-        for folder in (*folders, *_of_packages()):
-            if (folder / "dashboard").is_dir() and folder.name not in found:
-                found[folder.name] = _read_plugin(
-                    folder, pins, bundled=folder.parent == self._bundled
-                )
+        folders = (sorted(one.iterdir()) for one in self._places if one.is_dir())
+        for place in (*folders, dict.fromkeys(_of_packages())):
+            here: dict[str, list[Plugin]] = {}
+            for folder in filter(is_plugin, place):
+                bundled = folder.parent == self._bundled
+                plugin = _read_plugin(folder, pins, bundled=bundled)
+                here.setdefault(plugin.name, []).append(plugin)
+            for name, same in here.items():
+                found.setdefault(name, same[0] if len(same) == 1 else _unclear(same))
         return [found[name] for name in sorted(found)]
+
+    def vetoing(self) -> set[str]:
+        """The names of the plugins that the user agreed to and that had vetoes when they were loaded last."""
+        return {name for name, pin in self._pins.every().items() if pin.has_vetoes}
+
+    def note_vetoes(self, name: str, *, has_vetoes: bool) -> None:
+        """Stores whether an enabled plugin may veto tool calls."""
+        self._pins.note_vetoes(name, has_vetoes=has_vetoes)
 
     def find(self, name: str) -> Plugin:
         """Returns a plugin. Raises NotFound if there is none of that name."""
@@ -94,6 +106,13 @@ class PluginRegistry:
         return self._pins.remove(name)
 
 
+def _unclear(same: list[Plugin]) -> Plugin:
+    """What stands for several plugins of one name. None of them runs: nobody can say which one the user agreed to."""
+    folders = ", ".join(plugin.folder.name for plugin in same)
+    problem = f"several folders have a plugin of this name ({folders}): keep one"
+    return Plugin(same[0].name, same[0].folder, "broken", problem=problem)
+
+
 def _of_packages() -> list[Path]:
     """Yields the plugin folders of installed packages, without importing them."""
     from importlib.metadata import entry_points
@@ -123,7 +142,7 @@ def _read_plugin(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin
         manifest, mark = read_manifest(folder), hash_of(folder)
     except (ManifestError, OSError) as error:
         return Plugin(folder.name, folder, "broken", problem=str(error))
-    pin = pins.get(folder.name)
+    pin = pins.get(manifest.name)
     state: State = (
         "off"
         if pin is None
@@ -131,7 +150,7 @@ def _read_plugin(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin
         if bundled or pin.hash == mark
         else "changed"
     )
-    return Plugin(folder.name, folder, state, mark, manifest, bundled=bundled)
+    return Plugin(manifest.name, folder, state, mark, manifest, bundled=bundled)
 
 
 def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:

@@ -10,6 +10,7 @@ from typing import Self
 from hermes.primitives.files import open_private
 
 _LOCK_POLL_INTERVAL_S = 0.005
+_ASYNC_POLL_INTERVAL_S = 0.02
 
 
 class FileLock:
@@ -41,6 +42,17 @@ class FileLock:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_LOCK_POLL_INTERVAL_S)
+        return True
+
+    async def acquire_async(self, timeout_s: float) -> bool:
+        """Does the same without blocking the event loop."""
+        import asyncio  # most users of a lock have no event loop
+
+        deadline = time.monotonic() + timeout_s
+        while not self.try_acquire():
+            if time.monotonic() >= deadline:
+                return False
+            await asyncio.sleep(_ASYNC_POLL_INTERVAL_S)
         return True
 
     def close(self) -> None:

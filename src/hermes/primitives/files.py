@@ -29,6 +29,26 @@ def open_private(path: Path | bytes, flags: int, *, follow_links: bool = False) 
     return fd
 
 
+def open_beneath(folder: Path, name: Path, flags: int) -> int:
+    """Opens a file inside a folder as a descriptor, following no link on the way, also none that was just put there.
+
+    `name` is relative. Only links above `folder` are followed. Raises OSError.
+    """
+    if name.is_absolute() or not name.parts or ".." in name.parts:
+        raise OSError(errno.EINVAL, "Not a path inside the folder", str(name))
+    flags |= os.O_NOFOLLOW | os.O_CLOEXEC
+    to_folder = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    above = os.open(folder, to_folder)
+    try:
+        for part in name.parts[:-1]:
+            below = os.open(part, to_folder, dir_fd=above)
+            os.close(above)
+            above = below
+        return os.open(name.parts[-1], flags, dir_fd=above)
+    finally:
+        os.close(above)
+
+
 def create_private(path: Path | bytes) -> BufferedWriter:
     """Opens a new file with mode 0600 for writing. Raises FileExistsError if there is one."""
     return os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb")

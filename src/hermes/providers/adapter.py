@@ -13,23 +13,22 @@ import msgspec
 from hermes import __version__
 from hermes.errors import ModelError
 from hermes.images.image_resize import ImageLimits
-from hermes.providers import retry_rules
+from hermes.providers import model_failures
 from hermes.providers.catalogue import with_cost
 from hermes.providers.control_tokens import without_control_tokens
+from hermes.providers.credentials import NO_KEY, Authorization, Credential
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.http_client import Http, HttpReply, HttpTimeouts, TransportFailure
 from hermes.providers.image_encoding import load_pictures
 from hermes.providers.opaque_items import ABSENT, is_present
 from hermes.providers.provider_table import is_local
-from hermes.providers.request_prefix import Prefixes, Writer, build_body
+from hermes.providers.request_prefix import Prefixes, Writer, build_body, unchanged
 from hermes.providers.sse import MAX_EVENT_BYTES, BrokenEvents, EventParser, ServerEvent
 from hermes.providers.tool_names import own_names, with_own_names
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall
 from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
 
-PLACEHOLDER_KEY = "none"  # local servers want a key but don't check it
 _MAX_MODEL_LIST_BYTES = 8 * 2**20
-_MIN_MASKED_KEY_CHARACTERS = 6
 
 
 class StreamBroken(Exception):
@@ -82,7 +81,9 @@ class Codec(Writer, Protocol):
 
     def models_url(self, endpoint: ModelEndpoint) -> str: ...
 
-    def headers(self, key: str) -> Mapping[str, str]: ...
+    def headers(self) -> Mapping[str, str]:
+        """Returns the headers of the format itself, beside those of the credential."""
+        ...
 
     def reader(self, endpoint: ModelEndpoint) -> Reader: ...
 
@@ -109,24 +110,28 @@ class ModelAdapter:
         """Closes the connections, which all adapters of one `Http` share."""
         await self._http.aclose()
 
-    def caller(self, model: str) -> retry_rules.CalledService:
+    def caller(
+        self, model: str, credential: Credential = NO_KEY
+    ) -> model_failures.CalledService:
         """Describes this service for error messages."""
         endpoint = self.endpoint
-        return retry_rules.CalledService(
+        return model_failures.CalledService(
             provider=endpoint.provider,
             model=model,
             base_url=endpoint.base_url,
             quirks=endpoint.quirks,
             key_variable=endpoint.key_variable,
+            sign_in_advice=credential.advice,
         )
 
-    def _headers(self, accept: str, key: str) -> dict[str, str]:
+    def _headers(self, accept: str, granted: Authorization) -> dict[str, str]:
         ours = {
             "accept": accept,
             "accept-encoding": "identity",
             "user-agent": f"hermes/{__version__}",
         }
-        return {**ours, **self._codec.headers(key or PLACEHOLDER_KEY)}
+        own = self.endpoint.headers
+        return {**ours, **self._codec.headers(), **own, **granted.headers}
 
     async def _body(self, endpoint: ModelEndpoint, request: ModelRequest) -> bytes:
         settled = self._prefixes.find(endpoint, request)
@@ -135,43 +140,51 @@ class ModelAdapter:
             request.messages[len(settled.messages) :] if endpoint.facts.images else ()
         )
         pictures = await load_pictures(seen, limits)
-        body, settled = build_body(self._codec, endpoint, request, pictures, settled)
+        clean = without_control_tokens if is_local(endpoint.base_url) else unchanged
+        body, settled = build_body(
+            self._codec, endpoint, request, pictures, settled, clean
+        )
         self._prefixes.remember(request, settled)
-        return without_control_tokens(body) if is_local(endpoint.base_url) else body
+        return body
 
-    async def list_models(self, key: str = "") -> list[str]:
+    async def list_models(self, credential: Credential = NO_KEY) -> list[str]:
         """Returns the names that GET /models lists. Raises ModelError if the server can't be asked."""
-        body = await self._get(self._codec.models_url(self.endpoint), key)
+        granted = await credential.acquire()
+        endpoint = self.endpoint.at_address(granted.base_url)
+        url = self._codec.models_url(endpoint) + endpoint.quirks.models_query
+        body = await self._get(url, granted)
         try:
             listed = msgspec.json.decode(body, type=_Listing)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise retry_rules.malformed(
+            raise model_failures.malformed(
                 self.caller(""), f"its list of models can't be read: {error}"
             ) from error
-        return [model.id for model in listed.data]
+        return [model.id or model.slug for model in (*listed.data, *listed.models)]
 
-    async def check_key(self, key: str) -> None:
+    async def check_key(self, credential: Credential) -> None:
         """Raises ModelError for a wrong key, at a service that lists its models to everyone. Costs nothing."""
         if path := self.endpoint.quirks.key_check_path:
-            await self._get(self.endpoint.base_url + path, key)
+            granted = await credential.acquire()
+            address = granted.base_url or self.endpoint.base_url
+            await self._get(address + path, granted)
 
-    async def _get(self, url: str, key: str) -> bytes:
+    async def _get(self, url: str, granted: Authorization) -> bytes:
         """Reads a small JSON document of the service. Raises ModelError."""
         caller = self.caller("")
-        headers = self._headers("application/json", key)
+        headers = self._headers("application/json", granted)
         try:
             reply = await self._http.send("GET", url, headers, b"", self.deadlines)
             async with reply:
-                await _require_ok(reply, caller, key)
+                await _require_ok(reply, caller, granted)
                 return await reply.read_all(_MAX_MODEL_LIST_BYTES)
         except TransportFailure as failure:
-            raise retry_rules.from_transport(caller, failure) from failure
+            raise model_failures.from_transport(caller, failure) from failure
 
-    async def _choose(self, key: str) -> None:
+    async def _choose(self, credential: Credential) -> None:
         """Uses the first model that the server lists, because nobody named one."""
-        names = await self.list_models(key)
+        names = await self.list_models(credential)
         if not names:
-            raise retry_rules.malformed(
+            raise model_failures.malformed(
                 self.caller(""), "it lists no models; name one in model.default"
             )
         self.endpoint = self.endpoint.at_model(names[0])
@@ -181,21 +194,23 @@ class ModelAdapter:
         self,
         request: ModelRequest,
         *,
-        key: str = "",
+        credential: Credential = NO_KEY,
         deadlines: HttpTimeouts | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         """Streams a reply. Ends with `ReplyFinished` or raises ModelError; closing it closes the connection at once."""
         if not self.endpoint.model and not request.model:
-            await self._choose(key)
-        endpoint = self.endpoint.at_model(request.model)
-        caller = self.caller(endpoint.model)
+            await self._choose(credential)
+        granted = await credential.acquire()
+        endpoint = self.endpoint.at_model(request.model).at_address(granted.base_url)
+        caller = self.caller(endpoint.model, credential)
         body = await self._body(endpoint, request)
         reader = self._codec.reader(endpoint)
         names = own_names(request.tools)
         headers = {
             "content-type": "application/json",
-            **self._headers("text/event-stream", key),
+            **self._headers("text/event-stream", granted),
         }
+        reply: HttpReply | None = None
         try:
             reply = await self._http.send(
                 "POST",
@@ -205,10 +220,13 @@ class ModelAdapter:
                 deadlines or self.deadlines,
             )
             async with reply:
-                await _require_ok(reply, caller, key)
+                credential.observe(reply.headers)
+                await _require_ok(reply, caller, granted)
                 chunk = await _first_bytes(reply)
                 if not _is_event_stream(chunk, reply.headers.get("content-type", "")):
-                    for item in await _read_whole(reply, chunk, reader, caller, key):
+                    for item in await _read_whole(
+                        reply, chunk, reader, caller, granted
+                    ):
                         yield with_own_names(item, names)
                 parser = EventParser()
                 while not reader.done and chunk:
@@ -222,8 +240,14 @@ class ModelAdapter:
                 message = reader.message()
                 if reader.done:
                     await reply.drain()
+        except ModelError as error:
+            _note_request(error, reply)
+            error.renewed = error.reason == "auth" and await credential.renew(granted)
+            raise
         except (TransportFailure, StreamBroken, BrokenEvents, ErrorFrame) as error:
-            raise _model_error(caller, error, key) from error
+            failure = _model_error(caller, error, granted)
+            _note_request(failure, reply)
+            raise failure from error
         usage = with_cost(message.usage, endpoint.facts) if message.usage else None
         finished = msgspec.structs.replace(
             message, provider=endpoint.provider, model=endpoint.model, usage=usage
@@ -231,23 +255,37 @@ class ModelAdapter:
         yield with_own_names(ReplyFinished(finished), names)
 
 
+_REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")  # fmt: skip
+_MAX_REQUEST_ID_CHARACTERS = 100
+
+
+def _note_request(error: ModelError, reply: HttpReply | None) -> None:
+    """Notes in a failure what the provider calls the request, and how far its answer came."""
+    if reply is None:
+        return
+    found = next((one for name in _REQUEST_IDS if (one := reply.headers.get(name))), "")
+    is_sound = found.isascii() and found.isprintable()
+    error.request_id = found[:_MAX_REQUEST_ID_CHARACTERS] if is_sound else ""
+    error.timing = reply.timing()
+
+
 def _model_error(
-    caller: retry_rules.CalledService, error: Exception, key: str
+    caller: model_failures.CalledService, error: Exception, granted: Authorization
 ) -> ModelError:
     """What a failure in the middle of a reply means."""
     if isinstance(error, TransportFailure):
-        return retry_rules.from_transport(caller, error)
+        return model_failures.from_transport(caller, error)
     if isinstance(error, ErrorFrame):
-        return retry_rules.from_frame(caller, _without_key(error.body, key))
-    return retry_rules.malformed(caller, str(error))
+        return model_failures.from_frame(caller, granted.masked(error.body))
+    return model_failures.malformed(caller, str(error))
 
 
 async def _require_ok(
-    reply: HttpReply, caller: retry_rules.CalledService, key: str
+    reply: HttpReply, caller: model_failures.CalledService, granted: Authorization
 ) -> None:
     if reply.status != 200:
-        body = _without_key(await reply.read_error(), key)
-        raise retry_rules.from_status(
+        body = granted.masked(await reply.read_error())
+        raise model_failures.from_status(
             caller, reply.status, body, reply.headers, time.time()
         )
 
@@ -274,15 +312,15 @@ async def _read_whole(
     reply: HttpReply,
     start: bytes,
     reader: Reader,
-    caller: retry_rules.CalledService,
-    key: str,
+    caller: model_failures.CalledService,
+    granted: Authorization,
 ) -> list[ModelEvent]:
     """Returns the events of a reply that came as one JSON object. Raises ModelError if it is something else."""
     kind = reply.headers.get("content-type", "")
-    body = _without_key(start + await reply.read_all(MAX_EVENT_BYTES), key)
-    words, _ = retry_rules.explain(body, kind)
+    body = granted.masked(start + await reply.read_all(MAX_EVENT_BYTES))
+    words, _ = model_failures.explain(body, kind)
     title = kind.split(";")[0] or "no content type"
-    problem = retry_rules.malformed(
+    problem = model_failures.malformed(
         caller, f"expected a stream of events, got {title}: {words}"
     )
     try:
@@ -301,19 +339,15 @@ async def _read_whole(
     return events
 
 
-def _without_key(body: bytes, key: str) -> bytes:
-    if len(key) < _MIN_MASKED_KEY_CHARACTERS:
-        return body
-    return body.replace(key.encode(), b"********")
-
-
 class _Refusal(msgspec.Struct):
     error: msgspec.Raw = ABSENT
 
 
 class _Listed(msgspec.Struct):
-    id: str
+    id: str = ""
+    slug: str = ""  # ChatGPT's word for it
 
 
 class _Listing(msgspec.Struct):
     data: list[_Listed] = []
+    models: list[_Listed] = []

@@ -109,8 +109,8 @@ class AnthropicMessages:
     def models_url(self, endpoint: ModelEndpoint) -> str:
         return _root(endpoint) + "/models"
 
-    def headers(self, key: str) -> Mapping[str, str]:
-        return {"x-api-key": key, "anthropic-version": "2023-06-01"}
+    def headers(self) -> Mapping[str, str]:
+        return {"anthropic-version": "2023-06-01"}
 
     unsettled = 3  # the markers move: they are on the last two messages of the user
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.providers.adapter import Codec, ModelAdapter
-from hermes.providers.api_keys import KeyRing
+from hermes.providers.credentials import CredentialRing
 from hermes.providers.endpoint import ModelEndpoint, Options
 from hermes.providers.http_client import Http, HttpTimeouts
 from hermes.providers.provider_table import INSPECTED_FAMILIES, is_local
@@ -18,7 +18,7 @@ from hermes.providers.retry import Candidate, Resilient, RetryLimits
 from hermes.providers.routing import (
     ModelRoute,
     chosen_route,
-    keys_of,
+    credentials_of,
     route_facts,
     route_for,
 )
@@ -103,7 +103,7 @@ def _candidate(
         from hermes.providers.local_model import LocalModel
 
         return Candidate(LocalModel(route.model, settings.local_models))
-    keys = KeyRing(keys_of(route, secrets))
+    keys = CredentialRing(credentials_of(route, settings, secrets))
     return Candidate(build_adapter(route, settings, http), keys)
 
 
@@ -118,6 +118,7 @@ def build_adapter(route: ModelRoute, settings: Settings, http: Http) -> ModelAda
         facts=route_facts(route),
         key_variable=route.key_variable,
         custom=route.custom,
+        headers=route.headers,
         options=Options(
             max_output_tokens=chosen.max_output_tokens,
             temperature=chosen.temperature,
@@ -152,8 +153,8 @@ def _local_server(
     """Builds the adapter for a server of the user's own."""
     from hermes.providers.chat_completions import ChatCompletions
     from hermes.providers.embedded.adapter_choice import AdapterMemory
-    from hermes.providers.embedded.weights import models_folder
     from hermes.providers.local_server_adapter import LocalServerAdapter
+    from hermes.settings.home import models_folder
 
     memory = AdapterMemory(models_folder(environment(), Path.home()))
     return LocalServerAdapter(http, endpoint, ChatCompletions(), deadlines, memory)

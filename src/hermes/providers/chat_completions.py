@@ -10,6 +10,7 @@ from hermes.providers.chat_completions_reader import ChatReader
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.image_encoding import Pictures, RequestImage, split_pictures
 from hermes.providers.opaque_items import Opaque, arguments_object, unpack
+from hermes.providers.provider_table import echo_of
 from hermes.providers.tool_names import wire_name
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest, ToolSpec
@@ -100,8 +101,8 @@ class ChatCompletions:
     def models_url(self, endpoint: ModelEndpoint) -> str:
         return endpoint.base_url.rstrip("/") + "/models"
 
-    def headers(self, key: str) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {key}"}
+    def headers(self) -> Mapping[str, str]:
+        return {}
 
     unsettled = 1
 
@@ -128,8 +129,10 @@ class ChatCompletions:
         )
 
     def reader(self, endpoint: ModelEndpoint) -> ChatReader:
+        quirks, model = endpoint.quirks, endpoint.model.lower()
         return ChatReader(
-            reasoning_outside_output=endpoint.quirks.reasoning_outside_output
+            reasoning_outside_output=quirks.reasoning_outside_output,
+            stops_when_cut=any(name in model for name in quirks.stops_when_cut),
         )
 
 
@@ -253,8 +256,9 @@ def _shown(pictures: list[RequestImage]) -> _Wire:
 def _assistant(endpoint: ModelEndpoint, message: AssistantMessage) -> _Wire:
     opaque = unpack(message, "chat", endpoint.provider) or Opaque(api="chat")
     wire = _Wire(role="assistant", content=message.text or None)
-    echo = endpoint.quirks.echo_reasoning
-    own = echo == "own" and message.provider == endpoint.provider
+    echo = echo_of(endpoint.quirks, endpoint.model)
+    is_ours = message.provider == endpoint.provider
+    own = endpoint.quirks.echo_reasoning == "own" and is_ours
     if own and opaque.items:
         wire.reasoning_details = opaque.items
     elif echo == "always" or (own and message.reasoning):

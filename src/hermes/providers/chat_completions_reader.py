@@ -30,6 +30,7 @@ _FINISH: dict[str, FinishReason] = {
     "safety": "refused",
     "sensitive": "refused",
 }
+_MIN_WORDS = 8  # a shorter reply may well end without a full stop
 _FAILED = {
     "error",
     "insufficient_system_resource",
@@ -144,8 +145,11 @@ _decoder = msgspec.json.Decoder(_Chunk)
 class ChatReader:
     """Implements `Reader`. The end is a finish reason, and `[DONE]` where the server sends it."""
 
-    def __init__(self, *, reasoning_outside_output: bool = False) -> None:
+    def __init__(
+        self, *, reasoning_outside_output: bool = False, stops_when_cut: bool = False
+    ) -> None:
         self.done = False
+        self._stops_when_cut = stops_when_cut
         self._json = WireJson()
         self._reasoning_outside_output = reasoning_outside_output
         self._thinking = Thinking()
@@ -281,6 +285,8 @@ class ChatReader:
         self._json.complete(
             self._text, self._calls[-1].arguments if self._calls else None
         )
+        if finish == "stop" and self._is_cut():
+            finish = "length"
         extras = {call.id: call.extra for call in self._calls if call.extra is not None}
         details = [msgspec.Raw(msgspec.json.encode(detail)) for detail in self._details]
         return AssistantMessage(
@@ -294,6 +300,15 @@ class ChatReader:
             usage=self._usage,
             opaque=pack(Opaque(api="chat", items=details, extras=extras)),
         )
+
+    def _is_cut(self) -> bool:
+        """Whether a reply that says it is complete ends in the middle of a sentence, from a server known for that."""
+        text = "".join(self._text).strip()
+        if not self._stops_when_cut or self._calls or len(text.split()) < _MIN_WORDS:
+            return False
+        from hermes.core.reply_check import ends_naturally
+
+        return not ends_naturally(text)
 
 
 def _usage(usage: _Usage, *, outside: bool) -> Usage:

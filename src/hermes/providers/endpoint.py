@@ -30,6 +30,7 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     key_variable: str = ""
     options: Options = Options()
     custom: Mapping[str, CustomModel] = {}
+    headers: Mapping[str, str] = {}
 
     def at_model(self, model: str) -> "ModelEndpoint":
         """Returns this endpoint with another model."""
@@ -38,6 +39,12 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             self, model=model, facts=facts_of(model, self.custom)
         )
+
+    def at_address(self, base_url: str) -> "ModelEndpoint":
+        """Returns this endpoint at the address of an account; empty for the usual one."""
+        if not base_url or base_url == self.base_url:
+            return self
+        return msgspec.structs.replace(self, base_url=base_url)
 
     def output_limit(self, request: ModelRequest) -> int | None:
         """The most tokens a reply may have; None if nobody set a limit."""

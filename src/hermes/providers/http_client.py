@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.primitives.decompression import CompressionError, Decompressor
+from hermes.primitives.read_timeout import ReadTimeout
 from hermes.providers.http_response import ConnectionBroken, HttpResponse
 from hermes.providers.provider_table import is_local
 
@@ -179,10 +180,12 @@ class HttpReply:
         self._start = start
         self._began = self._ended = False
         self._size = 0
+        self._first_byte_s: float | None = None
         self._encoding = answer.headers.get("content-encoding", "identity")
         self._body: Decompressor | None = None
         self._pieces: Iterator[bytes] = iter(())
         self._time = asyncio.get_running_loop().time
+        self._timeout = ReadTimeout()
 
     async def __aenter__(self) -> Self:
         return self
@@ -193,6 +196,7 @@ class HttpReply:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._timeout.close()
         await self._answer.end()
 
     async def read(self) -> bytes:
@@ -235,14 +239,22 @@ class HttpReply:
         if left < limit:
             phase, limit = "total", left
         try:
-            async with asyncio.timeout(limit):
-                chunk = await self._answer.chunk()
+            chunk = await self._timeout.wait(self._answer.chunk, limit)
         except TimeoutError as error:
             raise _late(phase, getattr(self._deadlines, phase)) from error
         except ConnectionBroken as error:
             raise TransportFailure("cut", str(error)) from error
+        if self._first_byte_s is None and chunk:
+            self._first_byte_s = self._time() - self._start
         self._began, self._ended = True, not chunk
         return chunk
+
+    def timing(self) -> str:
+        """Says how far the answer came, and how long that took."""
+        seconds = self._time() - self._start
+        if self._first_byte_s is None:
+            return f"ended after {seconds:.1f} s, before its first byte"
+        return f"first byte after {self._first_byte_s:.1f} s, {self._size:,} bytes, ended after {seconds:.1f} s"
 
     async def read_all(self, limit: int) -> bytes:
         """Returns the body up to `limit` bytes, and reads no further."""

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from hermes.images.image_info import media_type
-from hermes.images.image_resize import ImageLimits, NotShrunk, fits, shrunk
+from hermes.images.image_info import convertible_type, media_type
+from hermes.images.image_resize import ImageLimits, NotShrunk, converted, fits, shrunk
 from hermes.schema.messages import AssistantMessage, Image, Message
 
 log = logging.getLogger("hermes.providers")
@@ -77,9 +77,11 @@ def _load(image: Image, limits: ImageLimits) -> RequestImage:
         limits = ImageLimits(
             min(limits.bytes, _REDUCED_BYTES), min(limits.side, _REDUCED_SIDE_PIXELS)
         )
-    if image.reduced or not fits(content, limits):
+    is_foreign = not media_type(content[:16]) and bool(convertible_type(content[:16]))
+    if is_foreign or image.reduced or not fits(content, limits):
+        make = converted if is_foreign else shrunk
         try:
-            content = shrunk(content, limits)
+            content = make(content, limits)
         except NotShrunk as error:
             log.warning("%s is not sent: %s", path.name, error)
             return RequestImage(

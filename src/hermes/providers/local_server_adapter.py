@@ -13,6 +13,7 @@ import msgspec
 from hermes.errors import ModelError
 from hermes.providers.adapter import Codec, ModelAdapter
 from hermes.providers.chat_completions import ChatCompletions
+from hermes.providers.credentials import NO_KEY, Credential
 from hermes.providers.embedded.adapter_choice import (
     MIN_NATIVE_PARAMETERS,
     AdapterMemory,
@@ -51,15 +52,15 @@ class LocalServerAdapter(ModelAdapter):
         self,
         request: ModelRequest,
         *,
-        key: str = "",
+        credential: Credential = NO_KEY,
         deadlines: HttpTimeouts | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         """Streams a reply in the way that fits the model. Raises ModelError where the server would cut the request."""
         if not self.endpoint.model and not request.model:
-            await self._choose(key)
+            await self._choose(credential)
         model = request.model or self.endpoint.model
-        facts = await self._known_facts(model, key)
-        call = _ServerCall(self, model, key, deadlines or self.deadlines, facts)
+        facts = await self._known_facts(model, credential)
+        call = _ServerCall(self, model, credential, deadlines or self.deadlines, facts)
         kind: AdapterKind = "native"
         if facts is not None and request.tools:
             kind = await self._adapter_kind(call, facts)
@@ -78,11 +79,11 @@ class LocalServerAdapter(ModelAdapter):
             raise
 
     async def plain_stream(
-        self, request: ModelRequest, key: str, deadlines: HttpTimeouts
+        self, request: ModelRequest, credential: Credential, deadlines: HttpTimeouts
     ) -> AsyncGenerator[ModelEvent]:
         """Streams a reply as any other service would."""
         async with aclosing(
-            super().stream(request, key=key, deadlines=deadlines)
+            super().stream(request, credential=credential, deadlines=deadlines)
         ) as events:
             async for event in events:
                 yield event
@@ -91,27 +92,34 @@ class LocalServerAdapter(ModelAdapter):
         self,
         request: ModelRequest,
         codec: ChatCompletions,
-        key: str,
+        credential: Credential,
         deadlines: HttpTimeouts,
     ) -> AsyncGenerator[ModelEvent]:
         """Streams the reply to a prompt of the adapter for small models."""
         adapter = ModelAdapter(self._http, self.endpoint, codec, deadlines)
         async with aclosing(
-            adapter.stream(request, key=key, deadlines=deadlines)
+            adapter.stream(request, credential=credential, deadlines=deadlines)
         ) as events:
             async for event in events:
                 yield event
 
-    async def _known_facts(self, model: str, key: str) -> ServerFacts | None:
+    async def _known_facts(
+        self, model: str, credential: Credential
+    ) -> ServerFacts | None:
         """Asks the server once; again while it could not say how large the context is."""
         known = self._facts.get(model)
         if known is not None and known.context_tokens:
             return known
         kind, url = self.endpoint.quirks.family, self.endpoint.base_url
-        facts = await read_server_facts(self._http, url, model, kind=kind, key=key)
+        headers = (await credential.acquire()).headers
+        facts = await read_server_facts(
+            self._http, url, model, kind=kind, headers=headers
+        )
         if facts is not None and facts.kind == "ollama" and not facts.context_tokens:
             await self._load_in_ollama(model)
-            facts = await read_server_facts(self._http, url, model, kind=kind, key=key)
+            facts = await read_server_facts(
+                self._http, url, model, kind=kind, headers=headers
+            )
         self._facts[model] = facts
         return facts
 
@@ -152,13 +160,13 @@ class _ServerCall:
         self,
         adapter: LocalServerAdapter,
         model: str,
-        key: str,
+        credential: Credential,
         deadlines: HttpTimeouts,
         facts: ServerFacts | None,
     ) -> None:
         self.adapter = adapter
         self.model = model
-        self._key = key
+        self._credential = credential
         self._deadlines = deadlines
         self._facts = facts
 
@@ -166,7 +174,7 @@ class _ServerCall:
         self, request: ModelRequest, kind: AdapterKind
     ) -> AsyncGenerator[ModelEvent]:
         if kind == "native":
-            return self.adapter.plain_stream(request, self._key, self._deadlines)
+            return self.adapter.plain_stream(request, self._credential, self._deadlines)
         return self._as_small(request, kind)
 
     async def _as_small(
@@ -192,7 +200,9 @@ class _ServerCall:
         self, request: ModelRequest, codec: ChatCompletions
     ) -> AsyncIterator[ModelEvent]:
         named = msgspec.structs.replace(request, model=self.model)
-        return self.adapter.prompt_stream(named, codec, self._key, self._deadlines)
+        return self.adapter.prompt_stream(
+            named, codec, self._credential, self._deadlines
+        )
 
 
 class _Way:

@@ -1,7 +1,9 @@
 """The addresses where clouds serve a machine's own credentials. No model server is there."""
 
 import ipaddress
+import socket
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -12,6 +14,7 @@ METADATA_ADDRESSES = frozenset(
          "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254"),
     )
 )  # fmt: skip
+_METADATA_HOSTS = frozenset(("metadata.google.internal", "metadata", "instance-data"))
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
@@ -28,3 +31,30 @@ def is_hidden_metadata(host: str, peer: str) -> bool:
     """Whether a host name, which says nothing of it, led to one of these addresses."""
     address = ipaddress.ip_address(peer.partition("%")[0])
     return host != peer and meant_address(address) in METADATA_ADDRESSES
+
+
+def leads_to_own_network(url: str) -> bool:
+    """Whether an address is a cloud's metadata service or another link-local one.
+
+    A name may lead elsewhere later: the connection itself checks where it arrived (`direct_http`).
+    """
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower().rstrip(".")
+    found = map(meant_address, _resolved(host, parts.port or 443))
+    return host in _METADATA_HOSTS or any(map(_is_special, found))
+
+
+def _is_special(address: IpAddress) -> bool:
+    return (
+        address.is_link_local or address.is_multicast or address in METADATA_ADDRESSES
+    )
+
+
+def _resolved(host: str, port: int) -> list[IpAddress]:
+    """The addresses of a host; none if it is unknown, which the attempt to connect reports."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        return []
+    texts = (str(one[4][0]).partition("%")[0] for one in found)
+    return [ipaddress.ip_address(text) for text in texts]

@@ -1,5 +1,7 @@
 """How the services differ that all claim to speak one format: one row per family, chosen by name or by host."""
 
+import re
+from functools import lru_cache
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -39,7 +41,21 @@ class Quirks(Struct, frozen=True, kw_only=True):
     reasoning_outside_output: bool = False  # completion_tokens leaves thinking out
     cache_key: bool = False  # prompt_cache_key is understood
     cache_markers: bool = False  # cache_control on content parts is understood
+    max_tokens: bool = True  # a limit for the reply is accepted
     needs_key: bool = True
+    sign_in: str = ""  # the sign-in service whose accounts can be used here
+    headers: tuple[tuple[str, str], ...] = ()  # that every request must have
+    stops_when_cut: tuple[
+        str, ...
+    ] = ()  # models that say `stop` when they were cut off
+    models_query: str = ""  # what GET /models wants behind its path
+    is_subscription: bool = False  # a token costs nothing by itself
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether it is called with a key; else only with a sign-in, or without either."""
+        return self.needs_key and bool(self.key_variable)
+
     key_check_path: str = (
         ""  # below the address; for a service that lists its models to everyone
     )
@@ -79,6 +95,7 @@ FAMILIES: tuple[Quirks, ...] = (
         base_url="https://openrouter.ai/api/v1",
         key_check_path="/key",
         key_variable="OPENROUTER_API_KEY",
+        sign_in="openrouter",
         hosts=("openrouter.ai",),
         default_model="anthropic/claude-sonnet-4.6",
         small_models=("openai/gpt-5-mini", "google/gemini-2.5-flash"),
@@ -133,6 +150,7 @@ FAMILIES: tuple[Quirks, ...] = (
         label="xAI",
         base_url="https://api.x.ai/v1",
         key_variable="XAI_API_KEY",
+        sign_in="xai",
         hosts=("api.x.ai",),
         default_model="grok-4",
         small_models=("grok-4-1-fast-non-reasoning",),
@@ -213,11 +231,78 @@ FAMILIES: tuple[Quirks, ...] = (
         default_model="openai/gpt-oss-120b",
     ),
     Quirks(
+        family="chatgpt",
+        label="ChatGPT",
+        base_url="https://chatgpt.com/backend-api/codex",
+        hosts=("chatgpt.com",),
+        default_model="gpt-5.5",
+        small_models=("gpt-5.4-mini",),
+        api="responses",
+        max_tokens=False,  # rejected as unknown
+        sign_in="openai",
+        headers=(("originator", "hermes"),),
+        models_query="?client_version=1.0.0",
+        is_subscription=True,
+    ),
+    Quirks(
+        family="copilot",
+        label="GitHub Copilot",
+        base_url="https://api.githubcopilot.com",
+        hosts=("githubcopilot.com",),
+        default_model="gpt-4.1",
+        sign_in="copilot",
+        is_subscription=True,
+        headers=(
+            ("copilot-integration-id", "vscode-chat"),  # calls without one are refused
+            ("editor-version", "hermes/1.0"),
+        ),
+    ),
+    Quirks(
+        family="nous",
+        label="Nous Portal",
+        base_url="https://inference-api.nousresearch.com/v1",
+        key_variable="NOUS_API_KEY",
+        hosts=("inference-api.nousresearch.com",),
+        default_model="Hermes-4-405B",
+        sign_in="nous",
+    ),
+    Quirks(
+        family="azure",
+        label="Azure",
+        base_url="https://azure.invalid/openai/v1",  # the account says which resource it is
+        key_variable="AZURE_OPENAI_API_KEY",
+        hosts=("openai.azure.com", "services.ai.azure.com"),
+        default_model="gpt-5.5",
+        api="responses",
+        max_tokens_field="max_completion_tokens",
+        sign_in="azure",
+    ),
+    Quirks(
+        family="vertex",
+        label="Google Vertex AI",
+        base_url="https://aiplatform.googleapis.com/v1",  # the account says which project it is
+        hosts=("aiplatform.googleapis.com",),
+        default_model="google/gemini-2.5-pro",
+        small_models=("google/gemini-2.5-flash",),
+        reasoning_effort="reasoning_effort",
+        sign_in="vertex",
+    ),
+    Quirks(
+        family="bedrock",
+        label="AWS Bedrock",
+        base_url="https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1",  # the account says which region it is
+        key_variable="AWS_BEARER_TOKEN_BEDROCK",
+        default_model="openai.gpt-oss-120b-1:0",
+        max_tokens_field="max_completion_tokens",
+        sign_in="bedrock",
+    ),
+    Quirks(
         family="ollama",
         label="Ollama",
         base_url="http://127.0.0.1:11434/v1",
         key_variable="OLLAMA_API_KEY",
-        hosts=(":11434",),
+        hosts=(":11434", "ollama.com"),
+        stops_when_cut=("glm",),
         reasoning_field="reasoning",
         needs_key=False,
     ),
@@ -261,11 +346,22 @@ _ALIASES = {
     "hf": "huggingface",
 }
 _ALIASES |= {
+    "github": "copilot",
+    "aws": "bedrock",
+    "nousresearch": "nous",
     "glm": "zai",
     "zhipu": "zai",
     "custom": "generic",
     "openai-compatible": "generic",
 }
+
+
+_ECHOING = r"(?:^|[/:_.-])(?:deepseek|mimo)(?!.*(?:distill|coder))"
+
+
+def echo_of(quirks: Quirks, model: str) -> Echo:
+    """What happens to a model's earlier thinking. DeepSeek and MiMo want theirs back, whoever hosts them."""
+    return "always" if re.search(_ECHOING, model.lower()) else quirks.echo_reasoning
 
 
 def family(name: str) -> Quirks | None:
@@ -298,6 +394,7 @@ def family_of(base_url: str) -> Quirks:
     return GENERIC
 
 
+@lru_cache(maxsize=64)
 def is_local(base_url: str) -> bool:
     """Whether the address is this machine or a private network, where a model may take minutes to load."""
     import ipaddress

@@ -3,7 +3,7 @@
 The bytes are the same as if everything were built anew; a test compares them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -15,6 +15,7 @@ from hermes.schema.messages import AssistantMessage, Message
 from hermes.schema.model import ModelRequest
 
 _MAX_CONVERSATIONS = 8
+_BEGINNING_BYTES = 100
 _encoder = msgspec.json.Encoder()
 
 
@@ -75,23 +76,45 @@ class Prefixes:
         self._settled[request.cache_key] = settled
 
 
+def unchanged(data: bytes) -> bytes:
+    """For a request that needs no cleaning."""
+    return data
+
+
 def build_body(
     writer: Writer,
     endpoint: ModelEndpoint,
     request: ModelRequest,
     pictures: Pictures,
     settled: EncodedPrefix = NOTHING,
+    clean: Callable[[bytes], bytes] = unchanged,
 ) -> tuple[bytes, EncodedPrefix]:
-    """Returns the request's bytes and its encoded beginning. `pictures` are those after the settled part."""
+    """Returns the request's bytes and its encoded beginning. `pictures` are those after the settled part.
+
+    Everything goes through `clean`, the settled part only once. It must not change JSON's own signs.
+    """
     messages, done = request.messages, len(settled.messages)
     end = max(done, settled_end(messages, writer.unsettled))
     if end > done:
-        more = _encode(writer.wires(endpoint, messages[done:end], pictures, end=False))
+        wires = writer.wires(endpoint, messages[done:end], pictures, end=False)
+        more = clean(_encode(wires))
         settled = EncodedPrefix(
             endpoint, messages[:end], _joined(settled.encoded, more)
         )
-    rest = _encode(writer.wires(endpoint, messages[end:], pictures, end=True))
-    return writer.body(endpoint, request, _joined(settled.encoded, rest)), settled
+    wires = writer.wires(endpoint, messages[end:], pictures, end=True)
+    encoded = _joined(settled.encoded, clean(_encode(wires)))
+    body = writer.body(endpoint, request, encoded)
+    if clean is not unchanged:
+        at = _place(encoded, body)
+        after = at + len(encoded)
+        body = b"".join((clean(body[:at]), encoded, clean(body[after:])))
+    return body, settled
+
+
+def _place(part: bytes, whole: bytes) -> int:
+    """Where a long part is. Python's own search prepares for as long as the part is, so its beginning is looked for."""
+    at = whole.find(part[:_BEGINNING_BYTES])
+    return at if whole.startswith(part, at) else whole.index(part)
 
 
 def settled_end(messages: Sequence[Message], unsettled: int) -> int:

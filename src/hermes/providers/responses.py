@@ -80,8 +80,8 @@ class Responses:
     def models_url(self, endpoint: ModelEndpoint) -> str:
         return endpoint.base_url.rstrip("/") + "/models"
 
-    def headers(self, key: str) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {key}"}
+    def headers(self) -> Mapping[str, str]:
+        return {}
 
     unsettled = 1
 
@@ -119,7 +119,8 @@ def _body(endpoint: ModelEndpoint, request: ModelRequest, items: msgspec.Raw) ->
             body.reasoning = _Reasoning(
                 options.reasoning_effort or UNSET, options.reasoning_summary or UNSET
             )
-    if limit := endpoint.output_limit(request):
+    limit = endpoint.output_limit(request)
+    if limit and endpoint.quirks.max_tokens:
         body.max_output_tokens = limit
     temperature = endpoint.temperature(request)
     if temperature is not None:

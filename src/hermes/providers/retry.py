@@ -10,13 +10,13 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from hermes.errors import HermesError, ModelError
+from hermes.errors import HermesError, LoginExpiredError, ModelError
 from hermes.primitives.backoff import delay_s
 from hermes.providers.adapter import ModelAdapter
-from hermes.providers.api_keys import KeyRing
 from hermes.providers.catalogue import ModelFacts, Prices
+from hermes.providers.credentials import CredentialRing
 from hermes.providers.http_client import HttpTimeouts
-from hermes.schema.model import ModelEvent, ModelRequest, Retrying
+from hermes.schema.model import LoginLost, ModelEvent, ModelRequest, Retrying
 
 _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
@@ -61,10 +61,10 @@ class Candidate:
     """One model that may answer, with the keys it may use."""
 
     def __init__(
-        self, model: ModelAdapter | Plain, keys: KeyRing | None = None
+        self, model: ModelAdapter | Plain, keys: CredentialRing | None = None
     ) -> None:
         self.model = model
-        self.keys = keys or KeyRing()
+        self.keys = keys or CredentialRing()
 
     def open(
         self, request: ModelRequest, first_byte: float | None
@@ -75,7 +75,9 @@ class Candidate:
         deadlines: HttpTimeouts = self.model.deadlines
         if first_byte is not None and first_byte < deadlines.first_byte:
             deadlines = msgspec.structs.replace(deadlines, first_byte=first_byte)
-        return self.model.stream(request, key=self.keys.current, deadlines=deadlines)
+        return self.model.stream(
+            request, credential=self.keys.current, deadlines=deadlines
+        )
 
     @property
     def facts(self) -> ModelFacts:
@@ -105,6 +107,7 @@ class _Course:
         self.tries = 0
         self.keys_left = 0
         self.rotated = False
+        self.renewed = False
         self.first_byte: float | None = None
 
     def enter(self, keys: int) -> None:
@@ -112,6 +115,7 @@ class _Course:
         self.tries = 0
         self.keys_left = keys - 1
         self.rotated = False
+        self.renewed = False
         self.first_byte = None
 
     def left(self, now: float) -> float:
@@ -213,6 +217,8 @@ class Resilient:
                     course.since = (
                         self._clock()
                     )  # it did answer: this failure begins a new run
+                if isinstance(failure, LoginExpiredError) and failure.is_news:
+                    yield _login_expired(failure, candidate)
                 delay = self._again(course, candidate, failure)
                 if delay is None:
                     break
@@ -229,6 +235,10 @@ class Resilient:
         self, course: _Course, candidate: Candidate, failure: ModelError
     ) -> float | None:
         """Returns the seconds to wait before the same candidate is tried again; None if it is not."""
+        if failure.renewed and not course.renewed:
+            course.renewed = True
+            course.attempt += 1
+            return 0.0
         if (
             failure.rotate_key
             and course.keys_left > 0
@@ -286,6 +296,14 @@ def _retrying(
         delay,
         model.provider,
         model.name,
+        failure.request_id,
+        failure.timing,
+    )
+
+
+def _login_expired(failure: LoginExpiredError, candidate: Candidate) -> LoginLost:
+    return LoginLost(
+        candidate.model.provider, failure.account, failure.message, failure.command
     )
 
 
@@ -294,6 +312,8 @@ def _final(failure: ModelError, course: _Course) -> ModelError:
     message = "\n".join(dict.fromkeys(course.failed))
     if course.attempt > 1:
         message += f" (after {course.attempt} attempts)"
+    if failure.request_id:
+        message += f" [request {failure.request_id}: {failure.timing}]"
     final = ModelError(
         message,
         hint=failure.hint,
@@ -305,6 +325,8 @@ def _final(failure: ModelError, course: _Course) -> ModelError:
         fall_back=failure.fall_back,
         retry_after=failure.retry_after,
         status=failure.status,
+        request_id=failure.request_id,
+        timing=failure.timing,
     )
     final.__cause__ = failure
     return final

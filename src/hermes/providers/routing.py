@@ -1,6 +1,8 @@
 """Chooses the service that answers, from the settings and from the keys and addresses that are set."""
 
+import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -9,9 +11,13 @@ from msgspec import Struct
 from hermes.errors import SettingsError
 from hermes.providers import provider_table
 from hermes.providers.catalogue import ModelFacts, Prices, facts_of
+from hermes.providers.credentials import ApiKey, Credential
 from hermes.providers.provider_table import FAMILIES, Api, Quirks, is_local
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import CustomModel, CustomProvider
+
+if TYPE_CHECKING:
+    from hermes.providers.sign_in.accounts import Account
 
 EMBEDDED = "embedded"
 
@@ -26,6 +32,7 @@ class ModelRoute(Struct, frozen=True, kw_only=True):
     quirks: Quirks = provider_table.GENERIC
     key_variable: str = ""
     custom: Mapping[str, CustomModel] = {}
+    headers: Mapping[str, str] = {}
 
     @property
     def embedded(self) -> bool:
@@ -85,7 +92,30 @@ def route_to(
         quirks=family,
         key_variable=variable,
         custom=custom.models if custom else {},
+        headers=_headers(provider, custom, family),
     )
+
+
+_OWN_HEADERS = frozenset(
+    ("authorization", "x-api-key", "host", "content-length", "content-type", "cookie")
+)
+
+
+def _headers(
+    provider: str, custom: CustomProvider | None, family: Quirks
+) -> Mapping[str, str]:
+    """The headers that every request adds: the family's, then the user's."""
+    if custom is None or not custom.headers:
+        return dict(family.headers)
+    for name, value in custom.headers.items():
+        is_sound = value.isprintable() and re.fullmatch(r"[A-Za-z0-9_\-]{1,100}", name)
+        if name.lower() in _OWN_HEADERS or not is_sound:
+            raise SettingsError(
+                f"custom_providers.{provider}.headers: {name[:100]!r} can't be set there.",
+                hint="A key goes into .env, and its variable into key_env.",
+            )
+    own = {name.lower(): value for name, value in custom.headers.items()}
+    return dict(family.headers) | own
 
 
 def _api(settings: Settings, custom: CustomProvider | None, family: Quirks) -> Api:
@@ -129,7 +159,65 @@ def _automatic(settings: Settings, secrets: Secrets) -> ModelRoute:
     ]
     for family in sorted(with_key, key=lambda family: family.family != wanted):
         return route_to(settings, secrets, family.family, chosen.default)
+    if (signed_in := _signed_in(secrets)) is not None:
+        return route_to(settings, secrets, signed_in.family, chosen.default)
     return ModelRoute(provider=EMBEDDED, model=chosen.default)
+
+
+def _signed_in(secrets: Secrets) -> Quirks | None:
+    """The family of the first account that somebody signed in with."""
+    file = secrets.sign_in_file
+    if file is None or not file.exists():
+        return None
+    from hermes.providers.sign_in.accounts import AccountStore
+
+    services = [account.service for account in AccountStore(file).usable()]
+    found = [family for family in FAMILIES if family.sign_in in services]
+    return min(found, key=lambda one: services.index(one.sign_in), default=None)
+
+
+def is_signed_in(route: ModelRoute, secrets: Secrets) -> bool:
+    """Whether there is an account for a route, so that it needs no key."""
+    return any(not one.problem for one in _accounts_at(route, secrets))
+
+
+def credentials_of(
+    route: ModelRoute, settings: Settings, secrets: Secrets
+) -> tuple[Credential, ...]:
+    """Returns everything that a route can be called with: accounts by priority, then keys. Raises SettingsError if none."""
+    signed_in: tuple[Credential, ...] = ()
+    if accounts := _accounts_at(route, secrets):
+        from hermes.providers.sign_in.credential import credentials_for
+
+        signed_in = credentials_for(accounts, settings, secrets)
+    keys = keys_of(route, secrets, required=not signed_in)
+    if (
+        keys
+        and not signed_in
+        and (urlsplit(route.base_url).hostname or "").endswith(".invalid")
+    ):
+        variable = address_variable(route.key_variable)
+        raise SettingsError(
+            f"{route.quirks.label} needs the address of your resource.",
+            hint=f"Store it with: hermes config set {variable} https://NAME.openai.azure.com/openai/v1",
+        )
+    named = tuple(
+        ApiKey(key, api=route.api, name=f"{route.key_variable} {number}")
+        for number, key in enumerate(keys, 1)
+    )
+    return (*signed_in, *named) or (ApiKey(api=route.api),)
+
+
+def _accounts_at(route: ModelRoute, secrets: Secrets) -> "tuple[Account, ...]":
+    """The accounts for a route, never at another address than the provider's own. If all are dead, they say so when used."""
+    quirks, file = route.quirks, secrets.sign_in_file
+    at_home = route.base_url == quirks.base_url.rstrip("/")
+    if not quirks.sign_in or not at_home or file is None or not file.exists():
+        return ()
+    from hermes.providers.sign_in.accounts import AccountStore
+
+    store = AccountStore(file)
+    return store.usable(quirks.sign_in) or store.accounts(quirks.sign_in)
 
 
 def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
@@ -149,29 +237,35 @@ def _name_of(address: str, settings: Settings, secrets: Secrets) -> str:
     )
 
 
-def keys_of(route: ModelRoute, secrets: Secrets) -> tuple[str, ...]:
+def keys_of(
+    route: ModelRoute, secrets: Secrets, *, required: bool = True
+) -> tuple[str, ...]:
     """Returns every key for a route: separated by commas, or in NAME_2, NAME_3 and so on."""
+    needs_sign_in = route.quirks.sign_in and not route.quirks.key_variable
+    if needs_sign_in and not route.key_variable and required:
+        raise SettingsError(
+            f"No sign-in with {route.quirks.label} works.",
+            hint=f"Sign in with: hermes auth add {route.quirks.sign_in}",
+        )
     if not route.key_variable:
         return ()
-    names = [
-        route.key_variable,
-        *(f"{route.key_variable}_{number}" for number in range(2, 10)),
-    ]
-    found = [
-        key.strip() for name in names for key in (secrets.get(name) or "").split(",")
-    ]
-    keys = tuple(dict.fromkeys(key for key in found if key))
-    if not keys and (
-        route.quirks.needs_key
-        or route.key_variable not in {"", route.quirks.key_variable}
-    ):
+    keys = _stored_keys(route.key_variable, secrets)
+    is_own_variable = route.key_variable != route.quirks.key_variable
+    if required and not keys and (route.quirks.needs_key or is_own_variable):
         secrets.require(route.key_variable)
-    for key in keys:
-        if not key.isascii() or not key.isprintable():
-            hint = f"Store it again with: hermes config set {route.key_variable}"
-            raise SettingsError(
-                f"{route.key_variable} holds characters that no key has.", hint=hint
-            )
+    return keys
+
+
+def _stored_keys(variable: str, secrets: Secrets) -> tuple[str, ...]:
+    """Raises SettingsError for a key that can't be one."""
+    names = [variable, *(f"{variable}_{number}" for number in range(2, 10))]
+    values = ",".join(secrets.get(name) or "" for name in names).split(",")
+    keys = tuple(dict.fromkeys(filter(None, map(str.strip, values))))
+    if not all(key.isascii() and key.isprintable() for key in keys):
+        raise SettingsError(
+            f"{variable} holds characters that no key has.",
+            hint=f"Store it again with: hermes config set {variable}",
+        )
     return keys
 
 
@@ -228,11 +322,12 @@ def _unknown(settings: Settings, provider: str) -> SettingsError:
 
 
 def route_facts(route: ModelRoute) -> ModelFacts:
-    """Returns what is known about a route's model. A model on this machine costs nothing."""
+    """Returns what is known about a route's model. One on this machine, or of a subscription, costs nothing."""
     facts = facts_of(route.model, route.custom)
     runs_here = route.quirks.family in {"ollama", "lmstudio"} and is_local(
         route.base_url
     )
-    if facts.prices is None and runs_here:
+    is_free = route.quirks.is_subscription or (facts.prices is None and runs_here)
+    if is_free:
         return msgspec.structs.replace(facts, prices=Prices(0.0, 0.0))
     return facts

@@ -5,6 +5,7 @@ Ollama, LM Studio and llama.cpp each have requests of their own for that. An Oll
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -71,10 +72,15 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def read_server_facts(
-    http: Http, base_url: str, model: str, *, kind: str = "", key: str = ""
+    http: Http,
+    base_url: str,
+    model: str,
+    *,
+    kind: str = "",
+    headers: Mapping[str, str] | None = None,
 ) -> ServerFacts | None:
     """Asks the server about a model. None if it is none of the known kinds, or does not answer in time."""
-    server = _Server(http, base_url.rstrip("/").removesuffix("/v1"), key)
+    server = _Server(http, base_url.rstrip("/").removesuffix("/v1"), headers or {})
     readers = {"llamacpp": _llamacpp, "ollama": _ollama, "lmstudio": _lmstudio}
     if kind in readers:
         return await readers[kind](server, model)
@@ -87,12 +93,14 @@ async def read_server_facts(
 class _Server:
     """Requests to one server. An answer that is not as expected counts as none."""
 
-    def __init__(self, http: Http, root: str, key: str) -> None:
+    def __init__(self, http: Http, root: str, headers: Mapping[str, str]) -> None:
         self._http = http
         self._root = root
-        self._headers = {"accept": "application/json", "accept-encoding": "identity"}
-        if key:
-            self._headers["authorization"] = f"Bearer {key}"
+        self._headers = {
+            "accept": "application/json",
+            "accept-encoding": "identity",
+            **headers,
+        }
 
     async def get(self, path: str, kind: type[_T]) -> _T | None:
         return await self._ask("GET", path, b"", kind)

@@ -6,10 +6,11 @@ MAX_EVENT_BYTES = 16 * 1024 * 1024  # also of one line
 
 
 class ServerEvent(Struct, frozen=True, gc=False):
-    """One event: its name (mostly empty) and its data."""
+    """One event: its name (mostly empty), its data, and the last id that the stream gave."""
 
     name: str
     data: bytes
+    id: str = ""
 
 
 class BrokenEvents(ValueError):
@@ -21,6 +22,7 @@ class EventParser:
 
     __slots__ = (
         "_data",
+        "_id",
         "_limit",
         "_line",
         "_line_size",
@@ -37,6 +39,7 @@ class EventParser:
         self._data: list[bytes] = []
         self._size = 0
         self._name = ""
+        self._id = ""
         self._skip_newline = False
         self._started = False
 
@@ -88,7 +91,7 @@ class EventParser:
                         if len(self._data) == 1
                         else b"\n".join(self._data)
                     )
-                    events.append(ServerEvent(self._name, data))
+                    events.append(ServerEvent(self._name, data, self._id))
                     self._data.clear()
                     self._size = 0
                 self._name = ""
@@ -111,7 +114,9 @@ class EventParser:
         elif line.startswith(b"error:"):  # as llama.cpp's server reports one
             self._name = "error"
             self._add_data(line[6:].strip())
-        elif not line.startswith((b":", b"id:", b"retry:")) and line not in {
+        elif line.startswith(b"id:"):
+            self._id = line[3:].removeprefix(b" ").decode("utf-8", "replace")
+        elif not line.startswith((b":", b"retry:")) and line not in {
             b"id",
             b"retry",
             b"event",

@@ -1,10 +1,14 @@
-"""Turns `<think>...</think>` at the very beginning of a reply into reasoning, where a server left it in the text.
+"""Turns thinking that a server left in the text (`<think>...</think>`, scratchpads) into reasoning, wherever it stands.
 
-Anywhere else the tags are the model's own text.
+A block at the beginning of a line is thinking from its first word on, closed or not. Within a line it is thinking only if
+it is closed soon. In code the tags are text.
 """
 
-_OPEN = "<think>"
-_CLOSE = "</think>"
+_NAMES = ("think", "thinking", "thought", "reasoning", "scratchpad", "reasoning_scratchpad")  # fmt: skip
+_OPENERS = {f"<{name}>": f"</{name}>" for name in _NAMES}
+_LONGEST_OPENER = max(map(len, _OPENERS))
+_MAX_INLINE_CHARACTERS = 2000
+_FENCE = "```"
 
 
 class Thinking:
@@ -12,52 +16,121 @@ class Thinking:
 
     def __init__(self) -> None:
         self._held = ""
-        self._inside = False
-        self._over = False
-        self._gap = False  # between the thinking and the first word
+        self._close = ""  # the tag that ends the block we are in
+        self._opener = ""  # how the block began, while it may still turn out to be text
+        self._gap = True  # before the first word, or behind a block of its own
+        self._line = _LineState()
 
     def feed(self, text: str) -> tuple[str, str]:
         """Returns the next piece as (thought, text)."""
-        if self._over:
-            text = text.lstrip() if self._gap else text
-            self._gap = self._gap and not text
-            return "", text
         self._held += text
-        if not self._inside:
-            start = self._held.lstrip()
-            if _OPEN.startswith(start):
-                return "", ""  # too early to tell
-            if not start.startswith(_OPEN):
-                return "", self._release()
-            self._inside = True
-            self._held = start.removeprefix(_OPEN)
-        thought, closed, rest = self._held.partition(_CLOSE)
-        if closed:
-            self._over, self._held = True, ""
-            self._gap = True
-            return thought, self.feed(rest)[1]
-        kept = _beginning_of_close(thought)
-        self._held = thought[len(thought) - kept :]
-        return thought[: len(thought) - kept], ""
+        return self._split(is_over=False)
 
     def end(self) -> tuple[str, str]:
         """Returns what was still held back when the reply ended, as (thought, text)."""
-        inside, held = self._inside and not self._over, self._release()
-        return (held, "") if inside else ("", held)
+        return self._split(is_over=True)
 
-    def _release(self) -> str:
-        self._over, held = True, self._held
-        self._held = ""
-        return held
+    def _split(self, *, is_over: bool) -> tuple[str, str]:
+        thoughts: list[str] = []
+        texts: list[str] = []
+        while self._held:
+            before = len(self._held), self._close
+            if self._opener:
+                self._inline(thoughts, texts, is_over=is_over)
+            elif self._close:
+                self._block(thoughts, is_over=is_over)
+            else:
+                self._plain(texts, is_over=is_over)
+            if (len(self._held), self._close) == before:
+                break  # too early to tell
+        return "".join(thoughts), "".join(texts)
+
+    def _plain(self, texts: list[str], *, is_over: bool) -> None:
+        """Text up to what is, or may become, an opening tag."""
+        at = self._held.find("<")
+        if at < 0:
+            self._say(self._held, texts)
+            self._held = ""
+            return
+        self._say(self._held[:at], texts)
+        self._held = self._held[at:]
+        start = self._held[:_LONGEST_OPENER].lower()
+        opener = next((one for one in _OPENERS if start.startswith(one)), "")
+        if opener and not self._line.is_code:
+            self._close = _OPENERS[opener]
+            written, self._held = self._held[: len(opener)], self._held[len(opener) :]
+            self._opener = "" if self._line.is_blank else written
+        elif opener or is_over or not any(one.startswith(start) for one in _OPENERS):
+            self._say("<", texts)
+            self._held = self._held[1:]
+
+    def _block(self, thoughts: list[str], *, is_over: bool) -> None:
+        """Thinking up to the tag that closes it."""
+        at = self._held.lower().find(self._close)
+        if at >= 0:
+            thoughts.append(self._held[:at])
+            self._held = self._held[at + len(self._close) :]
+            self._close, self._gap = "", True
+            return
+        kept = 0 if is_over else _beginning_of(self._close, self._held.lower())
+        thoughts.append(self._held[: len(self._held) - kept])
+        self._held = self._held[len(self._held) - kept :]
+
+    def _inline(self, thoughts: list[str], texts: list[str], *, is_over: bool) -> None:
+        """A block within a line: thinking if it is closed soon, else text."""
+        limit = _MAX_INLINE_CHARACTERS + len(self._close)
+        at = self._held[:limit].lower().find(self._close)
+        if at >= 0:
+            thoughts.append(self._held[:at])
+            self._held = self._held[at + len(self._close) :]
+        elif is_over or len(self._held) >= limit:
+            self._say(self._opener, texts)
+        else:
+            return
+        self._close = self._opener = ""
+
+    def _say(self, text: str, texts: list[str]) -> None:
+        if self._gap:
+            text = text.lstrip() if self._line.is_blank else text
+            self._gap = self._gap and not text
+        self._line.add(text)
+        texts.append(text)
 
 
-def _beginning_of_close(text: str) -> int:
-    """How many characters at the end may be the beginning of the closing tag."""
-    return next(
-        (
-            size
-            for size in range(min(len(_CLOSE) - 1, len(text)), 0, -1)
-            if _CLOSE.startswith(text[-size:])
-        ),
-        0,
-    )
+class _LineState:
+    """What is known of the line that is being written: whether it is blank so far, and whether it is code."""
+
+    def __init__(self) -> None:
+        self._start = ""
+        self._ticks = 0
+        self._is_fenced = False
+
+    @property
+    def is_blank(self) -> bool:
+        return not self._start
+
+    @property
+    def is_code(self) -> bool:
+        return self._is_fenced or self._start == _FENCE or self._ticks % 2 == 1
+
+    def add(self, text: str) -> None:
+        first, *rest = text.split("\n")
+        self._extend(first)
+        for line in rest:
+            if self._start == _FENCE:
+                self._is_fenced = not self._is_fenced
+            self._start, self._ticks = "", 0
+            self._extend(line)
+
+    def _extend(self, piece: str) -> None:
+        self._ticks += piece.count("`")
+        if len(self._start) < len(_FENCE):
+            piece = piece if self._start else piece.lstrip()
+            self._start = (self._start + piece)[: len(_FENCE)]
+
+
+def _beginning_of(tag: str, text: str) -> int:
+    """How many characters at the end may be the beginning of a tag."""
+    longest = min(len(tag) - 1, len(text))
+    sizes = range(longest, 0, -1)
+    return next((size for size in sizes if tag.startswith(text[-size:])), 0)

@@ -12,12 +12,13 @@ from typing import TypeVar
 import msgspec
 
 from hermes.core.arguments import DAMAGED
+from hermes.primitives.lazy_pattern import lazy_pattern
 
 T = TypeVar("T")
 
 _PROSE = b"content|text|delta|reasoning_content|reasoning|refusal|thinking|summary"
 _ARGUMENTS = b"arguments|partial_json"
-_FIELD = re.compile(
+_FIELD = lazy_pattern(
     rb'("(?:'
     + _PROSE
     + b"|("
@@ -25,11 +26,11 @@ _FIELD = re.compile(
     + rb'))"\s*:\s*)"([^"\\]*+(?:\\.[^"\\]*+)*+)"',
     re.DOTALL,
 )
-_CUT_CHARACTER = re.compile(
+_CUT_CHARACTER = lazy_pattern(
     rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
 )
-_REST_OF_CHARACTER = re.compile(rb"[\x80-\xbf]{1,3}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_REST_OF_CHARACTER = lazy_pattern(rb"[\x80-\xbf]{1,3}")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 class WireJson:

@@ -1,28 +1,28 @@
 """The catalogue: every event class by topic, and `docs/events.md` made from it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from importlib import import_module
 from typing import get_args, get_origin
 
 import msgspec
 
 from hermes.schema import events
 from hermes.schema.event_base import ENVELOPE_FIELDS, Event
-from hermes.schema.gateway import GATEWAY_EVENTS
-from hermes.schema.learning import LEARNING_EVENTS
 from hermes.schema.messages import MESSAGES
-from hermes.schema.schedules import SCHEDULE_EVENTS
-from hermes.schema.tui import TUI_EVENTS
+from hermes.schema.own_commands import OwnCommandRan
+from hermes.schema.voice import SpokenRepliesSet
 
 _OTHERS: tuple[type[Event], ...] = (
     events.SessionCreated,
     events.SessionTitled,
+    events.SessionMarked,
     events.SessionImported,
     events.SessionRecovered,
     events.SessionPrompted,
     events.SessionAgentChosen,
     events.MessagePinned,
     events.MessageUnpinned,
+    SpokenRepliesSet,
     events.SessionCompacted,
     events.SessionTrimmed,
     events.CompactionFailed,
@@ -31,8 +31,10 @@ _OTHERS: tuple[type[Event], ...] = (
     events.CodexThread,
     events.PermissionsRevoked,
     events.ModeChanged,
+    events.SessionScored,
     events.TurnStarted,
     events.Steered,
+    events.MessageWithdrawn,
     events.InterruptRequested,
     events.TurnEnded,
     events.TurnChecked,
@@ -56,19 +58,52 @@ _OTHERS: tuple[type[Event], ...] = (
     events.StoreUnreachable,
     events.StoreReachable,
     events.Gap,
+    OwnCommandRan,
 )
 
-_ALL = (
-    *MESSAGES,
-    *_OTHERS,
-    *LEARNING_EVENTS,
-    *TUI_EVENTS,
-    *GATEWAY_EVENTS,
-    *SCHEDULE_EVENTS,
+_LOADED_LATER = (
+    ("hermes.schema.learning", "LEARNING_EVENTS"),
+    ("hermes.schema.tui", "TUI_EVENTS"),
+    ("hermes.schema.gateway", "GATEWAY_EVENTS"),
+    ("hermes.schema.goals", "GOAL_EVENTS"),
+    ("hermes.schema.schedules", "SCHEDULE_EVENTS"),
+    ("hermes.schema.mcp", "MCP_EVENTS"),
+    ("hermes.schema.sign_ins", "SIGN_IN_EVENTS"),
+    ("hermes.schema.boards", "KANBAN_EVENTS"),
 )
-CATALOGUE: Mapping[str, type[Event]] = MappingProxyType(
-    {cls.topic: cls for cls in _ALL}
-)
+"""Events that most sessions don't have: the modules, and the names of their tuples."""
+
+
+class EventCatalogue(Mapping[str, type[Event]]):
+    """Event classes by topic. Those of `_LOADED_LATER` are loaded when a topic is not among the others."""
+
+    def __init__(self) -> None:
+        self._known = {cls.topic: cls for cls in (*MESSAGES, *_OTHERS)}
+        self._is_whole = False
+
+    def __getitem__(self, topic: str) -> type[Event]:
+        found = self._known.get(topic)
+        return self._whole()[topic] if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole())
+
+    def __len__(self) -> int:
+        return len(self._whole())
+
+    def _whole(self) -> Mapping[str, type[Event]]:
+        if not self._is_whole:
+            later: list[type[Event]] = [
+                cls
+                for module, name in _LOADED_LATER
+                for cls in getattr(import_module(module), name)
+            ]
+            self._known = {**self._known, **{cls.topic: cls for cls in later}}
+            self._is_whole = True
+        return self._known
+
+
+CATALOGUE: Mapping[str, type[Event]] = EventCatalogue()
 
 RESERVED_NAMESPACES = (
     "api",
@@ -77,7 +112,6 @@ RESERVED_NAMESPACES = (
     "dashboard",
     "hermes",
     "hook",
-    "mcp",
     "memory",
     "model",
     "policy",
@@ -96,7 +130,8 @@ def _names(namespaces: Iterable[str]) -> str:
     return ", ".join(f"`{name}.*`" for name in namespaces)
 
 
-_HEAD = f"""\
+def _head() -> str:
+    return f"""\
 # Events
 
 Everything Hermes does is an event. Subscribe with `hermes_events`:
@@ -139,7 +174,7 @@ published. **Sensitive** fields may hold secrets or private text.
 
 def render_markdown() -> str:
     """The text of `docs/events.md`."""
-    lines = [_HEAD]
+    lines = [_head()]
     for topic in sorted(CATALOGUE):
         lines += _render_event(CATALOGUE[topic])
     return "\n".join(lines)

@@ -68,6 +68,15 @@ class SessionTitled(Event, frozen=True, kw_only=True):
     ] = "user"
 
 
+class SessionMarked(Event, frozen=True, kw_only=True):
+    """Sessions were pinned, archived, put into a folder, or looked at."""
+
+    topic: ClassVar[str] = "session.marked"
+    durable: ClassVar[bool] = False
+
+    sessions: Annotated[tuple[str, ...], Meta(description="Their ids.")]
+
+
 class SessionImported(Event, frozen=True, kw_only=True):
     """A session's rows came from a file; everything before this row happened elsewhere."""
 
@@ -107,9 +116,19 @@ class TurnEnded(Event, frozen=True, kw_only=True):
 
     reason: Annotated[TurnEnd, Meta(description="How it ended.")]
     detail: Annotated[str, Meta(description="Details for the user.")] = ""
+    failure: Annotated[
+        str,
+        Meta(
+            description="If the model failed: the class of the failure, such as `rate_limited` or `billing`."
+        ),
+    ] = ""
     usage: Annotated[
         Usage | None, Meta(description="Sum over the turn's model calls.")
     ] = None
+    limit: Annotated[
+        Literal["", "steps", "spending"],
+        Meta(description="Which limit ended it, if the reason is `budget`."),
+    ] = ""
 
 
 class RuleCheck(
@@ -167,6 +186,15 @@ class Steered(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.turn.steered"
 
     inputs: Annotated[tuple[int, ...], Meta(description="`seq` of those messages.")]
+
+
+class MessageWithdrawn(Event, frozen=True, kw_only=True):
+    """A person took back a message that no turn had read yet."""
+
+    topic: ClassVar[str] = "agent.message.withdrawn"
+
+    message: Annotated[int, Meta(description="`seq` of the message.")]
+    by: Annotated[str, Meta(description="The surface it was taken back from.")] = ""
 
 
 class InterruptRequested(Event, frozen=True, kw_only=True):
@@ -342,6 +370,12 @@ class ModelRetried(Event, frozen=True, kw_only=True):
     delay: Annotated[float, Meta(description="Seconds until the next attempt.")] = 0.0
     provider: Annotated[str, Meta(description="Provider of the next attempt.")] = ""
     model: Annotated[str, Meta(description="Model of the next attempt.")] = ""
+    request_id: Annotated[
+        str, Meta(description="The provider's id of the request that failed.")
+    ] = ""
+    timing: Annotated[
+        str, Meta(description="How far the answer came, and how long that took.")
+    ] = ""
 
 
 class ReplyRejected(Event, frozen=True, kw_only=True):
@@ -465,6 +499,18 @@ class ModeChanged(Event, frozen=True, kw_only=True):
     by: Annotated[str, Meta(description="Surface that changed it.")] = ""
 
 
+class SessionScored(Event, frozen=True, kw_only=True):
+    """Somebody, or a check, judged what the session achieved."""
+
+    topic: ClassVar[str] = "session.scored"
+
+    score: Annotated[float, Meta(description="The score; 1 is the best by custom.")]
+    by: Annotated[
+        str, Meta(description="What judged it: `check`, `expected` or a person.")
+    ] = ""
+    detail: Annotated[str, Meta(description="The end of a check's output.")] = ""
+
+
 class QuestionAsked(Event, frozen=True, kw_only=True):
     """A tool asks the user a question."""
 
@@ -512,9 +558,21 @@ class AuxiliaryCalled(Event, frozen=True, kw_only=True):
     topic: ClassVar[str] = "agent.auxiliary.called"
 
     task: Annotated[
-        Literal["title", "summary", "review", "vision", "search", "codex", "btw"],
+        Literal[
+            "title",
+            "summary",
+            "review",
+            "vision",
+            "search",
+            "codex",
+            "btw",
+            "judge",
+            "cards",
+            "image",
+        ],
         Meta(
-            description="What the call was for; `codex` is a call inside codex without a message, `btw` a side question."
+            description="What the call was for; `codex` is a call inside codex without a message, `btw` a side question,"
+            " `image` a picture that was made."
         ),
     ]
     provider: Annotated[str, Meta(description="Provider that was called.")] = ""

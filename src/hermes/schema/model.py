@@ -60,6 +60,17 @@ class Retrying(msgspec.Struct, frozen=True):
     delay: float
     provider: str
     model: str
+    request_id: str = ""
+    timing: str = ""
+
+
+class LoginLost(msgspec.Struct, frozen=True):
+    """The login of an account is dead, and nobody was told before. `command` signs in again."""
+
+    provider: str
+    account: str
+    detail: str
+    command: str
 
 
 class ReplyFinished(msgspec.Struct, frozen=True):
@@ -74,6 +85,7 @@ ModelEvent: TypeAlias = (
     | ReasoningPiece
     | ToolCallStarted
     | Retrying
+    | LoginLost
     | ReplyFinished
 )
 

@@ -70,6 +70,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The only toolsets it has; empty for the usual ones."""
     model: str = ""
     cwd: str = ""
+    place: str = ""
+    """The only machine that runs it, because its folder is there; empty for any."""
     times: int = 0
     """How many more runs; 0 for no end."""
     by: str = "user"

@@ -6,6 +6,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from hermes.settings.chat_platforms import (
+    MatrixSettings,
+    MattermostSettings,
+    SignalSettings,
+    WhatsAppSettings,
+)
+from hermes.settings.ntfy import NtfySettings
+from hermes.settings.secrets import Secrets
 from hermes.settings.section import AMOUNT, Section
 
 
@@ -144,8 +152,22 @@ CHAT_PLATFORMS = {
     "slack": ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"),
     "email": ("EMAIL_PASSWORD",),
     "webhook": ("GATEWAY_WEBHOOK_SECRET",),
+    "ntfy": (),
+    "mattermost": ("MATTERMOST_TOKEN",),
+    "signal": (),
+    "matrix": ("MATRIX_ACCESS_TOKEN",),
+    "whatsapp": ("WHATSAPP_TOKEN", "WHATSAPP_APP_SECRET", "WHATSAPP_VERIFY_TOKEN"),
 }
 """The platforms that come with Hermes and receive messages, with their secrets; plugins may add others."""
+
+_REQUIRED_SETTINGS = {
+    "ntfy": "topic",
+    "mattermost": "url",
+    "whatsapp": "phone_number_id",
+    "signal": "account",
+    "matrix": "url",
+}
+"""The setting without which a platform does not run, in its section."""
 
 
 class GatewaySettings(Section, frozen=True):
@@ -238,23 +260,38 @@ class GatewaySettings(Section, frozen=True):
             description="The port to listen on for webhooks; 0 for any free port.",
         ),
     ] = 8710
-    voice_model: Annotated[
-        str,
-        Meta(
-            description="Model that transcribes voice notes, such as `whisper-1`; empty for none."
-        ),
-    ] = ""
-    voice_url: Annotated[
-        str,
-        Meta(
-            description="Base URL of the transcription service, ending in /v1; its key is VOICE_API_KEY or OPENAI_API_KEY."
-        ),
-    ] = "https://api.openai.com/v1"
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
     slack: SlackSettings = SlackSettings()
     email: EmailSettings = EmailSettings()
     webhook: GatewayWebhookSettings = GatewayWebhookSettings()
+    ntfy: NtfySettings = NtfySettings()
+    mattermost: MattermostSettings = MattermostSettings()
+    whatsapp: WhatsAppSettings = WhatsAppSettings()
+    signal: SignalSettings = SignalSettings()
+    matrix: MatrixSettings = MatrixSettings()
+
+
+def connected_platforms(gateway: GatewaySettings, secrets: Secrets) -> tuple[str, ...]:
+    """The platforms on which something can be sent, as far as settings and secrets tell."""
+    if gateway.platforms:
+        return tuple(one for one in gateway.platforms if one != "api")
+    can_send = {"webhook": bool(gateway.webhook.callback_url)}
+    return tuple(
+        name
+        for name, named in CHAT_PLATFORMS.items()
+        if can_send.get(name, True)
+        and not missing_setting(gateway, name)
+        and all(secrets.get(one) for one in named)
+    )
+
+
+def missing_setting(gateway: GatewaySettings, platform: str) -> str:
+    """The setting that a platform still needs to run; empty for none."""
+    name = _REQUIRED_SETTINGS.get(platform, "")
+    if not name or getattr(getattr(gateway, platform), name):
+        return ""
+    return f"gateway.{platform}.{name}"
 
 
 class ScheduleSettings(Section, frozen=True):

@@ -2,18 +2,30 @@
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from hermes.errors import HomeError, os_reason
 from hermes.primitives.files import make_private_folder
+from hermes.settings.profiles import base_of, profile_of
 
 
 class Home(Struct, frozen=True):
     """The paths of one HERMES_HOME. Creating a `Home` touches nothing; `ensure` creates the folder."""
 
     root: Path
+
+    @property
+    def profile(self) -> str:
+        """The name of the profile that it is; empty for the default one."""
+        return profile_of(self.root)
+
+    @property
+    def base(self) -> "Home":
+        """The home that holds the profiles: this one, unless it is a profile."""
+        return Home(base_of(self.root))
 
     @property
     def config(self) -> Path:
@@ -24,6 +36,11 @@ class Home(Struct, frozen=True):
     def env_file(self) -> Path:
         """The secrets."""
         return self.root / ".env"
+
+    @property
+    def accounts(self) -> Path:
+        """The accounts that somebody signed in with."""
+        return self.root / "auth.json"
 
     @property
     def policy(self) -> Path:
@@ -52,6 +69,11 @@ class Home(Struct, frozen=True):
         return self.root / "hooks"
 
     @property
+    def locales(self) -> Path:
+        """Texts of the person's own, over those of Hermes, by language."""
+        return self.root / "locales"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 
@@ -59,6 +81,11 @@ class Home(Struct, frozen=True):
     def cache(self) -> Path:
         """The cache, the only part not worth a backup."""
         return self.root / "cache"
+
+    @property
+    def media(self) -> Path:
+        """Pictures and sounds that were made, by session."""
+        return self.root / "media"
 
     @property
     def sessions(self) -> Path:
@@ -126,3 +153,12 @@ def closed_folder(path: Path) -> Path | None:
         if stat.S_ISDIR(info.st_mode) and not os.access(folder, os.X_OK):
             return folder
     return None
+
+
+def models_folder(environ: Mapping[str, str], user_home: Path) -> Path:
+    """Returns the folder of downloaded models, which all homes share: HERMES_CACHE, or the user's cache folder."""
+    if given := environ.get("HERMES_CACHE"):
+        return Path(given).expanduser() / "models"
+    if base := environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "hermes" / "models"
+    return user_home / ".cache" / "hermes" / "models"

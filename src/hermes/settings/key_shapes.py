@@ -1,25 +1,30 @@
 """The shapes of common providers' keys and tokens, and where a text may contain one."""
 
+import binascii
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable
 
 HIDDEN = "********"
 """What replaces a secret."""
 _RUN_LENGTH = 16
 """Every key has this many letters, digits, `_` and `-` in a row; few ordinary words do."""
-_RUN = b"a" * _RUN_LENGTH
-_CLASSES = bytes(
+LONG_RUN = b"a" * _RUN_LENGTH
+"""What a long run is in `key_classes`."""
+KEY_CLASSES = bytes(
     97 if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else 32
     for byte in range(256)
 )
+"""Translates a text to `a` for every character that a key may have, and a blank for every other."""
 _HEX = "0123456789abcdef-"
+_SHORTEST_ENCODED = 20
+_FIRST_OF_FOUR = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"
+"""Every fourth character of base64, if it encodes ASCII."""
 _BEFORE_DOT = ("SG.", "hvs.", "hvb.", "atlasv1.", "ya29.", "xoxe.", "8Q~")
 _SEPARATED = (  # unique prefixes; any key material may follow
     "sk-|sk_|rk_live_|rk_test_|csk-|gsk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|glptt-|gldt-|glrt-|glcbt-|glsoat-"
     "|xoxa-|xoxb-|xoxc-|xoxd-|xoxe-|xoxe\\.xoxp-|xoxe\\.xoxb-|xoxo-|xoxp-|xoxr-|xoxs-|xapp-|hf_|xai-|pplx-|nvapi-|npm_"
     "|pypi-|dckr_pat_|dop_v1_|doo_v1_|dor_v1_|shpat_|shpca_|shppa_|shpss_|GOCSPX-|whsec_|lin_api_|ntn_|figd_|tskey-"
-    "|tvly-|sntrys_|sntryu_|glsa_|sbp_|phx_|PMAK-|CFPAT-|NRAK-|rubygems_|sq0atp-|sq0csp-|r8_|jina_|pscale_tkn_"
+    "|tvly-|sntrys_|sntryu_|syt_|glsa_|sbp_|phx_|PMAK-|CFPAT-|NRAK-|rubygems_|sq0atp-|sq0csp-|r8_|jina_|pscale_tkn_"
     "|pscale_pw_|vercel_|AIza|ATATT3|ATBB|hvs\\.|hvb\\.|atlasv1\\.|ya29\\.|AGE-SECRET-KEY-1"
 )
 # Words such as `sk-learn-contrib` start alike: a key has a digit, a capital or a long run of letters.
@@ -41,11 +46,22 @@ _ANYWHERE = (  # not only at the start of a word
 _WEBHOOK = r"hooks\.slack\.com/|/webhooks/"
 # How the shapes start, by their first letter: far faster to search than the shapes.
 _BEGINS = (
-    r"(?:s(?:k[-_]|hp[acps]|ntry|bp_|q0|ecret_)|g(?:sk_|h[oprsu]_|ithub_pat_|l[a-z]{2,4}-)|x(?:ox|app-|ai-)|r(?:k_|8_|ubygems_)"
+    r"(?:s(?:k[-_]|hp[acps]|ntry|yt_|bp_|q0|ecret_)|g(?:sk_|h[oprsu]_|ithub_pat_|l[a-z]{2,4}-)|x(?:ox|app-|ai-)|r(?:k_|8_|ubygems_)"
     r"|A(?:Iza|KIA|SIA|BIA|CCA|TATT3|TBB|GE-)|p(?:plx-|ypi-|hx_|scale_)|d(?:ckr_|o[opr]_v1_|api)|n(?:vapi-|pm_|tn_)|c(?:sk-)"
     r"|h(?:f_|v[bs]\.)|t(?:skey-|vly-)|(?:eyJ|SK|lin_api_|figd_|jina_|key-|whsec_|vercel_|oy2|GOCSPX-|PMAK-|CFPAT-|NRAK-|LTAI))"
 )
-_BEGINS_WITHIN = rf"[-_]{_BEGINS}"
+_STARTS = frozenset(
+    [prefix.replace("\\", "")[:3] for prefix in _SEPARATED.split("|")]
+    + ["AKI", "ASI", "ABI", "ACC", "LTA", "dap", "key", "sec", "eyJ", "oy2"]
+    + [f"SK{digit}" for digit in "0123456789abcdef"]
+)
+"""The first three letters of every shape."""
+# The second letters keep most words out before the branches are tried.
+_BEGINS_WITHIN = (
+    rf"[-_](?=[ACGLNPSacdefghjklnoprstvwxy][8ABCEGIKMOSTabcefhiklnopqrstuvy]){_BEGINS}"
+)
+_SHORTEST_BODY = 12
+_BEGINS_PART = rf"(?:^|[-_]){_BEGINS}"
 KEY = rf"(?<![A-Za-z0-9])(?:(?:{_SEPARATED}){_BODY}|{_EXACT})|{_ANYWHERE}"
 _HEAD = rf"(?<![A-Za-z0-9])(?:{_SEPARATED}|AKIA|ASIA|eyJ)"
 _JOIN = (  # how a long string continues: on the next line, or as the next part of a sum
@@ -62,32 +78,81 @@ PRIVATE_KEY = (
 )
 
 
-@cache
-def compiled(pattern: str) -> "re.Pattern[str]":
+class _Patterns(dict[str, "re.Pattern[str]"]):
     """Compiles a pattern on first use: most runs of Hermes never need it."""
-    return re.compile(pattern)
+
+    def __missing__(self, pattern: str) -> "re.Pattern[str]":
+        compiled = self[pattern] = re.compile(pattern)
+        return compiled
 
 
-def long_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yields where `text` has enough key characters in a row to hold a key, except for a hash or a UUID."""
-    classes = text.encode("ascii", "replace").translate(_CLASSES)
-    start = classes.find(_RUN)
+class _Searches(dict[str, "Callable[..., re.Match[str] | None]"]):
+    """The `search` of patterns: what runs for every line looks it up once, not in two steps."""
+
+    def __missing__(self, pattern: str) -> "Callable[..., re.Match[str] | None]":
+        search = self[pattern] = PATTERNS[pattern].search
+        return search
+
+
+PATTERNS = _Patterns()
+SEARCH = _Searches()
+
+
+def compiled(pattern: str) -> "re.Pattern[str]":
+    """Returns a pattern of `PATTERNS`."""
+    return PATTERNS[pattern]
+
+
+def key_classes(text: str) -> bytes:
+    """Returns `text` after `KEY_CLASSES`, a byte for each character."""
+    encoded = text.encode() if text.isascii() else text.encode("ascii", "replace")
+    return encoded.translate(KEY_CLASSES)
+
+
+def may_hold_key(text: str, classes: bytes, start: int) -> bool:
+    """Returns whether a long run in `text`, the first of them at `start`, can be a key or encode one; a hash, a UUID
+    or words can't. Errs on the side of yes. `classes` is `text` after `KEY_CLASSES`.
+    """
+    length = len(classes)
     while start >= 0:
         end = classes.find(b" ", start + _RUN_LENGTH)
         if end < 0:
-            end = len(classes)
-        if text[start:end].strip(_HEX) or _continues_key(text, start, end):
-            yield start, end
-        start = classes.find(_RUN, end)
+            end = length
+        run = text[start:end]
+        # Looking up three letters is far faster than searching for a pattern.
+        if (
+            run[:3] in _STARTS
+            or (
+                ("_" in run or ("-" in run and run.strip(_HEX)))
+                and SEARCH[_BEGINS_WITHIN](text, start, end - _SHORTEST_BODY)
+            )
+        ) and _is_suspect(run):
+            return True
+        first = run[0]
+        if first in _FIRST_OF_FOUR:
+            if (
+                run[4] in _FIRST_OF_FOUR
+                and run[8] in _FIRST_OF_FOUR
+                and run[12] in _FIRST_OF_FOUR
+                and _may_be_encoded(run)
+            ):
+                return True
+            if first in "MNO" and text[end : end + 1] == ".":
+                return True
+        if start and text[start - 1] in ":./~" and _continues_key(text, start, end):
+            return True
+        start = classes.find(LONG_RUN, end) if length - end > _RUN_LENGTH else -1
+    return False
 
 
 def is_secret_value(text: str) -> bool:
     """Returns whether `text` contains the shape of a provider's key, or the start of a private key."""
     if "PRIVATE KEY" in text and compiled(PRIVATE_KEY).search(text):
         return True
-    return any(
-        may_hold_key(text, start, end) for start, end in long_runs(text)
-    ) and bool(compiled(KEY).search(text))
+    classes = key_classes(text)
+    return may_hold_key(text, classes, classes.find(LONG_RUN)) and bool(
+        PATTERNS[KEY].search(text)
+    )
 
 
 def may_begin_key(text: str) -> bool:
@@ -95,30 +160,29 @@ def may_begin_key(text: str) -> bool:
     return compiled(_BEGINS).search(text) is not None
 
 
-def may_hold_key(text: str, start: int, end: int) -> bool:
-    """Returns whether the long run from `start` to `end` can be part of a key. Errs on the side of yes."""
-    run = text[start:end]
-    if _is_words(run):
+def _is_suspect(run: str) -> bool:
+    """Returns whether `run`, or a part of it, starts like a key and is more than words."""
+    return not _is_words(run) and compiled(_BEGINS_PART).search(run) is not None
+
+
+def _may_be_encoded(run: str) -> bool:
+    """Returns whether `run` can be base64 of text, and not a hash."""
+    head = run[:_SHORTEST_ENCODED]
+    if len(head) < _SHORTEST_ENCODED or "_" in head or "-" in head:
         return False
-    if compiled(_BEGINS).match(run):
-        return True
-    if ("-" in run or "_" in run) and compiled(_BEGINS_WITHIN).search(run):
-        return True
-    if text[start] in "MNO" and text[end : end + 1] == ".":
-        return True
-    return _continues_key(text, start, end)
+    decoded = binascii.a2b_base64(head)
+    return decoded.isascii() and b"\0\0" not in decoded and run.strip(_HEX) != ""
 
 
 def _continues_key(text: str, start: int, end: int) -> bool:
     """Returns whether a run follows the start of a key: `hvs.`, a Telegram bot's number, a
     webhook's address.
     """
-    before = text[start - 1 : start]
-    if before == ":":
+    if text[start - 1] == "/":
+        return "hooks" in text and _in_webhook(text, start)
+    if text[start - 1] == ":":
         return 34 <= end - start <= 36 and text[start - 2].isdigit()
-    if before and before in "./~":
-        return text.endswith(_BEFORE_DOT, 0, start) or _in_webhook(text, start)
-    return False
+    return text.endswith(_BEFORE_DOT, 0, start)
 
 
 def _is_words(run: str) -> bool:
@@ -132,7 +196,4 @@ def _is_words(run: str) -> bool:
 
 def _in_webhook(text: str, start: int) -> bool:
     """Returns whether a webhook's address precedes `start`."""
-    return (
-        "hooks" in text
-        and compiled(_WEBHOOK).search(text, max(start - 100, 0), start) is not None
-    )
+    return compiled(_WEBHOOK).search(text, max(start - 100, 0), start) is not None

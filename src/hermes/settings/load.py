@@ -10,11 +10,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from hermes.errors import FolderGone, HomeError, SettingsError, UsageError, os_reason
 from hermes.settings.home import Home, closed_folder
-from hermes.settings.parse import SettingProblem, overlay, parse_config
+from hermes.settings.parse import (
+    SettingProblem,
+    overlay,
+    parse_config,
+    settings_from,
+)
+from hermes.settings.profiles import (
+    PROFILE_VARIABLE,
+    base_of,
+    checked_name,
+    chosen_root,
+)
 from hermes.settings.secrets import Secrets, parse_env
 from hermes.settings.sections import Settings
 
@@ -24,6 +33,13 @@ MAX_CONFIG_BYTES = 1024 * 1024
 def environment() -> Mapping[str, str]:
     """Returns the environment of this process."""
     return os.environ
+
+
+def system_locale(environ: Mapping[str, str] | None = None) -> str:
+    """Returns the locale of the system's messages, such as `de_DE.UTF-8`; empty if it has none."""
+    environ = environment() if environ is None else environ
+    names = ("LC_ALL", "LC_MESSAGES", "LANG")
+    return next((found for name in names if (found := environ.get(name))), "")
 
 
 def current_folder() -> Path:
@@ -74,8 +90,24 @@ def event_target(environ: Mapping[str, str] | None = None) -> EventTarget:
 
 
 def find_home(environ: Mapping[str, str] | None = None) -> Home:
-    """Returns the home named by HERMES_HOME, or `~/.hermes`. It need not exist."""
+    """Returns the home of the chosen profile, which must exist; by default the base home, which need not."""
     environ = environment() if environ is None else environ
+    return Home(chosen_root(_named_root(environ), environ))
+
+
+def find_base(environ: Mapping[str, str] | None = None) -> Home:
+    """Returns the base home, which holds the profiles. It need not exist."""
+    environ = environment() if environ is None else environ
+    return Home(base_of(_named_root(environ)))
+
+
+def choose_profile(name: str) -> None:
+    """Uses a profile from now on, in this process and in those it starts. Raises UsageError for an invalid name."""
+    os.environ[PROFILE_VARIABLE] = checked_name(name)
+
+
+def _named_root(environ: Mapping[str, str]) -> Path:
+    """The folder that HERMES_HOME names, or `~/.hermes`."""
     named = environ.get("HERMES_HOME") or "~/.hermes"
     try:
         user = environ.get("HOME") or str(Path.home())
@@ -87,7 +119,7 @@ def find_home(environ: Mapping[str, str] | None = None) -> Home:
             "Your home folder can't be found.",
             hint="Set HERMES_HOME to the folder where Hermes keeps its files.",
         ) from error
-    return Home(root.absolute())
+    return root.absolute()
 
 
 def load(
@@ -108,7 +140,7 @@ def load(
         )
     for path, value in overrides.items():
         data = overlay(data, path, value)
-    return msgspec.convert(data, Settings)
+    return settings_from(data)
 
 
 def load_secrets(
@@ -124,7 +156,8 @@ def load_secrets(
                 f"{home.env_file}:{number}: {line.problem}",
                 hint="Correct that line; the file was not changed.",
             )
-    return Secrets({line.name: line.value for line in lines if line.name}, environ)
+    values = {line.name: line.value for line in lines if line.name}
+    return Secrets(values, environ, home.accounts)
 
 
 def read_config(home: Home) -> tuple[dict[str, object], list[SettingProblem]]:
@@ -137,7 +170,8 @@ def read_overrides(
 ) -> tuple[dict[tuple[str, ...], object], list[SettingProblem]]:
     """Reads the settings in the environment by path, and the problems of mistyped variables."""
     if not any(
-        name.startswith("HERMES_") and name != "HERMES_HOME" for name in environ
+        name.startswith("HERMES_") and name not in {"HERMES_HOME", PROFILE_VARIABLE}
+        for name in environ
     ):
         return {}, []
     from hermes.settings.setting_keys import all_keys, parse_value

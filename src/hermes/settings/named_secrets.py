@@ -30,7 +30,9 @@ _NAMES = (
 )
 _NAMES_OF_PASSWORDS = r"(?:passwords?|passwd|passphrases?|pass|pwd)(?:_?\d{1,2})?$"
 _LONGEST_NAME, _LONGEST_VALUE = 80, 4_000
-_MOST_NAMES = 2_000
+_MAX_JUDGED_CHARACTERS = 200
+"""How much of a value is looked at to tell whether it is a secret."""
+_MOST_NAMES = 800
 """This many names of one text are examined one by one."""
 _PLACEHOLDER = (
     r"\$(?:[{(]|[a-z_]*$|[A-Z_][A-Z0-9_]*$)|<[^>]*>?$|[{(]|\[[^\]]*\]?$|%[({\w]+[)}]?s?%?$|\*+$|[xX.…\-_]+$"
@@ -126,7 +128,8 @@ def _without_values(text: str, low: str, pattern: str) -> str:
 
 def _without_all(text: str) -> str:
     """Masks whatever follows a name. No honest text has so many names, and a careful look at each takes too long."""
-    return compiled(rf"(?i)({_NAMED})(?:[^\s&<>]{{1,1000}})").sub(rf"\1{HIDDEN}", text)
+    pattern = compiled(rf"(?i)({_NAMED})(?:[^\s&<>]{{1,1000}})")
+    return pattern.sub(lambda found: found[1] + HIDDEN, text)
 
 
 def _without_late(found: "re.Match[str]") -> str:
@@ -255,13 +258,14 @@ def _is_bare_secret(value: str, *, is_password: bool, is_given: bool) -> bool:
 
     `is_given` if the context leaves no doubt that it is a value: a variable, an option, a form.
     """
+    value = value[:_MAX_JUDGED_CHARACTERS]
     if compiled(_COUNT).match(value):
         return is_password and len(value) >= 4 and (is_given or value.isdigit())
     if _stands_for_secret(value) or compiled(_PATH).match(value):
         return False
     if is_given:
         return is_password or len(value) >= 6
-    if len(value) >= 6 and any(map(str.isdigit, value)):
+    if len(value) >= 6 and compiled(r"\d").search(value):
         return True
     return compiled(_LONG_WORD).match(value) is not None
 
@@ -287,7 +291,7 @@ _AUTHORIZATION = (
 _SIGNED = r"(authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?(?:digest|aws4-hmac-sha256)[ \t]+)([^\n]+)"
 _BEARER = r"(bearer[ \t]+)([a-z0-9._~+/=\-]{8,})"
 _COOKIE = r"((?:set-)?cookie\\*[\"']?\s{0,4}:\s{0,4}\\*[\"']?)([^\"'\n\\]+)"
-_PAIR = r"([^=;\s]+=)([^;\s]+)"
+_PAIR = r"(?<![^;=\s])([^=;\s]++=)([^;\s]+)"
 _COOKIE_ATTRIBUTES = frozenset(
     ("path=", "domain=", "expires=", "max-age=", "samesite=", "priority=")
 )
@@ -296,7 +300,7 @@ _CURL = r"(curl\b(?:(?!curl\b)[^\n|;&]){0,400}?\s(?:-u|--user|--proxy-user)[ =]?
 
 _AUTH_FIELD = r"((?<![a-z0-9])_auth[ \t]{0,4}=[ \t]{0,4}|\"auth\"\s{0,4}:\s{0,4}\")(?![$<{*%(])([a-z0-9+/=_\-]{8,})"
 _COMMANDS = (
-    r"((?:\b(?:mysql|mysqldump|mysqladmin)\b(?:(?!mysql)[^\n|;&]){0,200}?\s-p|\bsshpass\s(?:(?!sshpass)[^\n|;&]){0,200}?-p\s?"
+    r"((?:\b(?:mysql|mysqldump|mysqladmin)\b(?:(?!mysql)[^\n|;&]){0,200}?\s-p|\bsshpass\b(?:(?!sshpass)[^\n|;&]){0,200}?\s-p\s?"
     r"|\bredis-cli\b(?:(?!redis-cli)[^\n|;&]){0,200}?\s-a\s"
     r"|\b(?:docker|podman)\slogin\b(?:(?!login)[^\n|;&]){0,200}?\s-p\s?)[\"']?)"
     r"([^\s\"'$<*][^\s\"']*)"

@@ -39,6 +39,8 @@ class SettingProblem(Struct, frozen=True):
 def parse_config(text: str) -> tuple[dict[str, object], list[SettingProblem]]:
     """Returns the data of a config.yaml, or all of its problems."""
     text = text.removeprefix("\ufeff")
+    if not text:
+        return {}, []
     line = too_deep(text)
     if line:
         return {}, [SettingProblem(line, "", TOO_DEEP, "remove some of the levels")]
@@ -59,7 +61,7 @@ def _read(text: str) -> dict[str, object] | SettingProblem:
     try:
         data = parse_yaml(text)
         sections = drop_empty({} if data is None else data)
-        msgspec.convert(sections, Settings)
+        settings_from(sections)
     except ValueError as error:
         place = re.search(r" at byte \d+ line (\d+) column \d+$", str(error))
         line = int(place[1]) if place else 0
@@ -71,6 +73,23 @@ def _read(text: str) -> dict[str, object] | SettingProblem:
             ),
         )
     return sections
+
+
+def settings_from(data: Mapping[str, object]) -> Settings:
+    """Converts the data of a config.yaml. Raises msgspec.ValidationError.
+
+    Each section is converted by itself: msgspec would resolve the types of all of them first, which takes longer than
+    the rest of the reading.
+    """
+    types = {one.encode_name: one for one in msgspec.structs.fields(Settings)}
+    try:
+        given = {
+            types[key].name: msgspec.convert(value, types[key].type)
+            for key, value in data.items()
+        }
+    except (KeyError, msgspec.ValidationError):
+        return msgspec.convert(data, Settings)  # its error says where
+    return Settings(**given)
 
 
 def drop_empty(data: object, section: type[Struct] = Settings) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -9,7 +10,7 @@ from hermes.errors import SettingsError
 
 _KEY_NAME = (
     r"(?i)(?:^|_)(?:api_?keys?|tokens?|passwords?|passwd|passphrase|secrets?"
-    r"|(?:private|access|secret|auth|encryption)_?key"
+    r"|(?:private|access|secret|auth|encryption|fal)_?key"  # fal.ai calls its key FAL_KEY
     r"|credentials?)(?:_\d+)?$"  # OPENAI_API_KEY_2: several keys of one provider
 )
 _OWNERS = {
@@ -69,9 +70,16 @@ def is_address_variable(name: str) -> bool:
 class Secrets:
     """Secrets by name, and the addresses kept with them; never shown. The environment wins over `.env`."""
 
-    __slots__ = ("_environ", "_file")
+    __slots__ = ("_environ", "_file", "sign_in_file")
 
-    def __init__(self, file: Mapping[str, str], environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        file: Mapping[str, str],
+        environ: Mapping[str, str],
+        sign_in_file: Path | None = None,
+    ) -> None:
+        self.sign_in_file = sign_in_file
+        """Where the accounts are that somebody signed in with; None where there can't be any."""
         self._file = dict(file)
         self._environ = {
             name: value
@@ -86,7 +94,7 @@ class Secrets:
     def with_value(self, name: str, value: str) -> "Secrets":
         """Returns a copy in which `name` has this value, also against the environment."""
         environ = {key: held for key, held in self._environ.items() if key != name}
-        return Secrets(self._file | {name: value}, environ)
+        return Secrets(self._file | {name: value}, environ, self.sign_in_file)
 
     def require(self, name: str) -> str:
         """Returns the value. Raises a SettingsError that says how to set it if there is none."""

@@ -11,8 +11,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from hermes.settings.boards import BoardSettings
 from hermes.settings.gateway import ApiSettings, GatewaySettings, ScheduleSettings
+from hermes.settings.goals import GoalSettings
+from hermes.settings.language_servers import LanguageServerSettings
+from hermes.settings.mcp import McpSettings
+from hermes.settings.media import MediaSettings
 from hermes.settings.section import AMOUNT, Section
+from hermes.settings.sign_ins import SignInSettings
+from hermes.settings.worktrees import WorktreeSettings
 
 
 class SessionSettings(Section, frozen=True):
@@ -24,6 +31,12 @@ class SessionSettings(Section, frozen=True):
             description="After each turn, also write the session to `sessions/session_<id>.json`."
         ),
     ] = False
+    json_snapshot_format: Annotated[
+        Literal["events", "messages"],
+        Meta(
+            description="What such a file holds: `events`, or `messages` in the shape of Hermes Agent's session files."
+        ),
+    ] = "events"
 
 
 class StoreSettings(Section, frozen=True):
@@ -137,8 +150,18 @@ class WorkerSettings(Section, frozen=True):
 
 
 class DisplaySettings(Section, frozen=True):
-    """How the terminal output looks."""
+    """How the terminal output looks, and the language of every surface."""
 
+    language: Annotated[
+        Literal[
+            "auto", "en", "zh", "zh-hant", "ja", "de", "es", "fr", "tr", "uk",
+            "af", "ko", "it", "ga", "pt", "ru", "hu", "ar",
+        ],
+        Meta(
+            description="The language of Hermes's own sentences; `auto` follows the system, the browser, or the chat"
+            " app's user. The model answers in yours anyway."
+        ),
+    ] = "auto"  # fmt: skip
     color: Annotated[
         Literal["auto", "always", "never"],
         Meta(
@@ -162,6 +185,12 @@ class DisplaySettings(Section, frozen=True):
     keys: Annotated[
         Literal["emacs", "vim"], Meta(description="How the input is edited.")
     ] = "emacs"
+    mouse: Annotated[
+        bool,
+        Meta(
+            description="Whether a click chooses in menus and lists of the chat; at other times the mouse is the terminal's."
+        ),
+    ] = True
     status_script: Annotated[
         str,
         Meta(
@@ -361,6 +390,12 @@ class CustomProvider(Section, frozen=True):
     models: Annotated[
         dict[str, CustomModel], Meta(description="Facts about its models, by name.")
     ] = {}
+    headers: Annotated[
+        dict[str, str],
+        Meta(
+            description="Headers to add to every request, such as `X-BILLING-INVOKE-ORIGIN` for NVIDIA NIM. Never a key."
+        ),
+    ] = {}
 
 
 class LocalModelSettings(Section, frozen=True):
@@ -434,6 +469,14 @@ class AuxiliarySettings(Section, frozen=True):
         str,
         Meta(description="Summarizes long web pages; `off` shows their beginning."),
     ] = "off"
+    judge: Annotated[
+        str,
+        Meta(description="Judges whether a goal is reached; can't be `off`."),
+    ] = "main"
+    cards: Annotated[
+        str,
+        Meta(description="Turns rough cards of boards into specs or smaller cards."),
+    ] = "main"
 
 
 class CompressionSettings(Section, frozen=True):
@@ -463,6 +506,13 @@ class CompressionSettings(Section, frozen=True):
             description="How many messages at the end to keep word for word.",
         ),
     ] = 20
+    engine: Annotated[
+        str,
+        Meta(
+            max_length=100,
+            description="Plugin context engine that compresses the conversation. If empty, Hermes writes a summary.",
+        ),
+    ] = ""
 
 
 class ApprovalSettings(Section, frozen=True):
@@ -485,6 +535,12 @@ class McpToolSettings(Section, frozen=True):
         tuple[str, ...], Meta(description="Offer only these; empty for all.")
     ] = ()
     exclude: Annotated[tuple[str, ...], Meta(description="Don't offer these.")] = ()
+    vetted: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Offer these although their description looks like an instruction to the model; you have read it."
+        ),
+    ] = ()
 
 
 class McpServerSettings(Section, frozen=True):
@@ -857,7 +913,13 @@ class Settings(Section, frozen=True):
     custom_providers: Annotated[
         dict[str, CustomProvider],
         Meta(
-            description="Model services, each under a name you choose: base_url, key_env, api, family, models."
+            description="Model services, each under a name you choose: base_url, key_env, api, family, models, headers."
+        ),
+    ] = {}
+    sign_ins: Annotated[
+        dict[str, SignInSettings],
+        Meta(
+            description="How to sign in with a provider (openai, xai, nous, copilot, ...): client_id, issuer, base_url."
         ),
     ] = {}
     local_models: Annotated[
@@ -872,15 +934,20 @@ class Settings(Section, frozen=True):
             description="MCP servers, each under a name you choose: command, args and env, or url and headers."
         ),
     ] = {}
+    mcp: McpSettings = McpSettings()
     auxiliary: AuxiliarySettings = AuxiliarySettings()
     compression: CompressionSettings = CompressionSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     budget: BudgetSettings = BudgetSettings()
+    goals: GoalSettings = GoalSettings()
+    worktrees: WorktreeSettings = WorktreeSettings()
     codex: CodexSettings = CodexSettings()
     web: WebSettings = WebSettings()
     browser: BrowserSettings = BrowserSettings()
+    media: MediaSettings = MediaSettings()
     tools: ToolSettings = ToolSettings()
     schedules: ScheduleSettings = ScheduleSettings()
+    boards: BoardSettings = BoardSettings()
     api: ApiSettings = ApiSettings()
     sandbox: SandboxSettings = SandboxSettings()
     learning: LearningSettings = LearningSettings()
@@ -904,5 +971,6 @@ class Settings(Section, frozen=True):
     events: EventSettings = EventSettings()
     worker: WorkerSettings = WorkerSettings()
     notify: NotifySettings = NotifySettings()
+    lsp: LanguageServerSettings = LanguageServerSettings()
     display: DisplaySettings = DisplaySettings()
     logging: LoggingSettings = LoggingSettings()

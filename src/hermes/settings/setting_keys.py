@@ -22,6 +22,7 @@ from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
 OTHER_VARIABLES = (
     *(
         "HERMES_HOME",
+        "HERMES_PROFILE",
         "HERMES_DEBUG",
         "HERMES_FETCH",
         "HERMES_CACHE",

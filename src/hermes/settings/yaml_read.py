@@ -8,14 +8,16 @@ from collections import Counter
 
 import yaml12
 
+from hermes.primitives.lazy_pattern import lazy_pattern
+
 MAX_YAML_DEPTH = 100
 TOO_DEEP = "nested too deeply"
 _MAX_EXPANDED_CHARS = 1_000_000
 _MAX_ALIASES = 1_000
 
 _RUN = r"[ \t]*(?:[-?:][ \t]+)*"
-_ANCHOR = re.compile(r"&(?=([^\s,\[\]{}]{1,64}))")
-_ALIAS = re.compile(r"\*(?=([^\s,\[\]{}]{1,64}))")
+_ANCHOR = lazy_pattern(r"&(?=([^\s,\[\]{}]{1,64}))")
+_ALIAS = lazy_pattern(r"\*(?=([^\s,\[\]{}]{1,64}))")
 
 
 class YamlTooDeep(ValueError):

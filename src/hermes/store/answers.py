@@ -1,16 +1,21 @@
 """Validates an answer in the transaction that writes it: its question must be open, and the answer
-must fit.
+must fit. A message can be taken back only while no turn has read it, and an automatic title never
+replaces the user's own.
 """
 
 import msgspec
 
 from hermes.core.answers import Answer, misfit
-from hermes.errors import AnsweredAlready, AnswerRefused
+from hermes.errors import AnsweredAlready, AnswerRefused, TitledAlready
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
+    MessageWithdrawn,
     QuestionAnswered,
     QuestionAsked,
+    SessionTitled,
+    Steered,
     TurnStarted,
 )
 from hermes.schema.messages import ToolFinished
@@ -32,6 +37,66 @@ SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOPICS})
   AND (type = '{TurnStarted.topic}' OR instr(data, ?) > 0)
 ORDER BY seq DESC
 """  # noqa: S608 - our own names
+
+
+_READ = f"""
+SELECT {COLUMNS} FROM events WHERE session = ? AND seq > ?
+  AND type IN ('{TurnStarted.topic}', '{Steered.topic}', '{MessageWithdrawn.topic}')
+"""  # noqa: S608 - our own names
+_MESSAGE = "SELECT 1 FROM events WHERE session = ? AND seq = ? AND role = 'user'"
+
+
+_NEWEST_TITLE = f"""
+SELECT {COLUMNS} FROM events WHERE session = ? AND type = '{SessionTitled.topic}'
+ORDER BY seq DESC LIMIT 1
+"""  # noqa: S608 - our own names
+
+
+CHECKED = (ApprovalAnswered, QuestionAnswered, MessageWithdrawn, SessionTitled)
+"""Events that depend on what the log holds when they are written."""
+
+
+def require_allowed(connection: SqlConnection, session: str, event: Event) -> None:
+    """Raises unless the event, one of `CHECKED`, may be written now."""
+    match event:
+        case ApprovalAnswered() | QuestionAnswered():
+            require_open(connection, session, event)
+        case MessageWithdrawn():
+            require_waiting(connection, session, event)
+        case SessionTitled(by="hermes" | "model"):
+            require_not_named(connection, session)
+        case _:
+            pass
+
+
+def require_not_named(connection: SqlConnection, session: str) -> None:
+    """Raises if the newest title is the user's own."""
+    for columns in connection.execute(_NEWEST_TITLE, (session,)):
+        match Row(*columns).event:
+            case SessionTitled(by="user", title=title) if title:
+                raise TitledAlready(f"the user has named session {session}")
+            case _:
+                pass
+
+
+def require_waiting(
+    connection: SqlConnection, session: str, withdrawn: MessageWithdrawn
+) -> None:
+    """Raises unless the message is there, and no turn has read it yet."""
+    number = withdrawn.message
+    is_waiting = connection.execute(_MESSAGE, (session, number)).get is not None
+    for columns in connection.execute(_READ, (session, number)):
+        match Row(*columns).event:
+            case TurnStarted(inputs=inputs) | Steered(inputs=inputs):
+                is_waiting = is_waiting and number not in inputs
+            case MessageWithdrawn(message=other):
+                is_waiting = is_waiting and other != number
+            case _:
+                pass
+    if not is_waiting:
+        raise AnsweredAlready(
+            "Hermes has read this message already.", hint="Nothing was taken back."
+        )
 
 
 def require_open(connection: SqlConnection, session: str, answer: Answer) -> None:

@@ -5,14 +5,17 @@ A claim is made before a call and released when its actual usage is in the log. 
 count if its process has ended or if it is older than any call can be.
 """
 
+from collections.abc import Sequence
+
 from hermes.core.ports import Clock
 from hermes.schema.messages import Usage
 from hermes.store.leases import this_process
 from hermes.store.ports import SqlDatabase
-from hermes.store.sessions import FAMILY
+from hermes.store.sessions import FAMILY, families
 from hermes.store.sql import SqlConnection
 
 MAX_CALL_S = 3_600.0  # no call takes longer
+_MAX_VALUES = 1_000  # in one query
 
 _PUT = """
 INSERT INTO claims (session, owner, day, tokens, cost_usd, expires) VALUES (?,?,?,?,?,?)
@@ -65,6 +68,25 @@ class BudgetClaims:
         where = f"session IN ({FAMILY})" if family else "day = ?2"
         query = f"SELECT session, owner, tokens, cost_usd FROM claims WHERE expires > ?1 AND {where}"  # noqa: S608
         values = (self._clock.now(), family or day)
+        return self._sum(session, query, values)
+
+    def of_families(
+        self, session: str, families_of: Sequence[str]
+    ) -> tuple[int, float]:
+        """The same in the families of several sessions."""
+        found = (0, 0.0)
+        for first in range(0, len(families_of), _MAX_VALUES):
+            some = families_of[first : first + _MAX_VALUES]
+            query = f"""SELECT session, owner, tokens, cost_usd FROM claims
+            WHERE expires > ? AND session IN ({families(len(some))})"""  # noqa: S608 - places of values
+            tokens, cost = self._sum(session, query, (self._clock.now(), *some))
+            found = (found[0] + tokens, found[1] + cost)
+        return found
+
+    def _sum(
+        self, session: str, query: str, values: tuple[str | float, ...]
+    ) -> tuple[int, float]:
+        """Adds up claims, without those of this session in this process and of processes that have ended."""
         rows = self._db.run_on_reader(
             lambda connection: connection.execute(query, values).fetchall()
         )

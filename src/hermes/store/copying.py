@@ -32,6 +32,13 @@ _SESSIONS = (
     "surface, cwd, place, title, model, messages, turns"
 )
 _INSTANTS = "job, due, starts, cause, state, reason, repeats, session, owner, expires, began, ended, delivery"
+_CARDS = (
+    "id, board, status, priority, assignee, reviewer, due, created, unique_key, data"
+)
+_CARD_RUNS = (
+    "id, card, board, number, agent, phase, outcome, reason, summary, closing, session, "
+    "workspace, owner, expires, started, ended, beat, note, stop"
+)
 TABLES = (
     _Table("sessions", "id", _SESSIONS),
     _Table("usage", "session, day, provider, model", _USAGE),
@@ -41,6 +48,15 @@ TABLES = (
     _Table("gateway_inbox", "platform, id", "platform, id, received, data"),
     _Table("gateway_outbox", "id", "id, chat, session, seq, part, state, message, ts"),
     _Table("gateway_people", "platform, id", "platform, id, name, role, since"),
+    _Table("boards", "slug", "slug, data"),
+    _Table("cards", "id", _CARDS),
+    _Table("card_links", "parent, child", "parent, child"),
+    _Table("card_runs", "id", _CARD_RUNS),
+    _Table("card_events", "id", "id, board, card, ts, topic, data"),
+    _Table("card_attachments", "id", "id, card, name, size, who, added, data"),
+    _Table("card_notices", "id", "id, card, target, text, made, delivery"),
+    _Table("gateway_sends", "id", "id, target, body, files, made, until, state, reason"),
+    _Table("session_marks", "session", "session, pinned, folder, archived, seen"),
 )  # fmt: skip
 """What is copied beside the log. Leases, claims and pairing codes are about processes and minutes, and stay."""
 
@@ -70,9 +86,16 @@ def copy_snapshot(
     source: Store, target: Store, tell: Callable[[int], None] = lambda _: None
 ) -> CopyReport:
     """Copies the state of one moment, also of a store that is being used, and compares it."""
-    if target.sessions.recent(limit=1) or target.has_jobs or target.chats.recent(1):
+    if (
+        target.sessions.recent(limit=1)
+        or target.has_jobs
+        or target.has_cards
+        or target.chats.recent(1)
+    ):
         hint = "Nothing was changed. Copy into a database that is empty."
-        raise StoreError("the target holds sessions, jobs or chats already", hint=hint)
+        raise StoreError(
+            "the target holds sessions, jobs, cards or chats already", hint=hint
+        )
     attempts: list[None] = []
 
     def job(connection: SqlConnection) -> CopyReport:
@@ -149,9 +172,14 @@ def _copy_table(select: _Select, target: Store, table: _Table) -> int:
 def _repair_numbers(target: Store) -> None:
     """Lets numbers that the database gives continue behind those that were copied."""
     if target.engine == "PostgreSQL":
-        name = "pg_get_serial_sequence('gateway_outbox', 'id')"
-        query = f"SELECT setval({name}, coalesce(max(id), 0) + 1, false) FROM gateway_outbox"  # noqa: S608 - our own names
-        target.database.write(lambda connection: connection.execute(query).fetchall())
+        for table in ("gateway_outbox", "card_events"):
+            name = f"pg_get_serial_sequence('{table}', 'id')"
+            query = (
+                f"SELECT setval({name}, coalesce(max(id), 0) + 1, false) FROM {table}"  # noqa: S608 - our own names
+            )
+            target.database.write(
+                lambda connection, query=query: connection.execute(query).fetchall()
+            )
 
 
 def _compare(source: _Select, target: _Select) -> None:

@@ -2,7 +2,9 @@
 authoritative.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,16 +17,26 @@ from hermes.primitives.files import (
 from hermes.store.store import Store
 
 
-def write_snapshot(store: Store, session: str, folder: Path) -> Path:
+def event_document(store: Store, session: str) -> Any:
+    """A session as its events."""
+    info = store.sessions.find(session)
+    events = [row.envelope() for row in store.log.every_event(session)]
+    return {"session": info, "events": events}
+
+
+def write_snapshot(
+    store: Store,
+    session: str,
+    folder: Path,
+    document_of: Callable[[Store, str], Any] = event_document,
+) -> Path:
     """Writes `session_<id>.json` atomically."""
     if "/" in session:
         raise StoreError(
             f"session {session!r} can't have a file of its own",
             hint="Its id is not a file name.",
         )
-    info = store.sessions.find(session)
-    events = [row.envelope() for row in store.log.every_event(session)]
-    content = msgspec.json.encode({"session": info, "events": events})
+    content = msgspec.json.encode(document_of(store, session))
     target = make_private_folder(folder) / f"session_{session}.json"
     replace_file(
         target, msgspec.json.format(content, indent=2), mode=PRIVATE_FILE, alone=False

@@ -3,6 +3,9 @@
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice, repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,10 +21,22 @@ _FRAMES_SINCE_VERSION = (
     1 << 32
 )  # set in current checksums, which are faster than the earlier ones
 _PLACE = struct.Struct("<qqd").pack
+_BATCH_ROWS = 64  # checked together; large ones are in memory as often
+_ROW_COLUMNS = itemgetter(slice(9))  # of `STORED`: the fields of Row
+
+_encoded = str.encode
 
 _encode = msgspec.json.Encoder().encode
-_decoders = {topic: msgspec.json.Decoder(cls) for topic, cls in CATALOGUE.items()}
+_decoders: dict[str, msgspec.json.Decoder[Event]] = {}
 _plain = msgspec.json.Decoder(dict[str, Any])
+
+
+def _decoder(topic: str) -> "msgspec.json.Decoder[Event] | None":
+    """Made when the first row of its kind is read: making all of them would slow down every start."""
+    kind = CATALOGUE.get(topic)
+    if kind is None:  # a newer Hermes wrote it; topics are not remembered without bound
+        return None
+    return _decoders.setdefault(topic, msgspec.json.Decoder(kind))
 
 
 class DamagedRow(Exception):
@@ -52,7 +67,10 @@ class Row(NamedTuple):
     @property
     def event(self) -> Event | None:
         """The typed event; None if this Hermes can't read it because a newer one added or changed it."""
-        decoder = _decoders.get(self.type)
+        try:
+            decoder = _decoders[self.type]
+        except KeyError:
+            decoder = _decoder(self.type)
         try:
             return decoder.decode(self.data) if decoder else None
         except msgspec.DecodeError:
@@ -78,6 +96,8 @@ class Row(NamedTuple):
         return place | {"epoch": self.epoch, "seq": self.seq}
 
 
+_new_row: Any = partial(tuple.__new__, Row)  # half as slow as Row(...)
+
 COLUMNS = ", ".join(Row._fields)
 
 STORED = f"{COLUMNS}, crc, {shared_text.TEXT}"
@@ -93,68 +113,112 @@ def checked_messages(
 ) -> Iterator[tuple[str, bytes]]:
     """Yields type and JSON of each message. Raises DamagedRow if one does not match its checksum.
 
-    Half as dear as `checked`: no rows are built, and the text is never decoded. Messages have no frames.
+    Cheaper than `checked`: no rows are built, and the text is never decoded. Messages have no frames.
     """
-    heads: dict[tuple[str, str | None, str], int] = {}
-    crc32 = zlib.crc32
-    for kind, role, turn, seq, epoch, ts, crc, blob in stored:
-        data = b""
-        try:
-            # PostgreSQL's is text
-            data = blob if isinstance(blob, bytes) else blob.encode()
-            head = heads.get((kind, role, turn))
-            if head is None:
-                row = Row(0, session, 0, 0, 0.0, kind, role, turn, "")
-                head = heads[kind, role, turn] = _head_sum(row)
-            whole = crc == _FRAMES_SINCE_VERSION | crc32(
-                data, crc32(_PLACE(seq, epoch, ts), head)
-            )
-            if not whole and crc < _FRAMES_SINCE_VERSION:
-                text = data.decode()
-                row = Row(0, session, seq, epoch, ts, kind, role, turn, text)
-                whole = is_whole(row, crc)
-        except (TypeError, AttributeError, UnicodeDecodeError, struct.error):
-            whole = False
-        if not whole:
-            raise _mismatch(session, seq)
-        yield kind, data
-
-
-def _mismatch(session: str, seq: object) -> DamagedRow:
-    return DamagedRow(
-        f"session {session}, row {seq}: the content does not match its checksum"
-    )
+    heads = _HeadSums()
+    for batch in _batches(stored):
+        kinds, roles, turns, seqs, epochs, times, sums, texts = zip(*batch, strict=True)
+        if isinstance(texts[0], str):  # PostgreSQL's
+            texts = tuple(map(_encoded, texts))
+        sessions = repeat(session, len(batch))
+        columns = _Columns(sessions, kinds, roles, turns, seqs, epochs, times, texts)
+        if not _match(heads, columns, sums):
+            for row, crc in zip(batch, sums, strict=True):
+                _require_whole(_message_row(session, row), crc)
+        yield from zip(kinds, texts, strict=True)
 
 
 def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
     """Builds rows from `STORED` columns. Raises DamagedRow if one does not match its checksum."""
     rows: list[Row] = []
-    heads: dict[tuple[str, str, str | None, str], int] = {}
-    crc32 = zlib.crc32
-    make: Any = tuple.__new__  # half as slow as Row(...)
-    for number, session, seq, epoch, ts, kind, role, turn, inner, crc, frame in stored:
-        data = inner if frame is None else shared_text.full_text(frame, inner)
-        row = make(Row, (number, session, seq, epoch, ts, kind, role, turn, data))
-        try:  # `is_whole`, inlined: this runs for every row read
-            if crc < _FRAMES_SINCE_VERSION:
-                whole = is_whole(row, crc)
-            else:
-                head = heads.get((session, kind, role, turn))
-                if head is None:
-                    head = heads[session, kind, role, turn] = _head_sum(row)
-                whole = crc == _FRAMES_SINCE_VERSION | crc32(
-                    data.encode(), crc32(_PLACE(seq, epoch, ts), head)
-                )
-        except (
-            TypeError,
-            AttributeError,
-            struct.error,
-        ):  # wrong types
-            whole = False
-        if not whole:
-            raise _mismatch(session, seq)
-        rows.append(row)
+    heads = _HeadSums()
+    for raw in _batches(stored):
+        _, sessions, seqs, epochs, times, kinds, roles, turns, texts, sums, frames = (
+            zip(*raw, strict=True)
+        )
+        batch = raw
+        if any(frames):
+            batch = [_with_frame(row) for row in raw]
+            texts = tuple(row[8] for row in batch)
+        new = list(map(_new_row, map(_ROW_COLUMNS, batch)))
+        columns = _Columns(
+            sessions, kinds, roles, turns, seqs, epochs, times, map(_encoded, texts)
+        )
+        if not _match(heads, columns, sums):
+            for row, crc in zip(new, sums, strict=True):
+                _require_whole(row, crc)
+        rows += new
     return rows
+
+
+class _HeadSums(dict[tuple[Any, ...], int]):
+    """The checksum of the columns that many rows have in common: session, type, role, turn."""
+
+    def __missing__(self, key: tuple[Any, ...]) -> int:
+        session, kind, role, turn = key
+        row = Row(0, session, 0, 0, 0.0, kind, role, turn, "")
+        self[key] = _head_sum(row)
+        return self[key]
+
+
+class _Columns(NamedTuple):
+    """What the checksum of each row in a batch covers, by column."""
+
+    sessions: Iterable[Any]
+    kinds: Iterable[Any]
+    roles: Iterable[Any]
+    turns: Iterable[Any]
+    seqs: Iterable[Any]
+    epochs: Iterable[Any]
+    times: Iterable[Any]
+    texts: Iterable[Any]
+
+
+def _match(heads: _HeadSums, columns: _Columns, sums: tuple[Any, ...]) -> bool:
+    """Returns whether all rows of a batch match their current checksums.
+
+    Every row that is read passes here, so the loops are those of `map`, which cost less than loops in Python.
+    """
+    crc32 = zlib.crc32
+    common = map(heads.__getitem__, zip(*columns[:4], strict=True))
+    places = map(crc32, map(_PLACE, *columns[4:7]), common)
+    try:
+        found = tuple(
+            map(_FRAMES_SINCE_VERSION.__or__, map(crc32, columns.texts, places))
+        )
+    except (TypeError, AttributeError, UnicodeEncodeError, struct.error):
+        return False  # wrong types
+    return found == sums
+
+
+def _batches(stored: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    rows = iter(stored)
+    while batch := list(islice(rows, _BATCH_ROWS)):
+        yield batch
+
+
+def _with_frame(stored: tuple[Any, ...]) -> tuple[Any, ...]:
+    *_, inner, _, frame = stored
+    if frame is None:
+        return stored
+    try:
+        return (*stored[:8], shared_text.full_text(frame, inner))
+    except (TypeError, AttributeError):  # wrong types: it matches no checksum
+        return (*stored[:8], None)
+
+
+def _message_row(session: str, stored: tuple[Any, ...]) -> Row:
+    kind, role, turn, seq, epoch, ts, _, data = stored
+    if isinstance(data, bytes):
+        data = data.decode(errors="surrogateescape")  # never encodes again if invalid
+    return Row(0, session, seq, epoch, ts, kind, role, turn, data)
+
+
+def _require_whole(row: Row, crc: int) -> None:
+    if not is_whole(row, crc):
+        raise DamagedRow(
+            f"session {row.session}, row {row.seq}: the content does not match its checksum"
+        )
 
 
 def draft(event: Event) -> EncodedEvent:
@@ -192,10 +256,11 @@ def earlier_checksum(row: Row) -> int:
 def is_whole(row: Row, crc: int) -> bool:
     """Returns whether a row matches its checksum."""
     try:
+        _PLACE(row.seq, row.epoch, row.ts)  # raises for wrong types
         return crc == (
             checksum(row) if crc >= _FRAMES_SINCE_VERSION else earlier_checksum(row)
         )
-    except (TypeError, ValueError, struct.error):  # wrong types
+    except (TypeError, ValueError, AttributeError, struct.error):  # wrong types
         return False
 
 

@@ -90,14 +90,47 @@ class RoleLeases:
 
     def held(self, prefix: str = "") -> list[HeldRole]:
         """Returns the roles that somebody holds now, those whose name begins so."""
+        return [role for role, is_held in self._known(prefix) if is_held]
 
-        def job(connection: SqlConnection) -> list[HeldRole]:
+    def abandoned(self, prefix: str) -> list[HeldRole]:
+        """Returns the roles that nobody holds any more, those whose name begins so."""
+        return [role for role, is_held in self._known(prefix) if not is_held]
+
+    def _known(self, prefix: str) -> list[tuple[HeldRole, bool]]:
+        """Roles, and whether somebody holds each of them now."""
+
+        def job(connection: SqlConnection) -> list[tuple[HeldRole, bool]]:
             now = self._db.lease_time(connection, self._clock)
-            query = f"SELECT {_FIELDS} FROM roles WHERE owner != '' AND substr(name, 1, length(?1)) = ?1 ORDER BY name"  # noqa: S608
+            query = f"SELECT {_FIELDS} FROM roles WHERE substr(name, 1, length(?1)) = ?1 ORDER BY name"  # noqa: S608
             found = [HeldRole(*row) for row in connection.execute(query, (prefix,))]
-            return [one for one in found if self._db.holds(one.owner, one.expires, now)]
+            return [
+                (one, bool(one.owner) and self._db.holds(one.owner, one.expires, now))
+                for one in found
+            ]
 
         return self._db.read(job)
+
+    def own(self, name: str) -> HeldRole | None:
+        """Returns a role if this process has it."""
+        found = self._db.read(lambda connection: _find(connection, name))
+        return found if found is not None and found.owner == self.owner else None
+
+    def forget(self, name: str) -> None:
+        """Deletes a role that this process has, or nobody."""
+
+        def job(connection: SqlConnection) -> None:
+            self._db.lock(connection, f"role {name}")
+            now = self._db.lease_time(connection, self._clock)
+            held = _find(connection, name)
+            if held is None or (
+                held.owner not in ("", self.owner)
+                and self._db.holds(held.owner, held.expires, now)
+            ):
+                return
+            values = (held.name, held.owner, held.token)
+            connection.execute(_FORGET, values).fetchall()
+
+        self._db.write(job)
 
 
 def _find(connection: SqlConnection, name: str) -> HeldRole | None:

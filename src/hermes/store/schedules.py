@@ -45,6 +45,8 @@ class ScheduleStore:
         self._db = database
         self._clock = clock
         self._owner = owner or this_process()
+        self.has_put = False
+        """Whether this process has saved a job."""
 
     def jobs(self, *, removed: bool = False) -> list[Job]:
         """Returns the jobs, oldest first."""
@@ -83,6 +85,7 @@ class ScheduleStore:
         self._db.write(
             lambda connection: _replan(connection, job, following, (dropped, now))
         )
+        self.has_put = True
 
     def change(
         self,

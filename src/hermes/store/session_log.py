@@ -1,6 +1,5 @@
 """The log: one append-only sequence of events per session. What `append` returned is on disk."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -9,10 +8,9 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.errors import SessionNotFound, StoreError
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
-    ApprovalAnswered,
-    QuestionAnswered,
     QuestionAsked,
     SessionCreated,
     SessionRecovered,
@@ -20,7 +18,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import MESSAGES, Message
-from hermes.store.answers import require_open
+from hermes.store.answers import CHECKED, require_allowed
 from hermes.store.leases import Lease, require
 from hermes.store.log_row import (
     MESSAGE_COLUMNS,
@@ -58,7 +56,7 @@ _IDS = "SELECT id FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
 _BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS} FROM events WHERE session = ? AND role IS NOT NULL AND seq > ? ORDER BY seq"  # noqa: S608 - our own names
 
-_NAME = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+_NAME = lazy_pattern(r"[^\s\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
 _decoders: dict[str, Callable[[bytes], Any]] = {
     cls.topic: msgspec.json.Decoder(cls).decode for cls in MESSAGES
@@ -97,7 +95,8 @@ class SessionLog:
         """Writes the events in order, all or none, and returns once they are on disk.
 
         With a lease, nothing is written unless that lease still holds. An answer is written only if
-        it fits a question that is open at that moment.
+        it fits a question that is open at that moment, an automatic title only if the user has not
+        named the session.
         """
         return self._db.write(
             self._appending(session, events, turn, lease), order=session
@@ -139,8 +138,8 @@ class SessionLog:
             now = self._clock.now()
             rows: list[Row] = []
             for seq, (entry, event) in enumerate(entries, head + 1):
-                if isinstance(event, (ApprovalAnswered, QuestionAnswered)):
-                    require_open(connection, session, event)
+                if isinstance(event, CHECKED):
+                    require_allowed(connection, session, event)
                 row = Row(0, session, seq, epoch, now, *entry[:2], turn, entry.data)
                 written = write_row(self._db.insert_row, connection, row, event)
                 rows.append(self._noted(written))
@@ -155,14 +154,26 @@ class SessionLog:
             self._mine.add(row.id)
         return row
 
-    def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Row]:
-        """Returns up to `limit` rows after the given seq, in order."""
+    def events(
+        self,
+        session: str,
+        *,
+        after: int = 0,
+        limit: int = 1000,
+        is_known: bool = False,
+    ) -> list[Row]:
+        """Returns up to `limit` rows after the given seq, in order.
+
+        Raises SessionNotFound if there is no such session; with `is_known` that is not checked.
+        """
         rows = self._db.run_on_reader(
             lambda connection: checked(
                 connection.execute(_PAGE, (session, after, limit))
             )
         )
-        if not rows and not self._db.select(_HEAD, (session,)):
+        if rows or is_known:
+            return rows
+        if not self._db.select(_HEAD, (session,)):
             raise missing_session(session)
         return rows
 
@@ -242,8 +253,16 @@ class SessionLog:
 
     def every_event(self, session: str) -> Iterator[Row]:
         """Yields all rows of a session, read in pages, so that memory stays flat."""
-        after = 0
-        while page := self.events(session, after=after, limit=_PAGE_ROWS):
+        page = self.events(session, limit=_PAGE_ROWS)
+        yield from page
+        if len(page) == _PAGE_ROWS:
+            yield from self.rows_after(session, page[-1].seq)
+
+    def rows_after(self, session: str, after: int) -> Iterator[Row]:
+        """Yields the rows after a seq, in pages too; none of a session that is gone."""
+        while page := self.events(
+            session, after=after, limit=_PAGE_ROWS, is_known=True
+        ):
             yield from page
             if len(page) < _PAGE_ROWS:
                 return
@@ -404,5 +423,5 @@ def missing_session(session: str) -> SessionNotFound:
     """Returns the error for a session that does not exist."""
     return SessionNotFound(
         f"there is no session {session}",
-        hint="`hermes sessions list` lists them.",
+        hint="`hermes sessions list`, or /sessions in a chat, lists them.",
     )

@@ -1,7 +1,7 @@
 """The list of sessions: finding, naming and deleting them, and what they cost."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,8 +25,9 @@ _MAX_CACHED_SESSIONS = 2_048  # cached origins
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
-  (SELECT CAST(coalesce(sum(input_tokens + output_tokens), 0) AS BIGINT) FROM usage WHERE session = sessions.id)
-FROM sessions
+  (SELECT CAST(coalesce(sum(input_tokens + output_tokens), 0) AS BIGINT) FROM usage WHERE session = sessions.id),
+  coalesce(pinned, 0.0), coalesce(folder, ''), coalesce(archived, 0.0), coalesce(seen, 0)
+FROM sessions LEFT JOIN session_marks ON session_marks.session = sessions.id
 """  # noqa: S608 - our own names
 
 
@@ -36,7 +37,8 @@ _USES = (SessionCreated, SessionTitled, SessionImported, SessionUndone, SessionR
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _USES)
 _LAST = f"""
 SELECT session FROM events
-WHERE (role = 'user' OR type IN ({_TOPICS})) AND (SELECT kind FROM sessions WHERE sessions.id = events.session) != 'child'
+WHERE (role = 'user' OR type IN ({_TOPICS}))
+  AND (SELECT kind != 'child' AND surface != 'batch' FROM sessions WHERE sessions.id = events.session)
 ORDER BY events.id DESC LIMIT 1
 """  # noqa: S608 - our own names
 
@@ -50,6 +52,17 @@ WITH RECURSIVE family (id) AS (
 ) SELECT id FROM family
 """
 """Selects session ?2 and its child sessions."""
+
+
+def families(count: int) -> str:
+    """The same for so many sessions at once, each a value of the query."""
+    seeds = ", ".join("(CAST(? AS TEXT))" for _ in range(count))
+    return f"""
+WITH RECURSIVE family (id) AS (
+  SELECT * FROM (VALUES {seeds}) AS seeds
+  UNION SELECT sessions.id FROM sessions, family WHERE sessions.parent = family.id AND sessions.kind = 'child'
+) SELECT id FROM family
+"""  # noqa: S608 - places of values
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
@@ -72,6 +85,31 @@ class SessionInfo(msgspec.Struct, frozen=True):
     turns: int
     cost_usd: float
     tokens: int
+    pinned: float = 0.0
+    """Since when it is pinned; 0 if it is not."""
+    folder: str = ""
+    archived: float = 0.0
+    """Since when it is archived; 0 if it is not."""
+    seen: int = 0
+    """How many messages it had when somebody last looked at it on the page."""
+
+
+class FiledAs(NamedTuple):
+    """Which sessions to list: those in a folder, the pinned or the archived ones; otherwise all but the archived."""
+
+    folder: str | None = None
+    pinned: bool = False
+    archived: bool = False
+
+    def condition(self) -> tuple[str, tuple[Any, ...]]:
+        """The condition in SQL, and its values."""
+        archived = ">" if self.archived else "="
+        text = f" AND coalesce(archived, 0) {archived} 0"
+        if self.pinned:
+            text += " AND pinned > 0"
+        if self.folder is None:
+            return text, ()
+        return f"{text} AND coalesce(folder, '') = ?", (self.folder,)
 
 
 class SessionOrigin(msgspec.Struct, frozen=True):
@@ -102,6 +140,20 @@ class UsageRow(msgspec.Struct, frozen=True):
     unpriced_calls: int
 
 
+class SurfaceUsage(msgspec.Struct, frozen=True):
+    """The usage of the sessions that were started on one surface; those of children count for their parent's."""
+
+    surface: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    cost_usd: float
+    unpriced_calls: int
+
+
 class SessionTable:
     """The sessions of one database."""
 
@@ -111,12 +163,39 @@ class SessionTable:
         self._origins: dict[str, SessionOrigin] = {}
 
     def recent(
-        self, *, limit: int = 50, updated_before: float | None = None
+        self,
+        *,
+        limit: int = 50,
+        updated_before: float | None = None,
+        filed: "FiledAs | None" = None,
     ) -> list[SessionInfo]:
-        """Returns sessions, most recently used first, without child sessions."""
+        """Returns sessions, most recently used first, without child sessions and the rows of batches.
+
+        Archived ones are left out unless `filed` is None or asks for them.
+        """
         bound = updated_before if updated_before is not None else float("inf")
-        where = "WHERE updated < ? AND kind != 'child' ORDER BY updated DESC, id DESC LIMIT ?"
-        return self._select(where, (bound, limit))
+        conditions, values = filed.condition() if filed else ("", ())
+        where = (
+            f"WHERE updated < ? AND kind != 'child' AND surface != 'batch'{conditions} "
+            "ORDER BY updated DESC, id DESC LIMIT ?"
+        )
+        return self._select(where, (bound, *values, limit))
+
+    def titled(self, words: str, *, limit: int) -> list[SessionInfo]:
+        """Returns sessions whose title or folder contains all words, most recently used first."""
+        wanted = words.casefold().split()
+        query = "SELECT id, title, cwd FROM sessions WHERE kind != 'child' AND surface != 'batch' ORDER BY updated DESC"
+        found: list[str] = []
+        for session, title, cwd in self._db.select(query):
+            text = f"{title} {cwd}".casefold()
+            if len(found) < limit and all(word in text for word in wanted):
+                found.append(session)
+        if not found:
+            return []
+        places = ", ".join("?" for _ in found)
+        return self._select(
+            f"WHERE id IN ({places}) ORDER BY updated DESC, id DESC", tuple(found)
+        )
 
     def children(self, session: str) -> list[SessionInfo]:
         """Returns the child sessions of a session, oldest first."""
@@ -180,22 +259,23 @@ class SessionTable:
         return str(row[0])
 
     def delete(self, session: str) -> int:
-        """Deletes a session and all its rows, unless somebody runs it. Returns the number of rows."""
+        """Deletes a session and all its rows, unless somebody runs it or a child of it. Returns the number of rows."""
 
         def job(connection: SqlConnection) -> int:
             self._db.lock(connection, session_lock(session))
-            held = find_lease(connection, session)
-            now = self._db.lease_time(connection, self._clock)
-            if held and self._db.holds(held.owner, held.expires, now):
-                hint = "Nothing was deleted. Stop its turn first."
-                raise SessionBusy(
-                    f"session {session} is being run by {shown(held.owner)}", hint=hint
-                )
+            self._require_idle(connection, session)
             self._db.forget_messages(connection, session)
             rows = connection.execute(
                 "SELECT count(*) FROM events WHERE session = ?", (session,)
             ).get
-            for table in ("events", "usage", "leases", "claims", "work"):
+            for table in (
+                "events",
+                "usage",
+                "leases",
+                "claims",
+                "work",
+                "session_marks",
+            ):
                 connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608 - our own names
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
             connection.execute(shared_text.FORGET)
@@ -204,6 +284,21 @@ class SessionTable:
         rows = self._db.write_indexed(job)
         self._origins.pop(session, None)
         return rows
+
+    def _require_idle(self, connection: SqlConnection, session: str) -> None:
+        """Raises SessionBusy while a session or one that works for it is being run."""
+        now = self._db.lease_time(connection, self._clock)
+        family = [one for (one,) in connection.execute(families(1), (session,))]
+        for one in family:
+            held = find_lease(connection, one)
+            if held is None or not self._db.holds(held.owner, held.expires, now):
+                continue
+            if one == session:
+                what, hint = f"session {session}", "Nothing was deleted. Stop its turn first."  # fmt: skip
+            else:
+                what = f"session {one}, which works for session {session} in the background,"  # fmt: skip
+                hint = f"Nothing was deleted. Stop it first: hermes agents stop {one}"
+            raise SessionBusy(f"{what} is being run by {shown(held.owner)}", hint=hint)
 
     def usage(self, *, session: str = "", since_day: str = "") -> list[UsageRow]:
         """Returns tokens and cost by day and model; of a session, including its children."""
@@ -220,6 +315,18 @@ class SessionTable:
         )
         return [UsageRow(*row) for row in sorted(rows)]
 
+    def usage_by_surface(self, *, since_day: str = "") -> list[SurfaceUsage]:
+        """Returns tokens and cost by the surface that sessions were started on, the costliest first."""
+        query = f"""
+        SELECT coalesce(roots.surface, sessions.surface), {_TOTALS}, sum(usage.cost_usd),
+          CAST(sum(unpriced_calls) AS BIGINT)
+        FROM usage JOIN sessions ON sessions.id = usage.session
+          LEFT JOIN sessions AS roots ON roots.id = sessions.root
+        WHERE day >= ?1 GROUP BY 1
+        """  # noqa: S608 - our own names
+        found = [SurfaceUsage(*row) for row in self._db.select(query, (since_day,))]
+        return sorted(found, key=lambda one: (-one.cost_usd, -one.calls, one.surface))
+
     def _select(self, rest: str, values: tuple[Any, ...]) -> list[SessionInfo]:
         rows = self._db.run_on_reader(
             lambda connection: connection.execute(_SELECT + rest, values).fetchall()
@@ -228,7 +335,9 @@ class SessionTable:
 
 
 def _unknown(name: str) -> SessionNotFound:
+    if name == "last":
+        return SessionNotFound("There are no sessions yet.", hint="Begin one: hermes")
     return SessionNotFound(
         f"there is no session {name!r}",
-        hint="`hermes sessions list` lists them.",
+        hint="`hermes sessions list`, or /sessions in a chat, lists them.",
     )

@@ -1,5 +1,9 @@
 """What backups and `hermes doctor` need of `state.db` as a file. A backup always holds such a file."""
 
+from contextlib import closing
+from pathlib import Path
+
+from hermes.store.sqlite.connection import connect
 from hermes.store.sqlite.database_file import DatabaseState, inspect
 from hermes.store.sqlite.lock import DatabaseLock
 from hermes.store.sqlite.redacted_copy import redact_copy
@@ -12,4 +16,16 @@ __all__ = [
     "DatabaseState",
     "inspect",
     "redact_copy",
+    "schema_version",
 ]
+_BUSY_TIMEOUT_S = 5.0
+
+
+def schema_version(path: Path) -> int:
+    """The version of the tables in a session log; 0 if there is none. Nobody in this process may have it open."""
+    if not path.is_file():
+        return 0
+    with closing(
+        connect(path, busy_timeout=_BUSY_TIMEOUT_S, change=False, read_only=True)
+    ) as connection:
+        return int(connection.execute("PRAGMA user_version").get)

@@ -12,22 +12,37 @@ import msgspec
 from hermes.core.ports import Clock
 from hermes.store.budget_claims import BudgetClaims
 from hermes.store.leases import Leases
-from hermes.store.ports import MessageIndex, RowWatch, SqlDatabase, WakeUps
+from hermes.store.ports import (
+    MessageIndex,
+    RowWatch,
+    SqlDatabase,
+    WakeUps,
+)
 from hermes.store.session_log import SessionLog
 from hermes.store.sessions import SessionTable
+from hermes.store.sql import SqlConnection
 
 if TYPE_CHECKING:
+    from hermes.store.boards import BoardStore
     from hermes.store.chats import Chats
     from hermes.store.hosts import HostTable
+    from hermes.store.outgoing import OutgoingTable
     from hermes.store.people import People
     from hermes.store.role_leases import RoleLeases
     from hermes.store.schedules import ScheduleStore
     from hermes.store.session_export import SessionTransfer
+    from hermes.store.session_marks import SessionMarks
     from hermes.store.sqlite.recovery import Incomplete, Recovery
     from hermes.store.work_queue import WorkQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_SURROUNDINGS = (
+    *("gateway_chats", "gateway_inbox", "gateway_outbox", "gateway_codes"),
+    *("gateway_sends", "card_notices", "hosts", "leases", "claims", "roles", "work"),
+)
+"""Tables about processes and chats, which say nothing about another home."""
 
 
 class Reachability:
@@ -106,11 +121,32 @@ class Store(ABC):
         return People(self._db, self._clock)
 
     @cached_property
+    def sends(self) -> "OutgoingTable":
+        """Messages to chats that belong to no session; loaded on first use."""
+        from hermes.store.outgoing import OutgoingTable
+
+        return OutgoingTable(self._db)
+
+    @cached_property
     def schedules(self) -> "ScheduleStore":
         """Jobs and when they run; loaded on first use."""
         from hermes.store.schedules import ScheduleStore
 
         return ScheduleStore(self._db, self._clock)
+
+    @cached_property
+    def boards(self) -> "BoardStore":
+        """Boards, their cards and runs; loaded on first use."""
+        from hermes.store.boards import BoardStore
+
+        return BoardStore(self._db, self._clock)
+
+    @cached_property
+    def marks(self) -> "SessionMarks":
+        """Pins, folders and the archive of sessions; loaded on first use."""
+        from hermes.store.session_marks import SessionMarks
+
+        return SessionMarks(self._db, self._clock)
 
     @cached_property
     def hosts(self) -> "HostTable":
@@ -144,6 +180,11 @@ class Store(ABC):
     def has_jobs(self) -> bool:
         """Whether anything was ever scheduled; cheap."""
         return bool(self._db.select("SELECT 1 FROM jobs LIMIT 1"))
+
+    @property
+    def has_cards(self) -> bool:
+        """Whether there ever was a board; cheap."""
+        return bool(self._db.select("SELECT 1 FROM boards LIMIT 1"))
 
     def share(self) -> None:  # noqa: B027 - a server needs no preparation
         """Prepares for many sessions: their writes are committed together, and none blocks an event
@@ -200,6 +241,19 @@ class Store(ABC):
     @abstractmethod
     def check(self) -> IntegrityReport:
         """Checks every row."""
+
+    def forget_surroundings(self) -> int:
+        """Deletes what belongs to the processes and chats around a store rather than to its sessions: bindings to chats,
+        messages on their way, codes, work that is offered, leases and roles. Returns the number of rows."""
+
+        def job(connection: SqlConnection) -> int:
+            deleted = 0
+            for table in _SURROUNDINGS:
+                query = f"DELETE FROM {table} RETURNING 1"  # noqa: S608 - our own names
+                deleted += len(connection.execute(query).fetchall())
+            return deleted
+
+        return self._db.write(job)
 
     @abstractmethod
     def copy(self, target: Path) -> None:

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from hermes.primitives.lazy_pattern import lazy_pattern
+
 # Kana, Han, Hangul, Thai, Lao, Myanmar, Khmer
 _SPACELESS = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -23,8 +25,8 @@ _SIGN = r"[^\w\s\x00-\x7f]"
 ACCENT = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
 # The same for text in ASCII, which most is: all words at once, but for those that mix cases, or have a capital, a digit
 # and a small letter in a row.
-_ASCII_WORD = re.compile("[a-z0-9]+")
-_ASCII_MIXED = re.compile(
+_ASCII_WORD = lazy_pattern("[a-z0-9]+")
+_ASCII_MIXED = lazy_pattern(
     "((?<![A-Za-z0-9])(?:[A-Z]?+[a-z0-9]*+[A-Z][A-Za-z0-9]*+|[A-Z][a-z]*+[0-9]++[a-z][a-z0-9]*+))"
 )
 _TERM = r'(-?)"([^"]*)"?|(\S+)'

@@ -33,6 +33,8 @@ class Emulator:
         self._wraps = True
         self._covered: tuple[list[list[_Cell]], int, int, int] | None = None
         self._rest = ""
+        self.replies: list[str] = []
+        """What a terminal would send back: where the cursor is, when the program asks."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @property
@@ -44,6 +46,11 @@ class Emulator:
     def text(self) -> str:
         """All rows as one text, without blank rows at the end."""
         return "\n".join(self.lines).rstrip("\n")
+
+    @property
+    def window(self) -> list[str]:
+        """The rows in the window, without the scrollback."""
+        return self.lines[self._top :]
 
     @property
     def coloured(self) -> str:
@@ -134,10 +141,10 @@ class Emulator:
                 self._move_rows(count if code == "L" else -count)
             case "m":
                 self._paint(numbers)
-            case "h" | "l" if numbers == "?7":
-                self._wraps = code == "h"
-            case "h" | "l" if numbers == "?1049":
-                self._switch(alternate=code == "h")
+            case "h" | "l":
+                self._set(numbers, on=code == "h")
+            case "n" if numbers == "6":
+                self.replies.append(f"\x1b[{self._y - self._top + 1};{self._x + 1}R")
             case "H":
                 row, _, column = numbers.partition(";")
                 self._y = self._top + int(row or 1) - 1
@@ -145,6 +152,12 @@ class Emulator:
                 self._scroll()
             case _:
                 pass
+
+    def _set(self, mode: str, *, on: bool) -> None:
+        if mode == "?7":
+            self._wraps = on
+        elif mode == "?1049":
+            self._switch(alternate=on)
 
     def _switch(self, *, alternate: bool) -> None:
         """Shows the empty alternate screen, or again what was there before."""

@@ -216,6 +216,12 @@ class TerminalProcess:
         """Presses keys."""
         os.write(self._fd, text.encode())
 
+    def click(self, text: str) -> None:
+        """Clicks on the first row of the window that shows the text."""
+        rows = self._emulator.window
+        row = next(number for number, line in enumerate(rows, 1) if text in line)
+        self.type(f"\x1b[<0;3;{row}M\x1b[<0;3;{row}m")
+
     async def sees(self, text: str, *, times: int = 1) -> str:
         """Waits until the text has been written that many times. Returns the screen.
 
@@ -248,6 +254,8 @@ class TerminalProcess:
             while data := os.read(self._fd, 65536):
                 self._written += data
                 self._emulator.feed(data)
+                while self._emulator.replies:
+                    self.type(self._emulator.replies.pop(0))
         except BlockingIOError:
             pass
         except OSError:  # the other side is closed

@@ -6,9 +6,9 @@ its terminal is. New tools go to the end of the list, so that the beginning of a
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
@@ -17,9 +17,7 @@ from hermes.tools.ask_user import ask_user
 from hermes.tools.files.apply_patch import Patches
 from hermes.tools.files.file_stamps import FileStamps
 from hermes.tools.files.file_tools import FileTools
-from hermes.tools.files.ripgrep import find_ripgrep
 from hermes.tools.files.search_tools import SearchTools
-from hermes.tools.files.view_image import Pictures
 from hermes.tools.policy import ApprovalPolicy
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
@@ -29,6 +27,9 @@ from hermes.tools.sensitive import Guard
 from hermes.tools.session_search import Recall, SessionSearchTool
 from hermes.tools.todo import todo
 from hermes.tools.toolsets import ToolChoice, choose
+
+if TYPE_CHECKING:
+    from hermes.tools.files.open_buffers import OpenBuffers
 
 __all__ = [
     "ApprovalPolicy",
@@ -76,6 +77,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     choice: ToolChoice = ToolChoice()
     seen: FileStamps | None = None
     """What the session knows of files, if somebody else has to clear it."""
+    buffers: "OpenBuffers | None" = None
+    """The editor that the session runs in, if it lends its unsaved files."""
 
 
 def session_tools(needs: Needs) -> dict[str, Tool]:
@@ -114,9 +117,9 @@ def default_tools(
 def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[Tool]:
     seen = needs.seen or FileStamps()
     output = OutputFolder(needs.outputs)
-    files = FileTools(seen, output)
+    files = FileTools(seen, output, needs.environment, needs.buffers)
     guard = _guard(needs.hermes_home, needs.environment.get("HOME") or "/nonexistent")
-    search = SearchTools(guard, partial(find_ripgrep, needs.environment), output)
+    search = SearchTools(guard, lambda: _find_ripgrep(needs.environment), output)
     around = needs.surroundings or Surroundings(
         needs.environment, needs.hermes_home, (needs.outputs,)
     )
@@ -129,8 +132,7 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     yield files.write_file
     yield files.edit_file
     yield todo
-    yield Patches(seen).apply_patch
-    yield Pictures(needs.outputs.with_name("pictures")).view_image
+    yield Patches(seen, needs.buffers).apply_patch
     yield ask_user
     if needs.recall is not None:
         yield SessionSearchTool(needs.recall).session_search
@@ -138,6 +140,12 @@ def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[T
     yield terminal.processes.process
     yield terminal.processes.process_write
     yield from needs.extra
+
+
+def _find_ripgrep(environment: Mapping[str, str]) -> Path | None:
+    from hermes.tools.files.ripgrep import find_ripgrep
+
+    return find_ripgrep(environment)
 
 
 @lru_cache(maxsize=8)

@@ -4,6 +4,7 @@ may be lost, `shown` for a person to judge."""
 import re
 import unicodedata
 
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.text.hidden_text import HIDDEN, spell_hidden, without_hidden
 
 _SEQUENCES = (
@@ -13,13 +14,13 @@ _SEQUENCES = (
     r"|\x1b[ -/]{0,10}[0-~]"
     r"|\x9b[0-?]{0,100}[ -/]{0,10}[@-~]"
 )
-_OVERSTRUCK = re.compile(r"[^\n]\x08")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_REDRAWN = re.compile(r"[^\n]*\r(?=[^\r\n])")
-_EMPTY_LINES = re.compile(r"\n{5,}")
+_OVERSTRUCK = lazy_pattern(r"[^\n]\x08")
+_CONTROLS = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_REDRAWN = lazy_pattern(r"[^\n]*\r(?=[^\r\n])")
+_EMPTY_LINES = lazy_pattern(r"\n{5,}")
 # Letters and marks that look like nothing.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_PADDING = re.compile(r" {24,}")
+_PADDING = lazy_pattern(r" {24,}")
 _BLANK_LINES = r"\n[ \t]*\n(?:[ \t]*\n)+"
 
 

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+
+from hermes.settings.profiles import base_of
 
 # Patterns are texts here: `re` compiles them on first use, which starting up does not wait for.
 _PRIVATE_NAMES = r"""(?ix) ^(
@@ -143,7 +146,7 @@ _BUILD_NAMES = r"""(?ix) ^(
       | nohup\.out | junit.*\.xml | \.eslintcache | __pycache__ | \.pytest_cache | \.mypy_cache | \.ruff_cache
       | te?mp([-_.].*)? | .*[-_.]te?mp | scratch.* | \*\.te?mp
     )$"""
-_OPEN_OF_HOME = frozenset(("cache", "skills", "memories"))
+_OPEN_OF_HOME = frozenset(("cache", "skills", "memories", "media"))
 """What of Hermes' own home may be read unasked; everything else there holds secrets or policy."""
 _CODE_OF_USER = r"""(?x) ^(
         \.cargo/(registry|git) | \.rustup/toolchains | \.pyenv/versions | \.nvm/versions | \.rbenv/versions
@@ -159,6 +162,11 @@ class Guard(msgspec.Struct, frozen=True):
     home: Path
     user: Path | None = None
 
+    @property
+    def base(self) -> Path:
+        """The home that holds all profiles; the same as `home` outside a profile."""
+        return _base(self.home)
+
     def secret(self, paths: Iterable[Path], cwd: Path | None = None) -> str:
         """Why reading one of these needs a person; empty when it does not."""
         for path in paths:
@@ -168,6 +176,8 @@ class Guard(msgspec.Struct, frozen=True):
                     return f"{path} belongs to Hermes itself"
                 if not is_secret(path):
                     continue
+            elif is_within(path, self.base):
+                return f"{path} belongs to another profile of Hermes"
             if is_secret(path):
                 return f"{path} may hold secrets"
             if path.parts[:2] == ("/", "dev") or (
@@ -183,7 +193,7 @@ class Guard(msgspec.Struct, frozen=True):
         """Why writing one of these always needs a person; empty when it does not."""
         root = cwd.resolve()
         for path in paths:
-            if is_within(path, self.home):
+            if is_within(path, self.base):
                 return f"{path} belongs to Hermes itself"
             if not is_within(path, root) and not is_within(path, cwd):
                 return f"{path} is outside the working directory"
@@ -195,7 +205,7 @@ class Guard(msgspec.Struct, frozen=True):
     def delicate(self, paths: Iterable[Path], cwd: Path) -> str:
         """Why no rule and no earlier answer covers writing one of these; empty when one may."""
         for path in paths:
-            if is_within(path, self.home):
+            if is_within(path, self.base):
                 return f"{path} belongs to Hermes itself"
             if is_carrying(path) or is_secret(path):
                 return f"{path} can change what runs later, or holds secrets"
@@ -209,9 +219,10 @@ class Guard(msgspec.Struct, frozen=True):
 
     def is_ours(self, path: Path) -> bool:
         """Whether a path belongs to Hermes itself, apart from what may be read by anybody."""
-        return is_within(path, self.home) and path.relative_to(self.home).parts[
-            :1
-        ] not in {(part,) for part in _OPEN_OF_HOME}
+        if not is_within(path, self.home):
+            return is_within(path, self.base)
+        part = path.relative_to(self.home).parts[:1]
+        return part not in {(open_part,) for open_part in _OPEN_OF_HOME}
 
     def _hidden(self, path: Path, cwd: Path | None) -> str:
         """The part of a path below the user's home, when it begins with a dot; empty if the work is in there itself."""
@@ -232,8 +243,13 @@ class Guard(msgspec.Struct, frozen=True):
     def only_private(self, path: Path) -> bool:
         """Whether a path of the workspace is delicate only because it may hold secrets: making it gives none away."""
         return (
-            is_secret(path) and not is_carrying(path) and not is_within(path, self.home)
+            is_secret(path) and not is_carrying(path) and not is_within(path, self.base)
         )
+
+
+@lru_cache(maxsize=16)
+def _base(home: Path) -> Path:
+    return base_of(home)
 
 
 def is_secret(path: Path) -> bool:
@@ -256,6 +272,11 @@ def is_build_product(path: Path) -> bool:
     return bool(re.match(_BUILD_NAMES, path.name)) or any(
         re.match(_BUILD_FOLDERS, part) for part in path.parts
     )
+
+
+def is_build_folder(name: str) -> bool:
+    """Whether a folder is by its name one that builds and package managers fill."""
+    return bool(re.match(_BUILD_FOLDERS, name))
 
 
 def is_carrying(path: Path) -> bool:

@@ -12,7 +12,6 @@ A synchronous function runs in a thread. On a class, the decorated method of an 
 import asyncio
 import inspect
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, get_type_hints, overload
@@ -22,16 +21,19 @@ import msgspec
 from hermes.core.parallel_calls import Effect
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 
 _NOISE = ("$defs", "title", "additionalProperties")
-_AT = re.compile(r" - at `\$\.?(.*)`$")
+_AT = lazy_pattern(r" - at `\$\.?(.*)`$")
 
 PathsOf: TypeAlias = Callable[[Mapping[str, Any]], Iterable[str]]
 """Finds the paths in a call's arguments, as the model wrote them. It never raises, whatever the arguments are."""
 
 Precheck: TypeAlias = Callable[[Any, Mapping[str, Any], tuple[Path, ...], Path], None]
 """Raises ToolFailed if a call of the owner's tool with these arguments and files can't succeed or changes nothing."""
+EffectOf: TypeAlias = Callable[[Mapping[str, Any]], Effect]
+"""What a call does, where that depends on its arguments: to read a file, or to fetch an address. Never raises."""
 About: TypeAlias = Callable[[Any, Mapping[str, Any]], str]
 """Describes a call by the tool's owner and the arguments, where the arguments alone don't say enough. Never raises."""
 
@@ -47,6 +49,7 @@ class Signature(msgspec.Struct, frozen=True):
     is_async: bool
     about: "About | None" = None
     precheck: "Precheck | None" = None
+    effect_of: "EffectOf | None" = None
 
 
 class FunctionTool:
@@ -73,12 +76,21 @@ class FunctionTool:
             else FunctionTool(self.spec, self.effect, self._signature, owner)
         )
 
+    def offered_as(self, spec: ToolSpec) -> "FunctionTool":
+        """The same tool as a model sees it under another description."""
+        return FunctionTool(spec, self.effect, self._signature, self.owner)
+
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         """Returns the absolute paths in the arguments: as written, and where their links lead."""
         found: dict[Path, None] = {}
         for path in self._signature.paths_of(arguments):
             found |= dict.fromkeys(spellings(path, cwd))
         return tuple(found)
+
+    def effect_of(self, arguments: Mapping[str, Any]) -> Effect:
+        """What this call does. `effect` is the most that any call of the tool does."""
+        effect_of = self._signature.effect_of
+        return effect_of(arguments) if effect_of else self.effect
 
     def describe(self, arguments: Mapping[str, Any]) -> str:
         """Describes the call for whoever decides about it; empty if the arguments say everything."""
@@ -130,10 +142,11 @@ def tool(
     paths: tuple[str, ...] | PathsOf = (),
     about: About | None = None,
     precheck: Precheck | None = None,
+    effect_of: EffectOf | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Makes a tool of a function. `paths` names the parameters that are paths, or finds the paths in the arguments;
     `about` says what a call means when that depends on more than its arguments; `precheck` fails for a call that
-    nobody needs to be asked about."""
+    nobody needs to be asked about; `effect_of` says what a call does if that depends on its arguments."""
 
     def make(function: Callable[..., Any]) -> FunctionTool:
         hints = get_type_hints(function, include_extras=True)
@@ -161,7 +174,14 @@ def tool(
             spec,
             effect,
             Signature(
-                function, form, paths_of, context_name, is_async, about, precheck
+                function,
+                form,
+                paths_of,
+                context_name,
+                is_async,
+                about,
+                precheck,
+                effect_of,
             ),
         )
 

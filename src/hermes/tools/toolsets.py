@@ -39,8 +39,12 @@ TOOLSETS = (
             "write_file",
             "edit_file",
             "apply_patch",
-            "view_image",
         ),
+    ),
+    Toolset(
+        "pictures",
+        "look at pictures and make them",
+        ("vision_analyze", "image_generate"),
     ),
     Toolset("plan", "keep a list of steps", ("todo",)),
     Toolset("ask", "ask the user a question", ("ask_user",)),
@@ -52,7 +56,14 @@ TOOLSETS = (
     Toolset("skills", "use and write skills", ("skills_list", "skill_*")),
     Toolset("delegate", "delegate work to child agents", ("delegate", "delegate_*")),
     Toolset("schedule", "run jobs on a schedule", ("schedule", "schedules")),
-    Toolset("mcp", "tools of your MCP servers", ("mcp.*",)),
+    Toolset("kanban", "work on a card of a board", ("kanban_*",)),
+    Toolset("messages", "send messages to people and chats", ("send_message",)),
+    Toolset("speech", "speak", ("text_to_speech",)),
+    Toolset(
+        "mcp",
+        "tools of your MCP servers",
+        ("mcp.*", "mcp_resources", "tool_search", "tool_describe", "tool_call"),
+    ),
     Toolset(OTHER, "tools of plugins", ("*",)),
 )
 _BY_NAME = {toolset.name: toolset for toolset in TOOLSETS}
@@ -62,6 +73,7 @@ _AGENTS = ("delegate", "schedule")
 _PERSON = (
     "terminal",
     "files",
+    "pictures",
     "plan",
     "ask",
     "web",
@@ -69,6 +81,8 @@ _PERSON = (
     "sessions",
     *_LEARNED,
     *_AGENTS,
+    "messages",
+    "speech",
     "mcp",
     OTHER,
 )
@@ -76,43 +90,59 @@ SURFACES: dict[str, tuple[str, ...]] = {
     "cli": _PERSON,
     "tui": _PERSON,
     "dashboard": _PERSON,
+    "editor": _PERSON,
     "api": (
         "terminal",
         "files",
+        "pictures",
         "plan",
         "ask",
         "web",
         "sessions",
         *_LEARNED,
         "schedule",
+        "messages",
+        "speech",
         "mcp",
         OTHER,
     ),
     "gateway": (
         "files",
+        "pictures",
         "plan",
         "ask",
         "web",
         "sessions",
         *_LEARNED,
         "schedule",
+        "messages",
+        "speech",
         "mcp",
         OTHER,
     ),
+    "batch": ("terminal", "files", "plan", "web", "code"),
+    "kanban": (*(one for one in _PERSON if one != "schedule"), "kanban"),
     "cron": (
         "terminal",
         "files",
+        "pictures",
         "plan",
         "web",
         "code",
         "sessions",
         "skills",
+        "messages",
+        "speech",
         "mcp",
         OTHER,
     ),
 }
 """What each surface offers unless the settings say otherwise. In a chat far from the machine there is no terminal, and
 where nobody is there, nobody is asked."""
+
+
+BATCH_SURFACE = "batch"
+"""Rows of batches. Their prompts have nothing of the user's memory and skills: trajectories are given to others."""
 
 
 class ToolChoice(msgspec.Struct, frozen=True):

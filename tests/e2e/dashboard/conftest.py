@@ -32,6 +32,17 @@ from hermes.tools.browser.executable import browser_environment, needs_no_sandbo
 
 PATIENCE = 30.0
 MODEL = "gpt-5"
+_SWITCHED_OFF = (
+    # Chromium's suggestions below the address bar: pages of its own, which cost as much as ours with each new window.
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup"),
+    "PreloadTopChromeWebUI",
+    # Playwright's own list, in whose place ours is read.
+    *("AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect"),
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose"),
+    *("HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades", "LensOverlay"),
+    *("MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"),
+    *("PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"),
+)
 _FAILED = pytest.StashKey[bool]()
 
 
@@ -107,13 +118,14 @@ def answering(
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[Board]:
-    """The installed `hermes dashboard`, until the end of the block."""
+async def running(folder: Path, settings: str = "") -> AsyncIterator[Board]:
+    """The installed `hermes dashboard` with further settings, until the end of the block."""
     replies: list[ScriptedResponse] = []
     async with ModelServer(respond=answering(replies)) as model:
         hermes = InstalledHermes(folder, model.url)
         hermes.home.mkdir()
-        (hermes.home / "config.yaml").write_text(f"model:\n  default: {MODEL}\n")
+        config = f"model:\n  default: {MODEL}\n{settings}"
+        (hermes.home / "config.yaml").write_text(config)
         async with started(hermes) as (url, link):
             board = Board(hermes, model, replies)
             board.url, board.link = url, link
@@ -153,6 +165,7 @@ async def browser(chromium: Path) -> AsyncIterator[Browser]:
             executable_path=chromium,
             env=dict[str, str | float | bool](browser_environment(environment())),
             chromium_sandbox=not needs_no_sandbox(),
+            args=[f"--disable-features={','.join(_SWITCHED_OFF)}"],
         )
         yield found
         await found.close()
@@ -169,7 +182,8 @@ class Complaints:
 
     def __init__(self) -> None:
         self.all: list[str] = []
-        self._expected: list[str] = []
+        # What Playwright says where service workers are blocked.
+        self._expected = ["Service Worker registration blocked"]
 
     def watch(self, page: Page) -> None:
         page.on("console", self._console)
@@ -197,7 +211,11 @@ def complaints() -> Complaints:
 async def visiting(
     browser: Browser, link: str, complaints: Complaints, **options: Any
 ) -> AsyncIterator[Page]:
-    """A signed-in page in a context of its own; at the end it must not have complained."""
+    """A signed-in page in a context of its own; at the end it must not have complained.
+
+    Without a service worker, whose requests a test could neither see nor hold back.
+    """
+    options = {"service_workers": "block", **options}
     context: BrowserContext = await browser.new_context(**options)
     context.set_default_timeout(PATIENCE * 1000)
     try:

@@ -1,9 +1,11 @@
-"""A home with a job that has a past: one of each outcome."""
+"""A home with a job that has a past, one of each outcome; and with a board."""
 
 import time
 from pathlib import Path
+from typing import Any
 
 from hermes.app import build
+from hermes.app.boards.board_service import Boards, CardDraft
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.schema.schedules import Instant, State
 from hermes.settings import Home, Settings
@@ -55,3 +57,28 @@ def plan_job(home: Path) -> str:
                 )
             )
         return job.id
+
+
+def fill_board(home: Path) -> str:
+    """Makes cards that wait for different reasons; returns the id of one with a comment, a file and a child."""
+    with build(Settings(), Home(home)) as app:
+        boards = Boards(app)
+
+        def make(title: str, **more: Any) -> str:
+            return boards.create("default", CardDraft(title=title, **more)).id
+
+        boards.board()
+        first = make(
+            "Fix the login",
+            held=True,
+            priority=5,
+            labels=("auth", "w" * 60, "x"),
+            body="See `login.py`.",
+        )
+        make("w" * 200, parents=(first,))
+        make("A rough idea", triage=True)
+        boards.block(make("Deploy", held=True), "the key is missing", by="user")
+        boards.complete(make("Clean up", held=True), "Removed 3 GB.", by="user")
+        boards.comment(first, "Mind the *clock*.", by="user")
+        boards.attach(first, f"{'w' * 90}.txt", b"x", by="user")
+        return first

@@ -219,6 +219,23 @@ async def test_a_picture_is_shown_to_the_model_and_on_the_page(
     await expect(shown).to_have_js_property("naturalWidth", 1)
 
 
+async def test_a_document_is_read_for_the_model_and_is_a_chip_on_the_page(
+    page: Page, dashboard: Board, tmp_path: Path
+) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    written = canvas.Canvas(str(tmp_path / "bill.pdf"))
+    written.drawString(100, 700, "The bill is 4711 euros.")
+    written.save()
+    dashboard.says("That is a lot.")
+    await page.locator("input[type=file]").set_input_files(tmp_path / "bill.pdf")
+    await expect(page.locator(".attached-files li")).to_contain_text("bill.pdf")
+    await say(page, "how much?")
+    await rests(page, 1)
+    assert "The bill is 4711 euros." in str(dashboard.asked())
+    await expect(page.locator(".message.user .said")).to_have_text("how much?")
+    await expect(page.locator(".message.user .along-one")).to_contain_text("bill.pdf")
+
+
 async def test_while_hermes_works_words_wait_steer_or_stop_it(
     page: Page, dashboard: Board
 ) -> None:
@@ -308,6 +325,25 @@ async def test_commands_and_files_are_completed(page: Page, dashboard: Board) ->
     await expect(page.get_by_role("option", name="shop.py")).to_be_visible()
     await box(page).press("Enter")
     await expect(box(page)).to_have_value("look at @shop.py ")
+
+
+async def test_a_goal_is_set_and_background_work_is_listed_on_the_page(
+    page: Page, dashboard: Board
+) -> None:
+    verdict = '{"verdict": "done", "reason": "It rhymes."}'
+    dashboard.says("Hello.", "Roses are red.", verdict, "Found it.")
+    await say(page, "hello")
+    await rests(page, 1)
+    await say(page, "/goal write a poem  turns: 2")
+    await expect(page.get_by_role("log")).to_contain_text("It rhymes.")
+    await say(page, "/goal show")
+    shown = page.get_by_role("dialog", name="/goal")
+    await expect(shown).to_contain_text("write a poem")
+    await page.keyboard.press("Escape")
+    await say(page, "/bg look for it")
+    await expect(page.get_by_role("log")).to_contain_text("Background work is done")
+    await say(page, "/agents")
+    await expect(page.get_by_role("dialog", name="/agents")).to_contain_text("done")
 
 
 async def test_output_is_shown_while_a_command_runs(

@@ -14,9 +14,11 @@ from tests.e2e.dashboard.conftest import Complaints, started, visiting
 from tests.e2e.dashboard.walking import go
 from tests.fakes.codex_program import installed_codex
 from tests.fakes.gguf_file import write_gguf
+from tests.fakes.identity_server import identity_server
 from tests.fakes.model_hub import HubFault, model_hub_server
 from tests.fakes.model_service import model_service
 
+from hermes.settings.edit import set_value
 from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes
 
@@ -254,3 +256,48 @@ async def test_the_sign_in_of_codex_is_used_where_it_is_found(
         await expect(page.locator("[data-current]")).to_contain_text("codex")
         await _pictures(page, "codex")
     assert "codex_app_server" in (tmp_path / "home" / "config.yaml").read_text()
+
+
+async def test_an_account_signs_in_and_answers(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    with identity_server() as provider:
+        provider.polls = ["authorization_pending"]
+        provider.interval_s = 0.2
+        home = tmp_path / "home"
+        home.mkdir()
+        for name in ("nous", "openrouter"):
+            set_value(home / "config.yaml", f"sign_ins.{name}.issuer", provider.url)
+            set_value(home / "config.yaml", f"sign_ins.{name}.base_url", provider.base_url)  # fmt: skip
+        async with unconnected(browser, tmp_path, complaints) as page:
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            await page.get_by_role("button", name="Sign in with an account").click()
+            await page.get_by_role("button", name="OpenRouter", exact=True).click()
+            pasting = page.locator("[data-pending=openrouter]")
+            link = await pasting.get_by_role("link").get_attribute("href")
+            assert link is not None
+            await page.get_by_role("button", name="Nous Portal", exact=True).click()
+            pending = page.locator("[data-pending=nous]")
+            await expect(pending).to_contain_text("enter the code WDJB-MJHT")
+            await _pictures(page, "sign-in")
+            provider.polls = ["ok"]
+            account = page.locator("[data-account=nous-1]")
+            await expect(account).to_contain_text("ada@example.org")
+            back = provider.answer("GET", link.removeprefix(provider.url), {}, b"")[2]["location"]  # fmt: skip
+            await pasting.get_by_role("textbox").fill(back)
+            access = provider.access
+            await pasting.get_by_role("button", name="Continue").click()
+            await expect(page.locator("[data-account=openrouter-1]")).to_be_visible()
+            provider.access = access
+            await _pictures(page, "accounts")
+            await account.get_by_role("button", name="Use").click()
+            await page.get_by_role("button", name="Use fake-model").click()
+            await expect(page.locator("[data-current]")).to_have_text("nous:fake-model")
+            content = await page.content()
+            for secret in (access, provider.refresh_token, provider.key):
+                assert secret not in content
+                assert not any(secret in url for url in asked)
+            await go(page, "/chat")
+            await say(page, "hello")
+            await expect(page.get_by_text("Hello.")).to_be_visible()

@@ -66,6 +66,13 @@ async def test_the_theme_is_kept(page: Page) -> None:
     await page.get_by_role("button", name="Theme: light").click()
     await page.reload()
     await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    await page.get_by_role("button", name="Theme: dark").click()
+    await page.reload()
+    await expect(page.locator("html")).to_have_attribute("data-theme", "contrast")
+    await page.get_by_role("button", name="Theme: high contrast").click()
+    await page.emulate_media(contrast="more")
+    await page.reload()
+    await expect(page.locator("html")).to_have_attribute("data-theme", "contrast")
 
 
 async def test_a_browser_that_is_no_longer_known_is_told_how_to_get_in(
@@ -82,10 +89,10 @@ async def test_a_browser_that_is_no_longer_known_is_told_how_to_get_in(
 async def test_a_view_that_could_not_be_loaded_can_be_tried_again(
     page: Page, dashboard: Board, complaints: Complaints
 ) -> None:
-    await page.route("**/views/live/event_buffer.js", lambda route: route.abort())
+    await page.route("**/live.js", lambda route: route.abort())
     await page.goto(f"{dashboard.url}/#/live")
     await expect(page.get_by_role("alert")).to_contain_text("Live could not be shown.")
-    await page.unroute("**/views/live/event_buffer.js")
+    await page.unroute("**/live.js")
     await page.get_by_role("button", name="Try again").click()
     await expect(page.get_by_role("heading", name="Live", exact=True)).to_be_visible()
     complaints.expect("ERR_FAILED")

@@ -1,5 +1,6 @@
 """What goes along with words, and what they change: files, skills, pictures, the model, what is asked about, timing."""
 
+import asyncio
 import base64
 import json
 import re
@@ -7,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 from tests.e2e.dashboard.chatting import box, replies, rests, say, transcript
 from tests.e2e.dashboard.conftest import Board
 
@@ -377,3 +378,31 @@ async def test_a_chat_goes_on_in_a_terminal(page: Page, dashboard: Board) -> Non
     await expect(page.locator(".xterm-rows")).to_contain_text(
         "It is here, in the page."
     )
+
+
+async def test_a_queued_message_does_not_overtake_one_that_is_still_being_sent(
+    page: Page, dashboard: Board
+) -> None:
+    dashboard.says("First.", "The file.", "The text.")
+    await say(page, "begin")
+    await rests(page, 1)
+    sent: list[str] = []
+    let = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        sent.append(json.loads(route.request.post_data or "")["text"])
+        await let.wait()
+        await route.continue_()
+
+    await page.route("**/messages", hold)
+    await say(page, "read the large file")
+    await say(page, "and then this")
+    await expect(page.locator(".unsent")).to_have_count(2)
+    await page.evaluate("fetch('/api/status').then((reply) => reply.text())")
+    assert sent == ["read the large file"]
+    let.set()
+    await rests(page, 3)
+    assert said(dashboard)[-2:] == [
+        "read the large file",
+        "and then this",
+    ]

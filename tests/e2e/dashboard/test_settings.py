@@ -20,6 +20,10 @@ async def test_a_setting_goes_into_the_file_and_back(
     await visit.keyboard.type("max_attempts")
     setting = visit.locator('[data-key="model.max_attempts"]')
     await expect(visit.locator(".setting")).to_have_count(1)
+    await expect(setting.get_by_label("Attempts per call")).to_be_visible()
+    await expect(setting.get_by_text("model.max_attempts")).to_have_count(0)
+    await visit.get_by_label("Show keys").check()
+    await expect(setting.get_by_text("model.max_attempts")).to_be_visible()
     field = setting.get_by_role("textbox")
     await expect(field).to_have_js_property("spellcheck", value=False)
     await field.fill("7")
@@ -55,11 +59,10 @@ async def test_switches_choices_and_lists_are_saved_as_what_they_are(
         "config.yaml"
     )
     hosts = visit.locator('[data-key="web.allow_hosts"]')
-    await hosts.get_by_role("textbox").fill("[nas.lan, printer.lan]")
+    await hosts.get_by_role("textbox").fill("nas.lan\nprinter.lan")
     await hosts.get_by_role("button", name="Save").click()
-    await expect(hosts.get_by_role("textbox")).to_have_value(
-        '["nas.lan","printer.lan"]'
-    )
+    await expect(hosts.get_by_role("textbox")).to_have_value("nas.lan\nprinter.lan")
+    await expect(hosts.get_by_role("button", name="Save")).to_have_count(0)
     shown = await shared.hermes.run("config", "show", "--json")
     assert '"nas.lan"' in shown.out
     config = (shared.hermes.home / "config.yaml").read_text()

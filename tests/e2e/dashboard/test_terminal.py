@@ -213,11 +213,11 @@ async def test_every_pixel_of_the_rows_is_seen(shell: Page) -> None:
         await _press(shell, "Enter")
 
 
-@pytest.mark.timeout(300)  # a quarter of a minute on an idle machine
-async def test_fifty_megabytes_arrive_whole_and_the_page_stays_usable(
+@pytest.mark.timeout(300)
+async def test_twenty_megabytes_arrive_whole_and_the_page_stays_usable(
     shell: Page,
 ) -> None:
-    await _start_flood(shell, 50, 1_000_000)
+    await _start_flood(shell, 20, 1_000_000)
     await shell.wait_for_function("() => spy.bytes > 1e6")
     await shell.get_by_role("button", name="Options").click()
     await (
@@ -225,7 +225,7 @@ async def test_fifty_megabytes_arrive_whole_and_the_page_stays_usable(
         .get_by_role("button", name="Close")
         .click()
     )
-    await _drowned(shell, 50, 1_000_000)
+    await _drowned(shell, 20, 1_000_000)
     await shell.locator(".xterm-helper-textarea").focus()
     await shell.keyboard.press("q")
     await _shows(shell, "over")

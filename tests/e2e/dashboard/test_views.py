@@ -8,7 +8,7 @@ from playwright.async_api import Browser, Page, ViewportSize, expect
 from tests.e2e.dashboard.chatting import width
 from tests.e2e.dashboard.conftest import Board, Complaints, again
 from tests.e2e.dashboard.past import call, past_of, reply, teach, write_past
-from tests.e2e.dashboard.planned import plan_job
+from tests.e2e.dashboard.planned import fill_board, plan_job
 from tests.e2e.dashboard.test_access import found_by_axe
 from tests.e2e.dashboard.test_plugins import write_tally
 from tests.e2e.dashboard.walking import go
@@ -23,6 +23,9 @@ _VIEWS = {
     "/settings/models": ".big",
     "/settings/tools": ".tool-row",
     "/settings/mcp": ".empty",
+    "/settings/platforms": "[data-platform]",
+    "/settings/agents": ".tool-row",
+    "/settings/notifications": ".key-switch",
     "/learning": ".proposal",
     "/learning/memory": ".memory-file",
     "/learning/skills": ".skill",
@@ -44,7 +47,7 @@ async def test_every_view_fits_and_can_be_read_by_everybody(
     home = dashboard.hermes.home
     ids = write_past(home, time.time())
     teach(home)
-    job = plan_job(home)
+    job, card = plan_job(home), fill_board(home)
     write_tally(dashboard)
     view = ViewportSize(width=wide, height=740)
     async with again(
@@ -62,6 +65,8 @@ async def test_every_view_fits_and_can_be_read_by_everybody(
         more = {
             f"/sessions/{ids['main']}?at=12": ".details .output",
             f"/schedules/{job}": ".past td",
+            "/board": ".board-card",
+            f"/board/default/{card}": ".board-drawer .board-comment",
         }
         for path, seen in {**_VIEWS, **more}.items():
             await _fits(page, path, seen, wide)

@@ -180,63 +180,6 @@ class Publisher:
         await self._process.wait()
 
 
-class Wire:
-    """A proxy in front of a port, which can be cut, and slowed down."""
-
-    def __init__(self, witness: Witness) -> None:
-        self._to = witness.port
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.flows = asyncio.Event()
-        self.flows.set()
-        self.is_cut = False
-        self.connections = 0
-        self.port = witness.other_port
-
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
-
-    def cut(self) -> None:
-        """Breaks what is connected, and lets nothing through."""
-        self.is_cut = True
-        for writer in self._writers:
-            writer.transport.abort()
-
-    async def stop(self) -> None:
-        self.cut()
-        self.flows.set()
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        if self.is_cut:
-            writer.transport.abort()
-            return
-        there, to = await asyncio.open_connection("127.0.0.1", self._to)
-        self.connections += 1
-        self._writers |= {writer, to}
-        self._tasks |= {
-            asyncio.ensure_future(self._pass(reader, to)),
-            asyncio.ensure_future(self._pass(there, writer)),
-        }
-
-    async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        with contextlib.suppress(OSError):
-            while data := await reader.read(16384):
-                await self.flows.wait()
-                writer.write(data)
-                await writer.drain()
-        writer.transport.abort()
-
-
 async def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     """Waits until something is so; fails after a while."""
     async with asyncio.timeout(seconds):

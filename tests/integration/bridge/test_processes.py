@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.integration.bridge.stage import Publisher, Wire, Witness, until
+from tests.fakes.breakable_wire import Wire
+from tests.integration.bridge.stage import Publisher, Witness, until
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ def _spools(witness: Witness) -> list[str]:
 
 
 async def test_a_cut_wire_costs_nothing_durable(witness: Witness) -> None:
-    wire = Wire(witness)
+    wire = Wire(witness.port, witness.other_port)
     await wire.start()
     publisher = await Publisher(
         witness.home,
@@ -168,7 +169,7 @@ async def test_a_cut_wire_costs_nothing_durable(witness: Witness) -> None:
 async def test_a_slow_dashboard_drops_transient_events_and_the_counter_is_exact(
     witness: Witness,
 ) -> None:
-    wire = Wire(witness)
+    wire = Wire(witness.port, witness.other_port)
     await wire.start()
     publisher = await Publisher(
         witness.home,

@@ -33,6 +33,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
 from hermes.errors import HermesError, ModelError
 from hermes.mcp.environment import handed_on
+from hermes.mcp.logins import LoginStore
 from hermes.mcp.results import ResultFiles
 from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.server_cache import Listings, ToolPins
@@ -238,6 +239,7 @@ async def test_a_server_in_a_home_that_is_worked_in_is_named_with_what_to_do(
         Listings(home),
         ToolPins(home),
         ResultFiles(home.cache),
+        LoginStore(home),
     )
     launch = address_of("lab", McpServerSettings(command="uvx"), place).launch
     assert launch is not None

@@ -169,6 +169,7 @@ class Played:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.codex = CodexSettings()
+        self.may_read_notes: Callable[[Path], bool] = lambda _: True
 
     @asynccontextmanager
     async def bench(self, **peer: Any) -> AsyncIterator[tuple[Bench, CodexPeer]]:
@@ -181,6 +182,7 @@ class Played:
                 environ=dict(os.environ),
                 run_folder=self.folder / "run",
                 arguments=codex.arguments,
+                may_read_notes=self.may_read_notes,
             )
             async with bench(self.folder, CodexEngine(settings), self.folder) as made:
                 yield made, codex

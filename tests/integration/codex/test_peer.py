@@ -86,6 +86,25 @@ async def test_the_thread_is_told_who_it_is_and_asks_on_request(played: Any) -> 
         == "You are Hermes.\n\nMemory: the user likes tea."
     )
     assert start["cwd"] == str(bench.cwd)
+    assert "project_doc_max_bytes" not in start.get("config", {})
+
+
+def _may_not_read(_: Path) -> bool:
+    return False
+
+
+async def test_notes_that_nobody_accepted_are_not_read_by_codex(played: Any) -> None:
+    played.may_read_notes = _may_not_read
+    async with played.bench() as (bench, codex):
+        session = bench.begin()
+        await bench.service.submit(session, "hi")
+        await codex.begin_turn()
+        codex.end_turn()
+        await bench.service.idle(session)
+    (start,) = [
+        one["params"] for one in codex.received if one.get("method") == "thread/start"
+    ]
+    assert start["config"]["project_doc_max_bytes"] == 0
 
 
 async def test_a_process_without_a_sign_in_is_not_used(played: Any) -> None:
@@ -294,6 +313,7 @@ async def test_a_dead_process_ends_the_turn_with_words_and_the_next_one_resumes(
         assert (await bench.service.idle(session)).reason == "done"
     assert ended.reason == "failed"
     assert "codex process ended" in ended.detail
+    assert "`hermes codex off`" in ended.detail
     assert not result.ok
     assert (kept.text, kept.finish) == ("half", "interrupted")
 

@@ -3,13 +3,16 @@
 import base64
 from pathlib import Path
 
+import pytest
 from tests.integration.dashboard.harness import Harness, opened
 
+from hermes.app.attachments import typed_part
 from hermes.schema.events import ApprovalRequested, SessionCreated, TurnStarted
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import ModelSettings
 
+HEIC = Path(__file__).parents[2] / "data" / "blue_and_red.heic"
 DOT = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -42,7 +45,7 @@ async def test_a_picture_of_a_message_is_handed_out(
         session,
         ToolFinished(
             call_id="c",
-            name="view_image",
+            name="vision_analyze",
             images=(Image(source=str(tmp_path / "dot.png"), media_type="image/png"),),
         ),
     )
@@ -50,6 +53,43 @@ async def test_a_picture_of_a_message_is_handed_out(
         "GET", f"/api/sessions/{session}/pictures/{row.seq}/0", scope="observe"
     )
     assert answer.content == DOT
+
+
+async def test_a_photo_of_a_phone_is_shown_as_what_browsers_show(
+    harness: Harness,
+) -> None:
+    pytest.importorskip("pi_heif")
+    session, seq = _shown(harness, HEIC)
+    answer = await harness.ask(
+        "GET", f"/api/sessions/{session}/pictures/{seq}/0", scope="observe"
+    )
+    assert answer.headers["content-type"] == "image/jpeg"
+    assert answer.content.startswith(b"\xff\xd8\xff")
+
+
+async def test_a_document_that_comes_with_a_message_is_read(
+    harness: Harness, tmp_path: Path
+) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    page = canvas.Canvas(str(tmp_path / "bill.pdf"))
+    page.drawString(100, 700, "The bill is 4711 euros.")
+    page.save()
+    data = base64.b64encode((tmp_path / "bill.pdf").read_bytes()).decode()
+    session = harness.app.begin(SessionCreated(surface="dashboard")).session
+    answer = await harness.ask(
+        "POST",
+        f"/api/sessions/{session}/messages",
+        {"text": "how much?", "files": [{"name": "../../bill.pdf", "data": data}]},
+        scope="chat",
+    )
+    assert answer.status_code == 200, answer.text
+    said = harness.app.store.log.messages(session)[0]
+    folder = harness.app.home.media / session
+    (saved,) = folder.rglob("*.pdf")
+    assert saved.name == "bill.pdf"
+    assert said.text.startswith(f'how much?\n\n<attached path="{saved}">')
+    assert "The bill is 4711 euros." in said.text
+    assert typed_part(said.text) == "how much?"
 
 
 async def test_nothing_else_is_handed_out_as_a_picture(
@@ -123,19 +163,6 @@ async def test_a_skill_is_called_by_its_name(harness: Harness) -> None:
     assert said[0].startswith('/brew-tea for two\n\n<skill name="brew-tea">')
     assert "Warm the pot first." in said[0]
     assert said[1] == "/no-such-thing"
-
-
-async def test_the_pages_files_are_asked_for_once(harness: Harness) -> None:
-    for path, lasts in (
-        ("/static/app/ui.js", "no-cache"),
-        ("/static/vendor/htm-3.1.1/htm.js", "immutable"),
-    ):
-        first = await harness.ask("GET", path, scope="observe")
-        assert lasts in first.headers["cache-control"]
-        assert first.headers["content-type"].startswith("text/javascript")
-        headers = {**harness.bearer("observe"), "if-none-match": first.headers["etag"]}
-        again = await harness.client.get(path, headers=headers)
-        assert (again.status_code, again.content) == (304, b"")
 
 
 async def _said(harness: Harness, session: str) -> list[str]:

@@ -5,7 +5,8 @@ from pathlib import Path
 from tests.integration.dashboard.harness import Harness, opened
 
 from hermes.commands.table import every_command
-from hermes.schema.events import SessionCreated
+from hermes.schema.events import InterruptRequested, SessionCreated, TurnStarted
+from hermes.schema.goals import GoalCleared, GoalSet
 from hermes.schema.messages import UserMessage
 from hermes.settings import Settings
 from hermes.settings.sections import CustomProvider, ModelSettings
@@ -56,6 +57,12 @@ async def test_a_scope_wrong_words_and_a_missing_yes_are_refused(
     assert harness.app.store.sessions.recent(limit=5) == []
 
 
+async def test_only_an_owner_runs_the_code_of_a_plugin(harness: Harness) -> None:
+    path, body = "/api/commands/plugins.run", {"name": "shout"}
+    assert (await harness.ask("POST", path, body, scope="chat")).status_code == 403
+    assert (await harness.ask("POST", path, body)).status_code == 404
+
+
 async def test_what_no_shell_can_give_is_wrong_usage(harness: Harness) -> None:
     begin(harness, "hello")
     nobody: dict[str, object] = {"sessions": (), "yes": True}
@@ -66,6 +73,24 @@ async def test_what_no_shell_can_give_is_wrong_usage(harness: Harness) -> None:
     assert (await harness.ask("POST", path, nul)).status_code == 400
     path = "/api/commands/sessions.search?words=a%00b"
     assert (await harness.ask("GET", path, scope="observe")).status_code == 400
+
+
+async def test_a_goal_is_changed_only_where_it_is_clear_which_one(
+    harness: Harness,
+) -> None:
+    path, log = "/api/commands/goal.clear", harness.app.store.log
+    goals = [begin(harness, "one"), begin(harness, "two")]
+    for session in goals:
+        draft = GoalSet(text="a poem", max_turns=3, is_draft=True, by="test")
+        harness.app.record(session, draft)
+    begin(harness, "the newest, without a goal")
+    unclear = await harness.ask("POST", path, {}, scope="chat")
+    assert unclear.status_code in (400, 422)
+    assert all(session in unclear.text for session in goals)
+    await harness.call("POST", path, {"session": goals[0]}, scope="chat")
+    assert log.latest(goals[1], GoalCleared.topic) is None
+    await harness.call("POST", path, {}, scope="chat")
+    assert log.latest(goals[1], GoalCleared.topic) is not None
 
 
 async def test_any_limit_is_one(harness: Harness) -> None:
@@ -96,3 +121,44 @@ async def test_every_command_with_a_scope_is_described(harness: Harness) -> None
         operations = paths.get(f"/api/commands/{one.key}", {})
         scopes = [operation["x-scope"] for operation in operations.values()]
         assert scopes == ([one.scope] if one.name and one.scope else [])
+
+
+async def test_slash_commands_of_a_chat_work_on_the_page(harness: Harness) -> None:
+    session = begin(harness, "hello")
+    path = f"/api/sessions/{session}/commands"
+    draft = GoalSet(text="a poem", max_turns=3, is_draft=True, by="test")
+    harness.app.record(session, draft)
+
+    goal = await harness.call("POST", path, {"name": "goal", "words": "show"}, scope="chat")  # fmt: skip
+    assert "a poem" in goal["text"]
+    added = await harness.call("POST", path, {"name": "subgoal", "words": "it rhymes"}, scope="chat")  # fmt: skip
+    assert "it rhymes" in added["text"]
+    made = {"name": "kanban", "words": "create fix the parser --triage"}
+    assert "fix the parser" in (await harness.call("POST", path, made))["text"]
+    refused = await harness.ask("POST", path, made, scope="chat")
+    assert refused.status_code == 403
+    unknown = await harness.ask("POST", path, {"name": "quit"}, scope="chat")
+    assert "/goal" in unknown.text
+
+
+async def test_children_are_listed_told_opened_and_stopped_on_the_page(
+    harness: Harness,
+) -> None:
+    session = begin(harness, "hello")
+    created = SessionCreated(kind="child", parent=session, root=session, surface="background")  # fmt: skip
+    child = harness.app.begin(created).session
+    harness.app.record(child, UserMessage(text="work"), TurnStarted(inputs=(2,)))
+    lease = harness.app.store.leases.acquire(child)
+    path = f"/api/sessions/{session}/commands"
+
+    async def agents(words: str) -> dict[str, str]:
+        asked = {"name": "agents", "words": words}
+        return await harness.call("POST", path, asked, scope="chat")
+
+    assert "working" in (await agents(""))["text"]
+    assert (await agents(f"open {child[-6:]}"))["opens"] == child
+    assert "Told" in (await agents(f"tell {child[-6:]} be quick"))["text"]
+    assert "Stopped" in (await agents(f"stop {child[-6:]}"))["text"]
+    topics = [row.type for row in harness.app.store.log.every_event(child)]
+    assert topics[-2:] == [UserMessage.topic, InterruptRequested.topic]
+    harness.app.store.leases.release(lease)

@@ -13,6 +13,7 @@ from websockets.exceptions import InvalidStatus
 
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.credentials import SCOPES, Keyring, Scope
+from hermes.surfaces.dashboard.page_language import InBrowserLanguage
 from hermes.surfaces.web.application import WebApplication
 
 
@@ -41,6 +42,16 @@ async def _status(harness: Harness, path: str, **options: Any) -> int:
 # --- everything is behind it -----------------------------------------------------------------------------------------
 
 
+_OPEN = {
+    "/login",
+    # A browser fetches these without the cookie when it installs the page as an app.
+    "/favicon.svg",
+    "/icon-192.png",
+    "/icon-512.png",
+    "/manifest.webmanifest",
+}
+
+
 async def test_every_route_refuses_without_a_credential_and_without_its_scope(
     harness: Harness,
 ) -> None:
@@ -56,7 +67,7 @@ async def test_every_route_refuses_without_a_credential_and_without_its_scope(
             ) in {401, 429}, path
             continue
         answer = await harness.client.request(endpoint.method, path)
-        if path == "/login":
+        if path in _OPEN:
             assert answer.status_code in {200, 401, 429}
         else:
             assert answer.status_code == 401, (endpoint.method, path, answer.text)
@@ -67,7 +78,7 @@ async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
 ) -> None:
     for endpoint in harness.served.endpoints:
         if endpoint.need == "open":
-            assert endpoint.path == "/login"
+            assert endpoint.path in _OPEN
             continue
         others: list[Scope] = [
             scope for scope in SCOPES if scope not in {endpoint.need, "admin"}
@@ -85,7 +96,9 @@ async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
 
 
 async def test_the_table_and_the_endpoints_are_the_same(harness: Harness) -> None:
-    application, served = harness.served.application, harness.served
+    served = harness.served
+    assert isinstance(served.application, InBrowserLanguage)
+    application = served.application.application
     assert isinstance(application, WebApplication)
     assert application.routes is served.routes
     assert len(served.routes.routes) == len(served.endpoints)
@@ -431,6 +444,18 @@ async def test_security_headers(harness: Harness) -> None:
         assert answer.headers["cache-control"] == "no-store"
         assert not any(name.startswith("access-control") for name in answer.headers)
         assert "server" not in answer.headers
+
+
+async def test_the_preview_has_an_origin_of_its_own(harness: Harness) -> None:
+    answer = await harness.ask("GET", "/preview", scope="observe")
+    policy = answer.headers.get_list("content-security-policy")
+    assert len(policy) == 1
+    assert policy[0].startswith("sandbox allow-scripts; default-src 'none'; ")
+    assert "allow-same-origin" not in policy[0]
+    assert "connect-src" not in policy[0]
+    assert "frame-ancestors 'self'" in policy[0]
+    assert answer.headers["x-frame-options"] == "SAMEORIGIN"
+    assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 async def test_unauthenticated_answers_hold_no_credential(harness: Harness) -> None:

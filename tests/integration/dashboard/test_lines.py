@@ -10,6 +10,7 @@ FOLDERS = (
     ROOT / "src/hermes/plugins/bundled",
 )
 LONGEST = 120
+SENTENCE = '${t("'  # one string, because its words are the key of its translations
 
 
 @pytest.mark.parametrize("suffix", [".js", ".css"])
@@ -25,6 +26,6 @@ def test_lines_are_short(suffix: str) -> None:
         f"{path.relative_to(ROOT)}:{number} has {len(line)} characters"
         for path in files
         for number, line in enumerate(path.read_text().splitlines(), 1)
-        if len(line) > LONGEST
+        if len(line) > LONGEST and not line.lstrip().startswith(SENTENCE)
     ]
     assert long == []

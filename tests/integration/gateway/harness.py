@@ -13,6 +13,7 @@ from hermes.core.ports import Ids
 from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import GatewaySettings, TelegramSettings
+from hermes.settings.media import MediaSettings
 from hermes.settings.sections import ModelSettings, StoreSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
@@ -54,8 +55,10 @@ def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> S
     assert isinstance(model, ModelSettings)
     store = more.pop("store", StoreSettings())
     assert isinstance(store, StoreSettings)
+    media = more.pop("media", MediaSettings())
+    assert isinstance(media, MediaSettings)
     section = msgspec.structs.replace(gateway, **more)
-    return Settings(gateway=section, model=model, store=store)
+    return Settings(gateway=section, model=model, store=store, media=media)
 
 
 @asynccontextmanager

@@ -16,7 +16,8 @@ from hermes.settings.gateway import GatewaySettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.surfaces.gateway.sender import Counters
 from hermes.surfaces.gateway.status import PartStatus
-from hermes.testing.model_server import ModelServer
+from hermes.testing.model_server import ModelServer, Recorded
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108020000009077"
@@ -66,3 +67,11 @@ async def running(
             yield Running(app, opened, settings.platforms[0])
         finally:
             await asyncio.wait_for(opened.stop(), PATIENCE)
+
+
+def asks_to_write(request: Recorded) -> ScriptedResponse:
+    """A model that writes a file for which Hermes asks, and says `written` whatever became of it."""
+    if b'"role":"tool"' in request.body.replace(b" ", b""):
+        return ScriptedResponse(text="written")
+    call = ServedCall("write_file", '{"path": "/etc/motd", "content": "x"}')
+    return ScriptedResponse(calls=(call,))

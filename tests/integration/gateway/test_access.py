@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.fakes.store_engines import OpenStore
 
+from hermes.app.people_access import CODE_LIFETIME_S, PeopleAccess
 from hermes.errors import HermesError, UsageError
 from hermes.settings.gateway import GatewaySettings
 from hermes.store import Store
 from hermes.store.people import KnownPerson
-from hermes.surfaces.gateway.access import CODE_LIFETIME_S, PeopleAccess
 from hermes.surfaces.gateway.adapter import Person
 from hermes.testing.clock import FakeClock
 

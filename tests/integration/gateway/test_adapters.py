@@ -1,4 +1,4 @@
-"""An adapter of one page that a plugin brings, voice notes, and what the port leaves to the gateway."""
+"""An adapter of one page that a plugin brings, and what the port leaves to the gateway."""
 
 import asyncio
 from pathlib import Path
@@ -100,66 +100,6 @@ def test_a_platform_that_changes_after_it_was_looked_at_does_not_run(
         PluginRegistry(home).enable(name)
     assert configured_platforms(Settings(), Secrets({}, {}), home) == ["first"]
     assert not ran.exists()
-
-
-async def _transcribe(
-    heard: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    """One request of an OpenAI-compatible service."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = int(
-        next(
-            line.split(b":")[1]
-            for line in head.lower().split(b"\r\n")
-            if line.startswith(b"content-length")
-        )
-    )
-    heard.append(head + await reader.readexactly(length))
-    body = b'{"text": "buy some milk"}'
-    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
-    await writer.drain()
-    writer.close()
-
-
-async def test_a_voice_note_is_written_down_when_a_service_is_named(
-    tmp_path: Path,
-) -> None:
-    heard: list[bytes] = []
-    server = await asyncio.start_server(
-        lambda r, w: _transcribe(heard, r, w), "127.0.0.1", 0
-    )
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    async with (
-        server,
-        TelegramServer() as telegram,
-        ModelServer("noted") as model,
-        opened(
-            tmp_path, model, telegram, voice_model="whisper-1", voice_url=url
-        ) as harness,
-    ):
-        telegram.files["note"] = b"OggS-a-voice"
-        telegram.say(
-            "", voice={"file_id": "note", "mime_type": "audio/ogg", "file_size": 12}
-        )
-        await telegram.sees("noted")
-        said = harness.app.store.log.messages(harness.session)[0].text
-    assert said == "[voice note] buy some milk"
-    assert b"POST /v1/audio/transcriptions" in heard[0]
-    assert b"whisper-1" in heard[0]
-    assert b"OggS-a-voice" in heard[0]
-
-
-async def test_a_voice_note_without_a_service_is_a_file(tmp_path: Path) -> None:
-    async with (
-        TelegramServer() as telegram,
-        ModelServer("what is it?") as model,
-        opened(tmp_path, model, telegram) as harness,
-    ):
-        telegram.files["note"] = b"OggS-a-voice"
-        telegram.say("", voice={"file_id": "note", "mime_type": "audio/ogg"})
-        await telegram.sees("what is it?")
-        said = harness.app.store.log.messages(harness.session)[0].text
-    assert said.startswith("[voice: ")
 
 
 async def test_a_platform_that_can_not_be_made_is_shown_and_stops_no_other(

@@ -28,6 +28,8 @@ def test_half_a_platform_and_a_missing_part_are_said(
 ) -> None:
     half = told(tmp_path, ("SLACK_BOT_TOKEN", "xoxb-1"))
     assert half == {"slack does not run: SLACK_APP_TOKEN is not set": WARN}
+    half = told(tmp_path, ("MATTERMOST_TOKEN", "x" * 26))
+    assert half == {"mattermost does not run: gateway.mattermost.url is not set": WARN}
     (tmp_path / "config.yaml").write_text(
         "gateway: {platforms: [telegram, discord], allow: ['discord:*']}\n"
     )

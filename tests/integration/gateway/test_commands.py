@@ -1,5 +1,6 @@
 """Slash commands in a chat, and the same session in another process."""
 
+import asyncio
 from pathlib import Path
 
 import msgspec
@@ -10,9 +11,10 @@ from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.events.bus import Bus
 from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted
+from hermes.schema.goals import ChildEnded
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import ModelSettings
-from hermes.testing.model_server import ModelServer
+from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 
@@ -236,3 +238,91 @@ async def test_commands_of_the_table_work_in_a_chat_app(tmp_path: Path) -> None:
         ):
             telegram.say(line)
             await telegram.sees(shown)
+
+
+async def test_a_review_is_asked_for_in_a_chat_and_its_findings_are_sent(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("hello", "src/a.py:3: high: it divides by zero") as model,
+        opened(tmp_path, model, telegram),
+    ):
+        telegram.say("hi")
+        await telegram.sees("hello")
+        telegram.say("/review")
+        await telegram.sees("A fresh reviewer is looking at the changes.")
+        found = await telegram.sees("src/a.py:3: high: it divides by zero")
+        assert "/review fix" in found.text
+
+
+async def test_a_chat_hears_of_a_child_agent_that_outlives_its_turn(
+    tmp_path: Path,
+) -> None:
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("It counts now.") as model,
+        opened(tmp_path, model, telegram) as harness,
+    ):
+        telegram.say("how many pears?")
+        await telegram.sees("It counts now.")
+        await harness.gateway.agent.service.idle(harness.session)
+        ended = ChildEnded(child="c-aa11bb", kind="delegate", reason="done", text="3 pears")  # fmt: skip
+        await asyncio.to_thread(harness.app.record, harness.session, ended)
+        found = await telegram.sees("3 pears")
+        assert "Child agent aa11bb done" in found.text
+
+
+async def test_a_goal_is_pursued_in_a_chat_and_its_verdict_is_sent(
+    tmp_path: Path,
+) -> None:
+    verdicts = ["continue", "done"]
+
+    def respond(request: Recorded) -> ScriptedResponse:
+        if b"You judge whether" not in request.body:
+            return ScriptedResponse(text=f"working, {len(verdicts)} to go")
+        verdict = {"verdict": verdicts.pop(0), "reason": "because"}
+        return ScriptedResponse(text=msgspec.json.encode(verdict).decode())
+
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(respond=respond) as model,
+        opened(tmp_path, model, telegram),
+    ):
+        telegram.say("/goal write a poem")
+        await telegram.sees("working, 1 to go")
+        reached = await telegram.sees("Goal reached")
+        assert reached.text.startswith("🎯")
+
+
+async def test_an_owner_branches_sets_a_goal_and_switches_the_engine(
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "home" / "config.yaml"
+    async with (
+        TelegramServer() as telegram,
+        ModelServer("one") as model,
+        opened(tmp_path, model, telegram, allow=("telegram:2",)) as harness,
+    ):
+        config.write_text(
+            f"model:\n  openai_runtime: codex_app_server\ncodex:\n  home: {tmp_path}\n"
+        )
+        telegram.say("hi")
+        await telegram.sees("one")
+        first = harness.session
+        await harness.gateway.agent.service.idle(first)
+        telegram.say("/branch")
+        await telegram.sees(f"a copy of {first}")
+        assert harness.session != first
+        telegram.say("/goal")
+        await telegram.sees("goal")
+        telegram.say("/codex_runtime")
+        await telegram.sees("Engine of new sessions: codex")
+        telegram.say("/codex-runtime off")
+        done = await telegram.sees("Hermes now runs your turns itself.")
+        assert "Send /restart to use the new settings here." in done.text
+        assert "codex_app_server" not in config.read_text()
+        telegram.say("/branch", sender=2)
+        await telegram.sees("Only an owner can use /branch.", chat=2)
+        telegram.say("/codex-runtime on", sender=2)
+        await telegram.sees("Only an owner can use /codex-runtime.", chat=2)

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.fakes.telegram_server import TelegramServer
+from tests.fakes.telegram_server import Failure, TelegramServer
 from tests.integration.gateway.harness import OWNER, until
 from tests.integration.gateway.test_process import Service
 
-from hermes.app import build
+from hermes.app import App, build
 from hermes.schema.events import TurnEnded, TurnStarted
+from hermes.schema.goals import ChildEnded
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.settings import Home, Settings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.scripted_responses import ScriptedResponse
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 _MOMENTS = 20
 _RESTARTED = "restarted during this turn"
@@ -106,3 +107,47 @@ async def test_a_kill_at_any_moment_loses_no_message_and_doubles_no_reply(
         <= sum(_RESTARTED in text for text in seen)
         <= crashed + unnoted[_RESTARTED]
     ), seen
+
+
+def _is_review_over(app: App) -> bool:
+    binding = app.store.chats.find(f"telegram/{OWNER}")
+    assert binding is not None
+    return app.store.log.latest(binding.session, ChildEnded.topic) is not None
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+async def test_how_a_review_ended_is_sent_after_a_kill(
+    tmp_path: Path, is_done: bool
+) -> None:
+    """Whether the reviewer had finished and the chat could not be reached, or was cut off."""
+
+    def respond(request: Recorded) -> ScriptedResponse:
+        if b"You review changes" not in request.body:
+            return ScriptedResponse(text="hello")
+        if not is_done:
+            return ScriptedResponse(text="...", fault=ServerFault(hang="head"))
+        return ScriptedResponse(text="a.py:3: high: it divides by zero", delay=1.0)
+
+    async with TelegramServer() as telegram, ModelServer(respond=respond) as model:
+        service = Service(tmp_path, telegram, model)
+        async with service.running() as process:
+            telegram.say("hi")
+            await telegram.sees("hello")
+            telegram.say("/review")
+            await telegram.sees("A fresh reviewer is looking at the changes.")
+            if is_done:
+                down = [Failure(500, "down")] * 1000
+                telegram.failures["sendMessage"] = down
+                with build(Settings(), Home(service.hermes.home)) as app:
+                    await until(lambda: _is_review_over(app))
+            else:
+                await asyncio.wait_for(model.hanging.wait(), 30)
+            process.kill()
+            await process.wait()
+        telegram.failures.clear()
+        async with service.running():
+            if is_done:
+                found = await telegram.sees("a.py:3: high: it divides by zero")
+                assert "/review fix" in found.text
+            else:
+                found = await telegram.sees("Review crashed")

@@ -8,9 +8,9 @@ import pytest
 from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.harness import opened, until
 
+from hermes.app.people_access import PeopleAccess
 from hermes.errors import HermesError, StoreFull, UsageError
 from hermes.store.people import KnownPerson
-from hermes.surfaces.gateway.access import PeopleAccess
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

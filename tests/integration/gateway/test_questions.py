@@ -88,11 +88,45 @@ async def test_a_denial_takes_its_reason_to_the_model_and_everybody_sees_it(
         async with opened(tmp_path, model, telegram):
             telegram.say("write it")
             question = await telegram.sees("Approval needed")
-            assert "“This session” covers: only this exact call" in question.text
+            assert "A lasting answer covers exactly this call" in question.text
             telegram.say("/deny port 8080 is taken")
             await telegram.sees("as you wish")
             await telegram.until(lambda _: "port 8080 is taken" in question.text)
         assert b"the user said no: port 8080 is taken" in model.posts[1].body
+
+
+async def test_always_makes_the_rule_that_the_message_names(tmp_path: Path) -> None:
+    def writes(name: str) -> ScriptedResponse:
+        arguments = f'{{"path": "{name}", "content": "x"}}'
+        call = ServedCall(id=name, name="write_file", arguments=arguments)
+        return ScriptedResponse(calls=(call,))
+
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(
+            writes("a.txt"), "first done", writes("b.txt"), "second done"
+        ) as model,
+        opened(tmp_path, model, telegram) as harness,
+    ):
+        telegram.say("write it")
+        question = await telegram.sees("Approval needed")
+        labels = [button["text"] for row in question.buttons for button in row]
+        assert labels == [
+            "Allow",
+            "Deny",
+            "Allow, and don't ask again this session",
+            "Always allow this kind",
+        ]
+        assert "rule for every session: Hermes does this without" in question.text
+        assert "asking: changes to files in " in question.text
+        telegram.press(question, "Always allow this kind")
+        await telegram.sees("first done")
+        (answer,) = answers(harness)
+        assert answer.rule.startswith("changes to files in ")
+        telegram.say("/new")
+        await telegram.sees("Started session")
+        telegram.say("write another")
+        await telegram.sees("second done")  # nobody was asked
 
 
 async def test_another_mode_answers_a_request_that_it_does_not_ask_about(

@@ -1,13 +1,16 @@
 """Telegram in and out, against a server that speaks the Bot API."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import msgspec
+import pytest
 from tests.fakes.telegram_server import Failure, TelegramServer
 from tests.integration.gateway.harness import opened, until
 
+from hermes.app.attachments import typed_part
 from hermes.schema.events import (
     CompactionFailed,
     SessionCompacted,
@@ -16,8 +19,9 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import UserMessage
 from hermes.settings.gateway import TelegramSettings
+from hermes.settings.media import MediaSettings
 from hermes.testing.model_server import ModelServer, Recorded
-from hermes.testing.scripted_responses import ScriptedResponse
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108020000009077"
@@ -140,6 +144,45 @@ async def test_pictures_and_files_come_in_and_go_out(tmp_path: Path) -> None:
         sent = [one.file for one in telegram.messages if one.kind != "text"]
         assert sent == [b"a report"]
         assert any("A picture was not sent to" in one.text for one in telegram.messages)
+
+
+def read(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+async def test_a_document_is_read_for_the_model(tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx")
+    written = docx.Document()
+    written.add_paragraph("The parrot is 4711 years old.")
+    written.save(str(tmp_path / "parrot.docx"))
+    async with TelegramServer() as telegram, ModelServer("noted") as model:
+        telegram.files["doc"] = read(tmp_path / "parrot.docx")
+        async with opened(tmp_path, model, telegram) as harness:
+            telegram.say(
+                "how old?", document={"file_id": "doc", "file_name": "parrot.docx"}
+            )
+            await telegram.sees("noted")
+            said = harness.app.store.log.messages(harness.session)[0]
+        assert b"The parrot is 4711 years old." in model.posts[0].body
+    assert said.text.startswith('how old?\n\n<attached path="')
+    assert typed_part(said.text) == "how old?"
+
+
+async def test_a_picture_that_was_made_is_sent_as_a_photo(tmp_path: Path) -> None:
+    call = ServedCall("image_generate", '{"prompt": "a cat"}')
+    draw = f"echo {base64.b64encode(PNG).decode()} | base64 -d >$0"
+    media = msgspec.convert(
+        {"images": {"command": ["sh", "-c", draw, "{output}"]}}, MediaSettings
+    )
+    async with (
+        TelegramServer() as telegram,
+        ModelServer(ScriptedResponse(calls=(call,)), "Here is your cat.") as model,
+        opened(tmp_path, model, telegram, media=media),
+    ):
+        telegram.say("draw a cat")
+        await telegram.sees("Here is your cat.")
+        photos = [one.file for one in telegram.messages if one.kind == "photo"]
+    assert photos == [PNG]
 
 
 async def test_a_file_that_is_too_large_is_not_taken(tmp_path: Path) -> None:

@@ -206,3 +206,50 @@ def test_a_history_that_held_a_secret_file_is_not_pushed(
     with pytest.raises(LearningError, match=r"holds skills/tea/\.env"):
         machine(tmp_path, "one", remote).sync()
     assert git("for-each-ref", cwd=remote) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The key of the shop is sk-proj-AbCdEfGhIjKlMnOp0123456789.",
+        "The database is at postgres://shop:hunter2-hunter2@db.example/shop",
+        "The router's password: Xk29fA81bQ",
+    ],
+)
+def test_a_note_with_a_secret_is_never_pushed(
+    tmp_path: Path, remote: Path, text: str
+) -> None:
+    alone = machine(tmp_path, "one", "")
+    note(alone, text)
+    with pytest.raises(LearningError, match=r"MEMORY\.md holds") as refused:
+        machine(tmp_path, "one", remote).sync()
+    assert text not in f"{refused.value} {refused.value.hint}"
+    assert git("for-each-ref", cwd=remote) == ""
+
+
+def test_a_secret_that_was_removed_from_a_note_is_not_pushed_with_its_history(
+    tmp_path: Path, remote: Path
+) -> None:
+    alone = machine(tmp_path, "one", "")
+    note(alone, "The key is ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789.")
+    (alone.home.root / "memories" / "MEMORY.md").write_text("Nothing here.\n")
+    note(alone, "The user likes tea.")
+    with pytest.raises(LearningError, match="holds, or held"):
+        machine(tmp_path, "one", remote).sync()
+    assert git("for-each-ref", cwd=remote) == ""
+
+
+def test_a_skill_with_a_key_is_not_pushed_but_one_that_explains_is(
+    tmp_path: Path, remote: Path
+) -> None:
+    one = machine(tmp_path, "one", remote)
+    write_skill(one, "Call `tea --password=example1 --token $TOKEN`.")
+    note(one, "The user likes tea.")
+    assert "skills/tea/SKILL.md" in git(
+        "ls-tree", "-r", "--name-only", "hermes", cwd=remote
+    )
+    alone = machine(tmp_path, "two", "")
+    write_skill(alone, "The key is ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789.")
+    note(alone, "The user likes coffee.")
+    with pytest.raises(LearningError, match=r"skills/tea/SKILL\.md holds"):
+        machine(tmp_path, "two", remote).sync()

@@ -13,7 +13,7 @@ from tests.fakes.nats_server import LocalNats, running_nats
 from hermes.bridge.nats_client import NatsOptions
 from hermes.bridge.nats_health import nats_health
 from hermes.bridge.nats_link import open_link
-from hermes.commands.checks import Site
+from hermes.commands.doctor_checks import Site
 from hermes.commands.store_checks import check_events
 from hermes.commands.views import FAIL, OK
 from hermes.settings import Home, Secrets

@@ -12,7 +12,9 @@ import pytest
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.learning.scan import scan
 from hermes.mcp import McpServers, ServerStatus
+from hermes.mcp.server_config import ServerReports
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import McpServerSettings
@@ -40,6 +42,16 @@ class Bench:
         self.options: list[tuple[str, ...]] = []
         self.shown: list[str] = []
         self.told: list[ServerStatus] = []
+        self.logged: list[tuple[str, str, str]] = []
+        self.suspected: list[tuple[str, tuple[str, ...]]] = []
+        self.ended: list[tuple[str, str]] = []
+        self.reports = ServerReports(
+            on_change=self.told.append,
+            on_login_ended=lambda server, why: self.ended.append((server, why)),
+            on_log=lambda *said: self.logged.append((said[0], said[1], said[2])),
+            on_suspected=lambda server, found: self.suspected.append((server, found)),
+            scan=scan,
+        )
         self._made: list[McpServers] = []
 
     def program(self, *options: str, **more: Any) -> McpServerSettings:
@@ -57,7 +69,7 @@ class Bench:
         """Servers that are closed when the test ends."""
         secrets = Secrets(self.secrets, {})
         made = McpServers(
-            settings, self.home, secrets, self.environment, on_change=self.told.append
+            settings, self.home, secrets, self.environment, reports=self.reports
         )
         self._made.append(made)
         return made

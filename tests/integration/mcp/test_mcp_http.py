@@ -230,7 +230,7 @@ async def test_headers_are_sent_and_never_shown(
 @pytest.mark.parametrize(
     ("path", "why", "hint"),
     [
-        ("/401", "it needs a token (401)", "hermes config set NAME_TOKEN"),
+        ("/401", "it needs you to sign in (401)", "hermes config set NAME_TOKEN"),
         ("/403", "it refused access (403)", "token"),
         ("/404", "there is nothing at its address (404)", "/mcp"),
         ("/500", "it answered with an error (500)", "later"),

@@ -160,3 +160,18 @@ def test_a_package_may_bring_one_and_is_not_imported(
     )
     monkeypatch.syspath_prepend(str(site))
     assert PluginRegistry(home).find("brought").state == "off"
+
+
+def test_two_plugins_of_one_name_are_both_broken(home: Home) -> None:
+    manifest = '{"name": "one", "tab": {"path": "/one"}, "entry": "x.js"}'
+    for name in ("one", "another"):
+        folder = _make(home, name, manifest)
+        (folder / "dashboard" / "x.js").touch()
+        catalogue = PluginRegistry(home)
+        if name == "one":
+            assert catalogue.enable("one").state == "enabled"
+    found = catalogue.find("one")
+    assert found.state == "broken"
+    assert "(another, one): keep one" in found.problem
+    with pytest.raises(HermesError, match="can't be used"):
+        catalogue.enable("one")

@@ -10,6 +10,7 @@ from hermes.primitives.files import (
     create_private,
     make_private,
     make_private_folder,
+    open_beneath,
     open_private,
     replace_file,
     replacing,
@@ -122,3 +123,29 @@ def test_a_device_or_a_pipe_is_not_replaced(tmp_path: Path) -> None:
             replace_file(target, b"x", mode=0o600)
     assert pipe.is_fifo()
     assert link.is_symlink()
+
+
+@pytest.fixture
+def folder_with_links(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "file").write_text("private")
+    folder = tmp_path / "folder"
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "b" / "file").write_text("mine")
+    (folder / "a" / "link").symlink_to(tmp_path / "outside")
+    (folder / "file").symlink_to(tmp_path / "outside" / "file")
+    return folder
+
+
+def test_a_file_beneath_a_folder_is_opened(folder_with_links: Path) -> None:
+    fd = open_beneath(folder_with_links, Path("a/b/file"), os.O_RDONLY)
+    with os.fdopen(fd) as file:
+        assert file.read() == "mine"
+
+
+@pytest.mark.parametrize(
+    "name", ["a/link/file", "file", "../outside/file", "a/../../outside/file", "."]
+)
+def test_no_link_leads_out_of_a_folder(folder_with_links: Path, name: str) -> None:
+    with pytest.raises(OSError, match=r"Not a|symbolic links"):
+        open_beneath(folder_with_links, Path(name), os.O_RDONLY)

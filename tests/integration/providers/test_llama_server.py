@@ -12,6 +12,7 @@ from tests.integration.providers.local_models import need_nano
 from hermes.errors import ModelError
 from hermes.providers.catalogue import UNKNOWN
 from hermes.providers.chat_completions import ChatCompletions
+from hermes.providers.credentials import ApiKey
 from hermes.providers.embedded import CATALOGUE, find
 from hermes.providers.embedded.adapter_choice import AdapterMemory, AdapterRecord
 from hermes.providers.embedded.completion import (
@@ -81,7 +82,9 @@ async def test_the_real_server_says_its_context_and_the_models_size(
     base_url: str,
 ) -> None:
     http = Http()
-    facts = await read_server_facts(http, base_url, "nano", key=KEY)
+    facts = await read_server_facts(
+        http, base_url, "nano", headers={"authorization": f"Bearer {KEY}"}
+    )
     await http.aclose()
     assert facts is not None
     assert (facts.kind, facts.context_tokens) == ("llamacpp", CONTEXT_TOKENS)
@@ -99,7 +102,7 @@ async def test_a_real_context_that_is_too_small_is_said(
         system=("Hi.",), messages=(UserMessage(text="hi"),), tools=(LONG,)
     )
     with pytest.raises(ModelError, match=r"llama.cpp gives nano a context of 1,024"):
-        async for _ in model.stream(request, key=KEY):
+        async for _ in model.stream(request, credential=ApiKey(KEY)):
             pass
     await model.close()
 
@@ -108,7 +111,9 @@ async def test_a_grammar_binds_the_reply_of_the_real_server(base_url: str) -> No
     model = server_adapter(base_url, Path("/nonexistent"))
     timeouts = model.deadlines
     engine = ServerEngine(
-        lambda request, codec: model.prompt_stream(request, codec, KEY, timeouts),
+        lambda request, codec: model.prompt_stream(
+            request, codec, ApiKey(KEY), timeouts
+        ),
         obeys_grammar=True,
     )
     prompt = Completion(
@@ -137,7 +142,7 @@ async def test_a_small_model_behind_the_real_server_answers(
         tools=(ToolSpec(name="read_file", description="Reads.", parameters={}),),
         max_output_tokens=24,
     )
-    events = [event async for event in model.stream(request, key=KEY)]
+    events = [event async for event in model.stream(request, credential=ApiKey(KEY))]
     last = events[-1]
     assert isinstance(last, ReplyFinished)
     assert last.message.text

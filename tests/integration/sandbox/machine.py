@@ -10,11 +10,17 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from hermes.children.process_tree import marks_of, new_mark, running_pids
+from hermes.children.process_tree import (
+    marks_of,
+    new_mark,
+    process_name,
+    running_pids,
+)
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Reach
 from hermes.schema.tool_spec import ToolResult
@@ -25,6 +31,7 @@ from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.process.terminal_tool import TerminalTool
 from hermes.tools.sandbox import Sandbox
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
+from hermes.tools.sandbox.command_markers import FOLDER
 from hermes.tools.sandbox.detect import find_bubblewrap
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
@@ -171,13 +178,19 @@ class Machine:
         return folder
 
     def carrying(self) -> list[int]:
-        """The processes of this session's commands."""
+        """The processes of this session's commands. Waits for the sandbox program, which may take its time to end."""
         wanted = new_mark(self.session) >> 24
-        return [
-            pid
-            for pid in running_pids()
-            if any(mark >> 24 == wanted for mark in marks_of(pid))
-        ]
+        deadline = time.monotonic() + 10
+        while True:
+            found = [
+                pid
+                for pid in running_pids()
+                if any(mark >> 24 == wanted for mark in marks_of(pid))
+            ]
+            is_ending = found and all(process_name(pid) == "bwrap" for pid in found)
+            if not is_ending or time.monotonic() > deadline:
+                return found
+            time.sleep(0.01)
 
     def _fill(self) -> None:
         files = {
@@ -207,6 +220,7 @@ class Machine:
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        (self.hermes / FOLDER).mkdir(parents=True)
 
     def fingerprint(self) -> dict[str, str]:
         """Everything outside: names, kinds, modes, owners, times of change and contents."""
@@ -217,8 +231,10 @@ class Machine:
                 info = path.lstat()
                 readable = path.is_file() and os.access(path, os.R_OK)
                 text = hashlib.sha256(path.read_bytes()).hexdigest() if readable else ""
+                # Hermes itself notes there which commands run, and removes the note.
+                time_ns = 0 if path == self.hermes / FOLDER else info.st_mtime_ns
                 found[str(path)] = (
-                    f"{info.st_mode:o} {info.st_uid}:{info.st_gid} {info.st_mtime_ns} {text}"
+                    f"{info.st_mode:o} {info.st_uid}:{info.st_gid} {time_ns} {text}"
                 )
         return found
 

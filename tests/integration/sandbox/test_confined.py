@@ -249,12 +249,12 @@ PLANTS = [
     "ln -s {out}/home .vscode",
     "rm -f .git/config; ln -s {out}/home/.gitconfig .git/config",
     "echo evil > sub/.git/hooks/post-checkout",
-    "for f in AGENTS.md CLAUDE.md .hermes.md GEMINI.md .cursorrules; do sh -c 'echo evil >> $0' $f; done",
+    "for f in AGENTS.md GEMINI.md .cursorrules; do sh -c 'echo evil >> $0' $f; done",
     "mv AGENTS.md old.md; printf evil > new.md; mv new.md AGENTS.md; rm -f old.md new.md",
     "mkdir .github; printf evil | tee .github/copilot-instructions.md",
     "mkdir -p .agents/skills/x; echo evil > .agents/skills/x/SKILL.md",
     "rm -rf .git",
-    "mkdir .claude; for i in $(seq 450); do : > .claude/$i; done; echo evil | tee CLAUDE.md .gitmodules",
+    "mkdir .claude; for i in $(seq 450); do : > .claude/$i; done; echo evil | tee GEMINI.md .gitmodules",
 ]
 
 

@@ -124,7 +124,8 @@ def test_many_new_files_keep_nothing_out_of_sight(workspace: Path, aside: Path) 
     (workspace / ".vscode").mkdir()
     for number in range(450):
         (workspace / f".vscode/{number}").touch()
-    (workspace / "AGENTS.md").write_text("evil")
+    (workspace / "GEMINI.md").write_text("evil")
+    (workspace / "AGENTS.md").symlink_to("GEMINI.md")
     (workspace / "CLAUDE.md").mkdir()
     done, left = protection.undo(aside)
     assert left == []
@@ -132,6 +133,7 @@ def test_many_new_files_keep_nothing_out_of_sight(workspace: Path, aside: Path) 
         workspace / ".vscode",
         workspace / "AGENTS.md",
         workspace / "CLAUDE.md",
+        workspace / "GEMINI.md",
     } <= set(done)
     assert sorted(path.name for path in workspace.rglob("*")) == [
         ".bashrc",
@@ -148,6 +150,43 @@ def test_a_workspace_with_too_many_folders_is_told(workspace: Path) -> None:
     for number in range(2_001):
         (workspace / str(number)).mkdir()
     assert (protection.changed(), protection.is_cut) == ([], True)
+
+
+def test_a_repository_is_found_among_thousands_of_folders_of_a_build(
+    workspace: Path, aside: Path
+) -> None:
+    for number in range(1_200):
+        (workspace / "node_modules" / str(number)).mkdir(parents=True)
+    protection = Protection(workspace, held=True)
+    git = workspace / "node_modules/1199/.git"
+    git.mkdir()
+    (git / "config").write_text("[core]\n\tfsmonitor = evil\n")
+    assert protection.undo(aside) == ([git / "config"], [])
+    assert not protection.is_product_cut
+
+
+def test_a_persons_new_file_in_a_folder_that_is_read_only_stays(
+    workspace: Path, aside: Path
+) -> None:
+    (workspace / ".vscode").mkdir()
+    (workspace / ".git/hooks").mkdir(parents=True)
+    protection = Protection(workspace, held=True)
+    (workspace / ".vscode/settings.json").write_text("{}")
+    (workspace / ".git/hooks/pre-commit").write_text("make lint")
+    assert protection.undo(aside) == ([], [])
+    assert (workspace / ".vscode/settings.json").read_text() == "{}"
+
+
+def test_a_folder_in_place_of_one_that_is_read_only_does_not_stay(
+    workspace: Path, aside: Path
+) -> None:
+    (workspace / ".git/hooks").mkdir(parents=True)
+    protection = Protection(workspace, held=True)
+    (workspace / ".git").rename(workspace / "old")
+    (workspace / ".git/hooks").mkdir(parents=True)
+    planted = workspace / ".git/hooks/pre-commit"
+    planted.write_text("evil")
+    assert protection.undo(aside) == ([planted], [])
 
 
 def test_a_repository_is_found_in_a_folder_whose_time_was_set_back(

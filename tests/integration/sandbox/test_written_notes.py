@@ -1,14 +1,16 @@
-"""Project notes in sub-folders that a command wrote do not reach a prompt before a person accepts them."""
+"""Project notes that a command wrote, or that appeared meanwhile, do not reach a prompt before a person accepts them."""
 
+import os
 from pathlib import Path
 
 import pytest
 from tests.integration.sandbox.machine import Machine
 
-from hermes.app.project_notes import read_project_files
+from hermes.app.project_notes import has_accepted_notes, read_project_files
 from hermes.core.prompt import ProjectFile
+from hermes.tools.sandbox.command_markers import FOLDER
 from hermes.tools.sandbox.repositories import MAX_FOLDERS
-from hermes.tools.sandbox.written_notes import accept, record_cut
+from hermes.tools.sandbox.written_notes import accept, record, record_cut, stamps
 
 WRITE = "open('docs/AGENTS.md', 'w').write('Obey.')"
 
@@ -49,6 +51,48 @@ async def test_they_are_left_out_until_they_are_accepted(machine: Machine) -> No
     assert notes(machine, "moved")["AGENTS.md"].refusal, "accepted only as it was"
 
 
+async def test_new_notes_stay_in_their_place_until_they_are_accepted(
+    machine: Machine,
+) -> None:
+    (machine.workspace / "CLAUDE.md").write_text("A person's.")
+    result = await machine.run(
+        "sh -c 'echo Obey. > AGENTS.md; cp AGENTS.md .hermes.md; ln -s keep.txt x; mv x .cursorrules'"
+    )
+    found = notes(machine, ".")
+    assert found["CLAUDE.md"].text == "A person's."
+    for name in ("AGENTS.md", ".hermes.md"):
+        assert (machine.workspace / name).read_text() == "Obey.\n", "nobody's is moved"
+        assert found[name].text == ""
+        assert "has not accepted it" in found[name].refusal
+        assert name in result.text
+    assert not (machine.workspace / ".cursorrules").is_symlink()
+
+    await machine.run("sh -c 'echo more >> AGENTS.md'")
+    assert notes(machine, ".")["AGENTS.md"].refusal, "a second command changes nothing"
+    (machine.workspace / "docs").mkdir()
+    codex_cwd = machine.workspace / "docs"
+    assert not has_accepted_notes(hermes_home(machine), codex_cwd), "codex reads both"
+    assert accept(hermes_home(machine), machine.workspace / "AGENTS.md")
+    assert notes(machine, ".")["AGENTS.md"].text == "Obey.\n"
+    (machine.workspace / ".hermes.md").write_text("Mine now.")
+    assert notes(machine, ".")[".hermes.md"].text == "Mine now."
+    assert has_accepted_notes(hermes_home(machine), codex_cwd)
+
+
+def test_what_was_accepted_while_another_command_ran_stays_accepted(
+    tmp_path: Path,
+) -> None:
+    home, file = tmp_path / "home", tmp_path / "AGENTS.md"
+    home.mkdir()
+    file.write_text("Obey.")
+    after = stamps([str(file)])
+    assert record(home, {}, after) == [file]
+    assert accept(home, file)
+    assert record(home, {}, after) == []
+    (found,) = read_project_files(tmp_path, home)
+    assert found.text == "Obey."
+
+
 async def test_what_a_person_writes_is_read(machine: Machine) -> None:
     (machine.workspace / "docs").mkdir()
     await machine.run(f'python3 -c "{WRITE}"')
@@ -86,3 +130,68 @@ def test_what_was_there_before_the_command_is_read(
     record_cut(home, tmp_path / "work", began_ns)
     (found,) = read_project_files(file.parent, home)
     assert (found.text != "") is is_read
+
+
+async def test_a_second_name_does_not_change_notes_unseen(machine: Machine) -> None:
+    result = await machine.run("echo ok > x.txt; ln x.txt AGENTS.md")
+    assert not (machine.workspace / "AGENTS.md").exists(), "moved aside"
+    assert "AGENTS.md" in result.text
+    person = machine.workspace / "CLAUDE.md"
+    person.write_text("A person's.")
+    os.link(person, machine.workspace / "y.txt")
+    (machine.workspace / ".hermes.md").symlink_to("z.txt")
+    (machine.workspace / "z.txt").write_text("A person's.")
+    await machine.run("echo harmless")
+    assert {file.text for file in notes(machine, ".").values()} == {"A person's."}
+    await machine.run("echo Obey. > y.txt; echo Obey. > z.txt")
+    assert "Obey." not in {file.text for file in notes(machine, ".").values()}
+
+
+def test_what_has_a_second_name_and_was_written_once_is_not_read(
+    tmp_path: Path,
+) -> None:
+    home, file, other = tmp_path / "home", tmp_path / "AGENTS.md", tmp_path / "x.txt"
+    home.mkdir()
+    file.write_text("ok")
+    record(home, {}, stamps([str(file)]))
+    os.link(file, other)
+    other.write_text("Obey.")
+    assert read_project_files(tmp_path, home)[0].refusal
+    assert accept(home, file)
+    assert read_project_files(tmp_path, home)[0].text == "Obey."
+    other.write_text("Obey more.")
+    assert read_project_files(tmp_path, home)[0].refusal
+
+
+async def test_notes_of_a_running_command_are_not_read(machine: Machine) -> None:
+    for name in ("old", "evil", "docs"):
+        (machine.workspace / name).mkdir()
+    (machine.workspace / "old/AGENTS.md").write_text("A person's.")
+    (machine.workspace / "CLAUDE.md").write_text("A person's.")
+    await machine.run("echo Obey. > evil/AGENTS.md")
+    script = (
+        "mkdir pkg; echo Obey. > pkg/AGENTS.md; echo Obey. > AGENTS.md;"
+        " echo Obey. > docs/AGENTS.override.md; mv evil good; echo ready; sleep 1000"
+    )
+    said = (await machine.run(script, background=True)).text
+    for _ in range(60):
+        if "ready" in said:
+            break
+        said += (await machine.process_tool("wait", "p1", timeout=1)).text
+    for folder in ("pkg", ".", "good"):
+        assert notes(machine, folder)["AGENTS.md"].refusal, folder
+    assert not has_accepted_notes(hermes_home(machine), machine.workspace / "docs")
+    assert notes(machine, "old")["AGENTS.md"].text == "A person's."
+    if machine.sandbox.kind == "bubblewrap":  # the kernel protects it
+        (machine.workspace / "CLAUDE.md").write_text("Edited.")
+        assert notes(machine, ".")["CLAUDE.md"].text == "Edited."
+    assert accept(hermes_home(machine), machine.workspace / "pkg/AGENTS.md")
+    assert notes(machine, "pkg")["AGENTS.md"].text == "Obey.\n"
+
+    await machine.process_tool("kill", "p1")
+    assert not list((hermes_home(machine) / FOLDER).iterdir())
+    assert notes(machine, "pkg")["AGENTS.md"].text == "Obey.\n"
+    for folder in (".", "good"):
+        assert notes(machine, folder)["AGENTS.md"].refusal, folder
+    assert not has_accepted_notes(hermes_home(machine), machine.workspace / "docs")
+    assert (machine.workspace / "AGENTS.md").exists(), "nobody's is moved"

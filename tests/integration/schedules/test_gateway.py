@@ -5,6 +5,7 @@ from pathlib import Path
 from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.harness import OWNER, opened, until
 
+from hermes.settings.sections import StoreSettings
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
@@ -12,17 +13,18 @@ ADD = '{"action": "add", "when": "every weekday at 9:00", "task": "tell the news
 
 
 async def test_a_job_is_made_in_a_chat_and_its_result_is_delivered_there(
-    tmp_path: Path,
+    tmp_path: Path, store_url: str
 ) -> None:
     replies = (
         ScriptedResponse(calls=(ServedCall("schedule", ADD),)),
         "It is planned.",
         "Nothing is new today.",
     )
+    store = StoreSettings(url=store_url)
     async with (
         TelegramServer() as telegram,
         ModelServer(*replies) as model,
-        opened(tmp_path, model, telegram) as harness,
+        opened(tmp_path, model, telegram, store=store) as harness,
     ):
         telegram.say("tell me the news every weekday")
         asked = await telegram.sees("a job, every weekday at 9:00")

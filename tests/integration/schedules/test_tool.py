@@ -15,6 +15,7 @@ from hermes.events import Bus
 from hermes.schema.events import SessionCreated
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import ScheduleSettings
+from hermes.settings.sections import StoreSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
@@ -25,16 +26,23 @@ def secrets(server: ModelServer) -> Secrets:
     return Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
 
 
+def settings_over(store_url: str, **schedules: str) -> Settings:
+    section = msgspec.convert(schedules, ScheduleSettings)
+    return Settings(schedules=section, store=StoreSettings(url=store_url))
+
+
 def offered(request: Recorded) -> set[str]:
     return {
         one["function"]["name"] for one in msgspec.json.decode(request.body)["tools"]
     }
 
 
-async def test_the_tools_are_offered_only_where_they_are_of_use(tmp_path: Path) -> None:
+async def test_the_tools_are_offered_only_where_they_are_of_use(
+    tmp_path: Path, store_url: str
+) -> None:
     async with ModelServer("ok", repeat=True) as server:
         with build(
-            Settings(schedules=ScheduleSettings(timezone="UTC")),
+            settings_over(store_url, timezone="UTC"),
             Home(tmp_path),
             bus=Bus(),
         ) as app:
@@ -59,11 +67,11 @@ async def test_the_tools_are_offered_only_where_they_are_of_use(tmp_path: Path) 
 
 
 async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(
-    tmp_path: Path,
+    tmp_path: Path, store_url: str
 ) -> None:
     call = ServedCall("schedule", ADD)
-    settings = Settings(
-        schedules=ScheduleSettings(tool="on", timezone="Europe/Berlin", budget="$0.20")
+    settings = settings_over(
+        store_url, tool="on", timezone="Europe/Berlin", budget="$0.20"
     )
     async with ModelServer(
         ScriptedResponse(calls=(call,)),
@@ -105,8 +113,8 @@ async def test_a_job_is_made_when_the_user_says_yes_to_what_it_means(
             await agent.close()
 
 
-async def test_nobody_to_ask_means_no_job(tmp_path: Path) -> None:
-    settings = Settings(schedules=ScheduleSettings(tool="on"))
+async def test_nobody_to_ask_means_no_job(tmp_path: Path, store_url: str) -> None:
+    settings = settings_over(store_url, tool="on")
     async with ModelServer(
         ScriptedResponse(calls=(ServedCall("schedule", ADD),)), "well"
     ) as server:
@@ -122,9 +130,9 @@ async def test_nobody_to_ask_means_no_job(tmp_path: Path) -> None:
 
 
 async def test_jobs_are_listed_paused_resumed_and_removed_and_mistakes_are_explained(
-    tmp_path: Path,
+    tmp_path: Path, store_url: str
 ) -> None:
-    settings = Settings(schedules=ScheduleSettings(tool="on", timezone="UTC"))
+    settings = settings_over(store_url, tool="on", timezone="UTC")
     with build(settings, Home(tmp_path), bus=Bus()) as app:
         job, _ = JobBook(app).add(
             JobDraft(schedule="every hour", prompt="look", name="looking")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from hermes.core.ports import ToolContext
 from hermes.testing import FakeClock
-from hermes.tools.shadow import RestoreOutcome, Shadow, ShadowKeeper, Shadows
+from hermes.tools.shadow import RestoreOutcome, ShadowKeeper, Shadows
 from hermes.tools.shadow.folder_snapshot import SnapshotLimits
+from hermes.tools.shadow.shadow import Shadow
 
 PATH = os.environ.get("PATH", os.defpath)
 

@@ -9,7 +9,13 @@ import pytest
 from tests.fakes.codex_judge import FixedJudge
 
 from hermes.codex.approvals import CodexApprovals
-from hermes.codex.approver import CodexApprover, CommandPolicy, Explain, drop_reason
+from hermes.codex.approver import (
+    AskVeto,
+    CodexApprover,
+    CommandPolicy,
+    Explain,
+    drop_reason,
+)
 from hermes.codex.failures import CodexRefused
 from hermes.codex.items import McpCall, PatchedFile, PatchItem
 from hermes.codex.wire import CodexRequest
@@ -42,10 +48,11 @@ def asker(
     rows: Rows | None = None,
     cwd: str = "/w",
     explain: Explain = drop_reason,
+    veto: AskVeto | None = None,
 ) -> CodexApprovals:
     """What answers codex, with a policy that leaves everything to the person."""
     rows = rows or Rows()
-    approver = CodexApprover(approvals, rows.record, rows.refusals, explain)
+    approver = CodexApprover(approvals, rows.record, rows.refusals, explain, veto)
     return CodexApprovals(
         approver, judge or FixedJudge(PolicyDecision("ask")), items or {}, Path(cwd)
     )
@@ -607,3 +614,51 @@ async def test_an_elicitation_to_open_an_address_is_declined() -> None:
     )
     answer = await asker(Answers("once")).answer(asked)
     assert answer == {"action": "decline", "content": None, "_meta": None}
+
+
+class PluginAnswers:
+    """A plugin that answers always the same."""
+
+    def __init__(self, why: str = "") -> None:
+        self._why = why
+        self.asked: list[tuple[str, str, Any]] = []
+
+    async def reason(self, call_id: str, name: str, arguments: Any) -> str:
+        self.asked.append((call_id, name, arguments))
+        return self._why
+
+
+@pytest.mark.parametrize(
+    ("request_", "name", "arguments"),
+    [
+        (COMMAND, "terminal", {"command": "rm -rf x", "cwd": "/w"}),
+        (
+            call("item/fileChange/requestApproval", itemId="c", grantRoot="/srv"),
+            "apply_patch",
+            {
+                "below": ["/srv"],
+                "patch": "--- a/a.py\n+++ b/a.py\n+x\n--- /dev/null\n+++ b/b.py\n@@ -0,0 +1,1 @@\n+y",
+                "paths": ["/w/a.py", "/w/b.py"],
+            },
+        ),
+    ],
+)
+async def test_a_plugin_s_veto_forbids_commands_and_patches_before_anybody_is_asked(
+    request_: CodexRequest, name: str, arguments: Any
+) -> None:
+    approvals, rows, plugin = Answers("once"), Rows(), PluginAnswers("plugin guard: no")
+    free = FixedJudge(PolicyDecision("allow", reach="machine"))
+    asking = asker(
+        approvals, judge=free, items={"c": FILES}, rows=rows, veto=plugin.reason
+    )
+    assert await asking.answer(request_) == {"decision": "decline"}
+    assert plugin.asked == [("c", name, arguments)]
+    assert approvals.asked == []
+    assert "plugin guard: no" in rows.refusals["c"]
+
+
+async def test_codex_keeps_asking_where_a_plugin_wants_to_be_asked_each_time() -> None:
+    plugin = PluginAnswers()
+    asking = asker(Answers("session"), veto=plugin.reason)
+    assert await asking.answer(COMMAND) == {"decision": "accept"}
+    assert len(plugin.asked) == 1

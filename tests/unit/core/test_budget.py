@@ -1,5 +1,6 @@
 """Caps stop before they are passed."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.budget import (
+    BudgetClaimed,
     BudgetSpent,
     Cap,
     Metered,
@@ -272,3 +274,58 @@ async def test_children_side_by_side_do_not_pass_the_caps_of_their_turn() -> Non
     two.release()
     assert await parent.reserve(100) == 750
     assert (one.used.output_tokens, two.used.output_tokens) == (50, 0)
+
+
+async def test_children_side_by_side_share_what_is_left_of_their_turn() -> None:
+    parent = TurnBudget([Cap("turn", "tokens", 40_000)])
+    one, two = parent.child(None, None), parent.child(None, None)
+    first, second = await one.reserve(1_000), await two.reserve(1_000)
+    assert first
+    assert second
+    assert first + second + 2_000 <= 40_000
+
+
+class SharedClaims:
+    """Budgets of turns that run side by side under one cap, as processes with one store have them."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._tokens: dict[int, int] = {}
+
+    def budget(self, name: int) -> TurnBudget:
+        async def claim(usage: Usage) -> None:
+            await asyncio.sleep(0)  # the others look before this one has claimed
+            self._tokens[name] = usage.input_tokens + usage.output_tokens
+            await asyncio.sleep(0)  # and claim before this one looks again
+
+        def refresh(_: Cap) -> tuple[float, float]:
+            return 0.0, sum(self._tokens.values()) - self._tokens.get(name, 0)
+
+        cap = Cap("day", "tokens", self._limit)
+        return TurnBudget([cap], refresh=refresh, claim=claim)
+
+    async def reserve(self, name: int, input_tokens: int) -> int:
+        """What a call of this size uses at most; 0 if it was refused."""
+        try:
+            room = await self.budget(name).reserve(input_tokens)
+        except BudgetClaimed:
+            return 0
+        assert room
+        return input_tokens + room
+
+
+@pytest.mark.parametrize("calls", [2, 3, 4])
+async def test_calls_that_begin_at_the_same_moment_share_what_is_left(
+    calls: int,
+) -> None:
+    claims = SharedClaims(60_000)
+    used = await asyncio.gather(*(claims.reserve(name, 4_000) for name in range(calls)))
+    assert all(used)
+    assert sum(used) <= 60_000
+
+
+async def test_calls_that_do_not_fit_together_never_all_refuse_each_other() -> None:
+    claims = SharedClaims(60_000)
+    used = await asyncio.gather(*(claims.reserve(name, 25_000) for name in range(5)))
+    assert 1 <= sum(map(bool, used)) <= 2
+    assert sum(used) <= 60_000

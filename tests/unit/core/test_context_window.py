@@ -196,12 +196,15 @@ PICTURE = Image(source="/p/shot.png", media_type="image/png")
 
 def test_old_pictures_become_pointers_and_new_ones_stay() -> None:
     shown = ToolFinished(
-        call_id="v", name="view_image", text="[shot.png: png, 4 x 3]", images=(PICTURE,)
+        call_id="v",
+        name="vision_analyze",
+        text="[shot.png: png, 4 x 3]",
+        images=(PICTURE,),
     )
     messages = [
         UserMessage(text="what is this?", images=(PICTURE,)),
         AssistantMessage(
-            tool_calls=(ToolCall(id="v", name="view_image", arguments="{}"),)
+            tool_calls=(ToolCall(id="v", name="vision_analyze", arguments="{}"),)
         ),
         shown,
         UserMessage(text="and now?", images=(PICTURE,)),

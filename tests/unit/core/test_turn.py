@@ -459,7 +459,7 @@ async def test_the_number_of_steps_is_bounded() -> None:
     replies = [Reply(calls=(("say", f'{{"text": "{n}"}}'),)) for n in range(10)]
     bench = Bench(ScriptedModel(*replies), max_steps=3)
     ended = await bench.run()
-    stopped = "stopped after 3 steps (budget.max_steps). Calls made: say (4). Say “go on” to continue."
+    stopped = "stopped after 3 steps (budget.max_steps). Calls made: say (3). Say “go on” to continue."
     assert (ended.reason, ended.detail) == ("budget", stopped)
     assert bench.tool.ran == ["0", "1", "2"]
     assert bench.results[-1] == "Not run: the turn had no steps left."

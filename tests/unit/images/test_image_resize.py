@@ -4,14 +4,21 @@ import io
 import random
 import struct
 import sys
+from pathlib import Path
 
 import pytest
 
-from hermes.images.image_info import Size, media_type, pixel_size
-from hermes.images.image_resize import ImageLimits, NotShrunk, fits, shrunk
+from hermes.images.image_info import (
+    Size,
+    convertible_type,
+    media_type,
+    pixel_size,
+)
+from hermes.images.image_resize import ImageLimits, NotShrunk, converted, fits, shrunk
 from hermes.installation import install_hint
 
 pillow = pytest.importorskip("PIL.Image")
+HEIC = Path(__file__).parents[2] / "data" / "blue_and_red.heic"
 
 
 def picture(
@@ -75,7 +82,7 @@ def test_a_small_file_that_would_unfold_to_a_huge_picture_is_not_unfolded() -> N
 
 
 def test_a_damaged_picture_is_said_to_be_so() -> None:
-    with pytest.raises(NotShrunk, match="can't be read to make it smaller"):
+    with pytest.raises(NotShrunk, match="and can't be decoded"):
         shrunk(picture(300, 200)[:5_000], ImageLimits(1_000, 8_000))
 
 
@@ -107,3 +114,32 @@ def test_damaged_notes_in_a_picture_do_not_keep_it_from_being_made_smaller() -> 
     data = bytearray(place.getvalue())
     data[data.index(b"Exif\0\0") + 17] = 0
     assert pixel_size(shrunk(bytes(data), ImageLimits(100_000, 100))) is not None
+
+
+@pytest.mark.parametrize("kind", ["TIFF", "AVIF", "BMP"])
+def test_a_picture_that_no_provider_takes_becomes_one_that_they_do(kind: str) -> None:
+    place = io.BytesIO()
+    pillow.new("RGB", (40, 30), "red").save(place, kind)
+    data = place.getvalue()
+    assert media_type(data[:16]) == ""
+    assert convertible_type(data[:16]) == f"image/{kind.lower()}"
+    png = converted(data, ImageLimits(100_000, 100))
+    assert (media_type(png[:16]), pixel_size(png)) == ("image/png", Size(40, 30))
+
+
+def test_the_photo_of_a_phone_becomes_a_jpeg() -> None:
+    pytest.importorskip("pi_heif")
+    jpeg = converted(HEIC.read_bytes(), ImageLimits(100_000, 100))
+    assert (media_type(jpeg[:16]), pixel_size(jpeg)) == ("image/jpeg", Size(64, 48))
+    with pillow.open(io.BytesIO(jpeg)) as picture:
+        left, right = picture.getpixel((8, 8)), picture.getpixel((56, 8))
+    assert isinstance(left, tuple)
+    assert isinstance(right, tuple)
+    assert left[2] > 150 > left[0]
+    assert right[0] > 150 > right[2]
+
+
+def test_a_format_that_can_not_be_decoded_here_is_named() -> None:
+    heic = b"\0\0\0\x18ftypheic" + bytes(200)
+    with pytest.raises(NotShrunk, match="the picture is HEIC, which models don't take"):
+        converted(heic, ImageLimits(100_000, 100))

@@ -7,6 +7,8 @@ import pytest
 from tests.unit.providers.streams import read
 
 from hermes.providers.adapter import ErrorFrame, StreamBroken
+from hermes.providers.chat_completions_reader import ChatReader
+from hermes.providers.sse import ServerEvent
 from hermes.schema.messages import AssistantMessage
 
 
@@ -177,3 +179,20 @@ def test_other_choices_are_not_mixed_in() -> None:
         {"content": "mine"}
     )
     assert read("chat", body)[1].text == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "finish"),
+    [
+        ("This reply was cut off right in the middle of a", "length"),
+        ("This reply was not cut off; it ends as it should.", "stop"),
+        ("Forty-two", "stop"),
+    ],
+)
+def test_a_server_that_says_stop_when_it_cut_the_reply_off_is_not_believed(
+    text: str, finish: str
+) -> None:
+    reader = ChatReader(stops_when_cut=True)
+    for line in chunks({"content": text}).split(b"\n\n")[:-1]:
+        reader.feed(ServerEvent("", line.removeprefix(b"data: ")))
+    assert reader.message().finish == finish

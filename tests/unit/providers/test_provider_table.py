@@ -2,7 +2,14 @@
 
 import pytest
 
-from hermes.providers.provider_table import FAMILIES, family, family_of, is_local
+from hermes.providers.provider_table import (
+    FAMILIES,
+    GENERIC,
+    echo_of,
+    family,
+    family_of,
+    is_local,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +63,26 @@ def test_this_machine_and_private_networks_are_local(address: str, local: bool) 
 def test_every_family_has_an_address_and_a_key() -> None:
     for quirks in FAMILIES:
         assert quirks.base_url.startswith("http"), quirks.family
-        assert quirks.key_variable.endswith("_API_KEY"), quirks.family
+        if quirks.family == "bedrock":  # AWS' own name for it
+            assert quirks.key_variable == "AWS_BEARER_TOKEN_BEDROCK"
+        elif quirks.key_variable or not quirks.sign_in:
+            assert quirks.key_variable.endswith("_API_KEY"), quirks.family
         assert quirks.default_model or not quirks.needs_key, quirks.family
         assert family(quirks.family) is quirks
+
+
+@pytest.mark.parametrize(
+    ("model", "echo"),
+    [
+        ("deepseek-v4", "always"),
+        ("deepseek/deepseek-v3.2", "always"),
+        ("XiaomiMiMo/MiMo-V2-Flash", "always"),
+        ("accounts/fireworks/models/deepseek-v3p1", "always"),
+        ("deepseek-r1-distill-llama-70b", "never"),
+        ("qwen3", "never"),
+    ],
+)
+def test_deepseek_and_mimo_get_their_thinking_back_on_any_host(
+    model: str, echo: str
+) -> None:
+    assert echo_of(GENERIC, model) == echo

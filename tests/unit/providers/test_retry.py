@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hermes.errors import ModelError
-from hermes.providers.api_keys import KeyRing
+from hermes.providers.credentials import ApiKey, CredentialRing
 from hermes.providers.retry import Candidate, Plain, Resilient, RetryLimits
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import (
@@ -53,8 +53,8 @@ def failure(reason: str = "server", **flags: object) -> ModelError:
 def resilient(
     time: Time, *models: Plain, patience: RetryLimits | None = None, keys: int = 1
 ) -> Resilient:
-    ring = tuple(f"key-{n}" for n in range(keys))
-    candidates = tuple(Candidate(model, KeyRing(ring)) for model in models)
+    ring = tuple(ApiKey(f"secret-{n}", name=f"key-{n}") for n in range(keys))
+    candidates = tuple(Candidate(model, CredentialRing(ring)) for model in models)
     return Resilient(
         candidates, patience, clock=time, sleep=time.sleep, chance=lambda: 1.0
     )
@@ -142,7 +142,7 @@ async def test_the_next_key_is_used_at_once_and_kept_for_later_calls() -> None:
     chain = resilient(time, model, keys=2)
     (again,) = retries(await collect(chain))
     assert (again.delay, time.slept) == (0.0, [])
-    assert chain.candidates[0].keys.current == "key-1"
+    assert chain.candidates[0].keys.current.name == "key-1"
 
 
 async def test_each_key_is_tried_once_when_all_are_wrong() -> None:
@@ -232,6 +232,7 @@ async def test_a_long_answer_that_was_cut_is_worth_another_attempt() -> None:
 
 
 def test_a_key_ring_shows_nothing() -> None:
-    ring = KeyRing(("sk-secret", "sk-other"))
+    ring = CredentialRing((ApiKey("sk-secret"), ApiKey("sk-other")))
     assert "secret" not in repr(ring)
     assert "secret" not in repr(Candidate(ScriptedModel(), ring))
+    assert "secret" not in repr(ring.current)

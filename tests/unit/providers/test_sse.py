@@ -18,6 +18,11 @@ def test_an_event_has_a_name_and_data() -> None:
     assert parse(b"event: ping\ndata: {}\n\n") == [ServerEvent("ping", b"{}")]
 
 
+def test_an_id_holds_until_the_next_one() -> None:
+    found = parse(b"id: 7\ndata: a\n\ndata: b\n\nid:8\ndata: c\n\n")
+    assert [event.id for event in found] == ["7", "7", "8"]
+
+
 def test_data_on_several_lines_is_joined_by_newlines() -> None:
     assert parse(b"data: a\ndata:b\ndata\ndata:  c\n\n") == [
         ServerEvent("", b"a\nb\n\n c")
@@ -39,7 +44,7 @@ def test_a_carriage_return_and_its_newline_may_come_apart() -> None:
 
 def test_comments_ids_and_retry_times_are_not_data() -> None:
     assert parse(b": keep-alive\n\nid: 7\nretry: 10\ndata: x\n\n:\n\n") == [
-        ServerEvent("", b"x")
+        ServerEvent("", b"x", "7")
     ]
 
 

@@ -20,21 +20,32 @@ def split(pieces: list[str]) -> tuple[str, str]:
         ("<think>hm</think>\n\nyes", ("hm", "yes")),
         ("\n<think>hm", ("hm", "")),
         ("<thin", ("", "<thin")),
-        ("use <think>x</think> here", ("", "use <think>x</think> here")),
+        ("use <think>x</think> here", ("x", "use  here")),
+        ("use `<think>` and </think> here", ("", "use `<think>` and </think> here")),
+        ("use <think> here", ("", "use <think> here")),
+        ("```\n<think>x</think>\n```", ("", "```\n<think>x</think>\n```")),
+        ("one\n<think>hm</think>\ntwo", ("hm", "one\ntwo")),
+        ("one\n\n  <think>hm", ("hm", "one\n\n  ")),
+        ("<REASONING_SCRATCHPAD>a</REASONING_SCRATCHPAD>b", ("a", "b")),
+        ("a\n<scratchpad>b</scratchpad>c <thinking>d</thinking>e", ("bd", "a\nc e")),
+        ("a < b and <b>bold</b>", ("", "a < b and <b>bold</b>")),
+        ("<thinks> not", ("", "<thinks> not")),
         ("<think></think>yes", ("", "yes")),
         ("<think>a < b </thin", ("a < b </thin", "")),
         ("plain", ("", "plain")),
         ("", ("", "")),
     ],
 )
-def test_only_a_beginning_is_thinking(text: str, expected: tuple[str, str]) -> None:
+def test_blocks_of_thinking_are_found_wherever_they_stand(
+    text: str, expected: tuple[str, str]
+) -> None:
     assert split([text]) == expected
 
 
 @given(
     st.lists(
         st.sampled_from(
-            ["<think>", "</think>", "<", "think", ">", " ", "a", "\n", "</"]
+            ["<think>", "</think>", "<", "think", ">", " ", "a", "\n", "</", "`", "```"]
         ),
         max_size=12,
     ),

@@ -3,7 +3,20 @@
 import msgspec
 import pytest
 
-from hermes.schema import events, gateway, learning, messages, schedules, tui
+from hermes.schema import (
+    boards,
+    events,
+    gateway,
+    goals,
+    learning,
+    mcp,
+    messages,
+    own_commands,
+    schedules,
+    sign_ins,
+    tui,
+    voice,
+)
 from hermes.schema.catalogue import CATALOGUE, render_markdown
 from hermes.schema.event_base import ENVELOPE_FIELDS, Event
 
@@ -12,7 +25,20 @@ def defined() -> list[type[Event]]:
     """Every event class of the schema, found where they are defined."""
     members = [
         value
-        for module in (events, messages, learning, tui, gateway, schedules)
+        for module in (
+            events,
+            messages,
+            learning,
+            tui,
+            gateway,
+            goals,
+            own_commands,
+            schedules,
+            sign_ins,
+            boards,
+            mcp,
+            voice,
+        )
         for value in vars(module).values()
     ]
     return [
@@ -21,7 +47,7 @@ def defined() -> list[type[Event]]:
         if isinstance(cls, type)
         and issubclass(cls, Event)
         and cls.__name__[0] != "_"
-        and cls is not Event
+        and cls.topic
     ]
 
 

@@ -45,6 +45,7 @@ KEYS = [
     "figd_" + RANDOM,
     "tvly-" + RANDOM,
     "r8_" + RANDOM,
+    "syt_aGVybWVz_" + RANDOM[:20] + "_1aB2cD",
     "dckr_pat_" + RANDOM[:27],
     "AGE-SECRET-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" + "QPZRY9X8GF",
     "MTIzNDU2Nzg5MDEyMzQ1Njc4." + "GAbCdE." + RANDOM[:30],
@@ -311,7 +312,7 @@ def test_what_stands_around_a_secret_stays() -> None:
 @pytest.mark.parametrize(
     "unit",
     ["sk-", "password=", "token: ", "://@", "eyJa", "-----BEGIN PRIVATE KEY-----\n", "a1B2" * 8 + "\n", "Cookie: a=",
-     "curl -u ", '\\"', "authorization: ", 'password="', "ghp_Ab1\n", "<password>", "--token ",
+     "curl -u ", '\\"', "authorization: ", 'password="', "ghp_Ab1\n", "<password>", "--token ", "set-cookie:",
      "token=", "TOKEN_A_", "mysql ", "://a:", "%3D", "docker login "],
 )  # fmt: skip
 def test_no_text_takes_long(unit: str) -> None:

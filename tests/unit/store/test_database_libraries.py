@@ -8,7 +8,7 @@ import pytest
 import hermes
 
 SOURCE = Path(hermes.__file__).parent
-CHECKS_THE_LIBRARY_ITSELF = "commands/checks.py"
+CHECKS_THE_LIBRARY_ITSELF = "commands/doctor_checks.py"
 
 
 @pytest.mark.parametrize(

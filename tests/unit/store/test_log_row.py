@@ -17,6 +17,7 @@ from hermes.store.log_row import (
     MAX_EVENT_BYTES,
     DamagedRow,
     Row,
+    checked,
     checked_messages,
     checksum,
     draft,
@@ -130,3 +131,35 @@ def test_a_message_is_served_only_with_its_own_checksum(
             list(checked_messages("s", [good, bad]))
     with pytest.raises(DamagedRow, match="does not match its checksum"):
         list(checked_messages("other", [good]))
+
+
+@pytest.mark.parametrize("sum_of", [checksum, earlier_checksum])
+@pytest.mark.parametrize("rows_before", [0, 1, 999])
+def test_a_row_is_served_only_with_its_own_checksum(
+    sum_of: Callable[[Row], int], rows_before: int
+) -> None:
+    row = Row(1, "s", 2, 3, 4.5, "t", "user", "turn", '{"text":"ü"}')
+    framed = row._replace(id=2, seq=3)
+    good = (*row, sum_of(row), None)
+    by_frame = (*framed[:8], '"ü"', sum_of(framed), '{"text":\0}')
+    before = [good] * rows_before
+    assert checked([*before, good, by_frame]) == [row] * rows_before + [row, framed]
+    changes: list[tuple[int, object]] = [
+        (1, "x"), (2, 9), (3, 9), (4, 9.0), (5, "x"), (6, "tool"), (7, "x"), (8, "{}"), (9, sum_of(row) ^ 1),
+        (10, "\0 "), (8, None), (8, b"{}"), (8, "\ud800"), (2, "2"), (9, None), (4, None), (7, None),
+    ]  # fmt: skip
+    for place, value in changes:
+        bad = (*good[:place], value, *good[place + 1 :])
+        with pytest.raises(DamagedRow, match="does not match its checksum"):
+            checked([*before, bad, good])
+    for part in (None, b"{}", 7):
+        with pytest.raises(DamagedRow, match="does not match its checksum"):
+            checked([*before, (*by_frame[:8], part, *by_frame[9:])])
+
+
+def test_text_from_postgresql_is_checked_like_bytes() -> None:
+    row = Row(1, "s", 2, 3, 4.5, "t", "user", "turn", '{"text":"ü"}')
+    good = ("t", "user", "turn", 2, 3, 4.5, checksum(row), row.data)
+    assert list(checked_messages("s", [good])) == [("t", row.data.encode())]
+    with pytest.raises(DamagedRow, match="does not match its checksum"):
+        list(checked_messages("s", [(*good[:7], "{}")]))

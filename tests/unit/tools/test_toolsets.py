@@ -74,7 +74,6 @@ BASIC = [
 ]
 MORE = [
     "apply_patch",
-    "view_image",
     "ask_user",
     "session_search",
     "run_python",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hermes.app.app import App
+from hermes.app.learning.remote_lease import remote_lease
 from hermes.app.learning.reviewer import Review, ReviewDeps, ReviewTools
 from hermes.app.learning.tools import ConversationChanges, LearningTools, changed
 from hermes.core.history import ConversationHistory
@@ -59,7 +60,11 @@ class Learner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._mine: Callable[[str], bool] = lambda _: True
         self.learning: LearningService = open_learning(
-            app.home, self._settings, environment(), clock=app.clock
+            app.home,
+            self._settings,
+            environment(),
+            clock=app.clock,
+            exclusive_remote=remote_lease(app.settings, lambda: app.store),
         )
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
@@ -174,17 +179,17 @@ class Learner:
             log.exception("the review of session %s failed", session)
 
     def _is_due(self, session: str) -> bool:
+        store = self._app.store
         try:
-            if self._app.store.sessions.find(
-                session
-            ).kind == "child" or self._app.person(session):
+            is_child = store.sessions.origin(session).kind == "child"
+            if is_child or self._app.person(session):
                 return False  # nothing is learned from other people
         except SessionNotFound:
             return False
         tally = self._tallies.get_or_make(session, ReviewCounter)
-        while rows := self._app.store.log.events(session, after=tally.seq):
-            for row in rows:
-                tally.add(row.seq, row.event)
+        rows = store.log.rows_after(session, tally.seq)
+        for row in rows:
+            tally.add(row.seq, row.event)
         return tally.due(self._settings.turns, self._settings.iterations)
 
     async def _review(self, session: str) -> LearningReviewed | None:

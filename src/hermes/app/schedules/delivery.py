@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from hermes.app.app import App
 from hermes.app.schedules.job_run import SILENT, JobOutcome
 from hermes.app.schedules.jobs import answer_of
@@ -44,7 +46,9 @@ class JobDeliveries:
             if kind == "file":
                 return _write_to_file(place, text)
             if kind == "session":
-                return _put_into_session(self._app, place, job, text)
+                return put_into_session(
+                    self._app, place, f"Scheduled: {job.name}", text
+                )
         except (
             HermesError,
             OSError,
@@ -121,8 +125,27 @@ def _write_to_file(path: str, text: str) -> str:
     return f"file:{target}"
 
 
-def _put_into_session(app: App, session: str, job: Job, text: str) -> str:
+def put_into_session(app: App, session: str, heading: str, text: str) -> str:
     """Adds a result to another session, which answers it in its next turn. Returns where."""
     info = app.store.sessions.find(session)
-    app.record(info.id, UserMessage(text=f"[Scheduled: {job.name}]\n\n{text}"))
+    app.record(info.id, UserMessage(text=f"[{heading}]\n\n{text}"))
     return f"session:{info.id}"
+
+
+class _Chat(msgspec.Struct):
+    """A chat, as the gateway stores it."""
+
+    platform: str
+    id: str
+    thread: str = ""
+
+
+def delivery_target(app: App, session: str) -> str:
+    """Where results for a session go: its chat, or the session itself. A child has those of its root."""
+    info = app.store.sessions.find(session)
+    first = info.root if info.kind == "child" else session
+    binding = app.store.chats.of_session(first)
+    if binding is None:
+        return f"session:{first}"
+    chat = msgspec.json.decode(binding.chat, type=_Chat)
+    return f"{chat.platform}:{chat.id}{f'/{chat.thread}' if chat.thread else ''}"

@@ -1,4 +1,4 @@
-"""Imports the schedules of another agent as jobs. They are paused until the user has looked at them, because two agents
+"""Imports the schedules of other agents as jobs. They are paused until the user has looked at them, because two agents
 with the same job would do everything twice."""
 
 from datetime import datetime
@@ -7,7 +7,9 @@ import msgspec
 
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import HermesError
+from hermes.learning.imports.json_fields import Object, moment, part, text
 from hermes.learning.imports.sources import SkippedItem
+from hermes.settings.gateway import CHAT_PLATFORMS
 
 RESTING = "imported; look at it, then resume it"
 _MIN_INTERVAL_MINUTES = 1
@@ -45,10 +47,10 @@ class _File(msgspec.Struct):
     jobs: list[msgspec.Raw] = []
 
 
-def read_jobs(text: str, left: list[SkippedItem]) -> tuple[JobDraft, ...]:
+def read_jobs(content: str, left: list[SkippedItem]) -> tuple[JobDraft, ...]:
     """The jobs in a `jobs.json` of Hermes Agent (Nous Research), as drafts. Those that can't be imported are named."""
     try:
-        entries = msgspec.json.decode(text, type=_File).jobs
+        entries = msgspec.json.decode(content, type=_File).jobs
     except msgspec.MsgspecError:
         left.append(SkippedItem("schedules", "the file can't be read"))
         return ()
@@ -59,6 +61,53 @@ def read_jobs(text: str, left: list[SkippedItem]) -> tuple[JobDraft, ...]:
         except (msgspec.MsgspecError, ValueError) as error:
             left.append(SkippedItem(f"schedule {number}", str(error)))
     return tuple(found)
+
+
+def read_openclaw_jobs(
+    jobs: list[Object], default_agent: str, left: list[SkippedItem]
+) -> tuple[JobDraft, ...]:
+    """The jobs of OpenClaw as drafts. Those that can't be imported are named."""
+    found: list[JobDraft] = []
+    for job in jobs:
+        try:
+            found.append(_openclaw_draft(job, default_agent))
+        except (ValueError, OverflowError) as error:
+            name = text(job.get("name")) or text(job.get("id"))
+            left.append(SkippedItem(f"schedule {name[:60]}", str(error)))
+    return tuple(found)
+
+
+def _openclaw_draft(job: Object, default_agent: str) -> JobDraft:
+    payload, schedule = part(job, "payload"), part(job, "schedule")
+    if payload.get("kind") not in ("agentTurn", "systemEvent"):
+        raise ValueError(f"it is a job of the kind {text(payload.get('kind'))[:40]!r}")
+    name, agent = text(job.get("name")), text(job.get("agentId")) or default_agent
+    delivery = part(job, "delivery")
+    channel, to = text(delivery.get("channel")), text(delivery.get("to"))
+    is_sent = delivery.get("mode") == "announce" and channel in CHAT_PLATFORMS and to
+    return JobDraft(
+        schedule=_openclaw_schedule(schedule),
+        prompt=(text(payload.get("message")) or text(payload.get("text"))).strip(),
+        name=name if agent == default_agent or not name else f"{name} ({agent})",
+        zone=text(schedule.get("tz")),
+        deliver=f"{channel}:{to}" if is_sent else "none",
+        by="import",
+    )
+
+
+def _openclaw_schedule(schedule: Object) -> str:
+    every, at = schedule.get("everyMs"), schedule.get("at") or schedule.get("atMs")
+    match schedule.get("kind"):
+        case "cron" if text(schedule.get("expr")):
+            return text(schedule.get("expr"))
+        case "every" if isinstance(every, int | float) and every > 0:
+            minutes = max(_MIN_INTERVAL_MINUTES, round(every / 60_000))
+            return f"every {minutes} minutes"
+        case "at" if moment(at) > 0:
+            local = datetime.fromtimestamp(moment(at)).astimezone()
+            return local.strftime("%Y-%m-%d %H:%M")
+        case _:
+            raise ValueError("it has no schedule")
 
 
 def fitting(

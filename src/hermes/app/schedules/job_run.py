@@ -6,22 +6,20 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from hermes.app.agent import Agent
+from hermes.app.agent_pool import AgentPool, SessionLimits
 from hermes.app.app import App
 from hermes.app.schedules.jobs import answer_of, refused_calls
+from hermes.app.unattended_turn import answer_within
 from hermes.errors import HermesError, in_sentences
 from hermes.schedules.tokens import length
 from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.schedules import NOWHERE, Instant, Job
-from hermes.settings import Secrets, Settings
-from hermes.tools.toolsets import TOOLSETS
+from hermes.settings import Secrets
 
 SILENT = "[SILENT]"
 """What a job answers when there is nothing to deliver."""
 
-_JOB_STOP_TIMEOUT_S = 30.0  # after the time of the job was up
 _TASK = (
     "You were started by a schedule ({schedule}); nobody is there to answer questions or to approve anything. Do the "
     "task to its end. Your answer is the result{where}. If there is nothing worth telling, answer with exactly "
@@ -52,22 +50,20 @@ class JobRun:
         job = self._job
         if job.cwd and not await asyncio.to_thread(Path(job.cwd).is_dir):
             return JobOutcome("failed", f"its folder {job.cwd} is gone")
-        app = self._app.with_settings(_settings_of(self._app.settings, job))
-        agent = Agent(
-            app,
-            self._secrets,
-            approvals=app.settings.schedules.approvals,
+        limits = SessionLimits(
             model=job.model,
+            approvals=self._app.settings.schedules.approvals,
+            budget=job.budget,
+            toolsets=job.toolsets,
         )
-        try:
-            agent.describe()
-            self.session = await asyncio.to_thread(self._begin)
-            await began(self.session)
-            return await self._work(agent)
-        except HermesError as error:
-            return JobOutcome("failed", in_sentences(error))
-        finally:
-            await agent.close()
+        async with AgentPool(self._app, self._secrets).agent(limits) as agent:
+            try:
+                agent.describe()
+                self.session = await asyncio.to_thread(self._begin)
+                await began(self.session)
+                return await self._work(agent)
+            except HermesError as error:
+                return JobOutcome("failed", in_sentences(error))
 
     def _begin(self) -> str:
         session = self._app.begin(
@@ -79,20 +75,15 @@ class JobRun:
     async def _work(self, agent: Agent) -> JobOutcome:
         job, service = self._job, agent.service
         where = "" if job.deliver == NOWHERE else f" and is delivered to {job.deliver}"
-        await service.submit(
-            self.session, _TASK.format(schedule=job.schedule, where=where) + job.prompt
+        task = _TASK.format(schedule=job.schedule, where=where) + job.prompt
+        ended, in_time = await answer_within(
+            service, self.session, task, job.timeout, by="schedule"
         )
-        working = asyncio.ensure_future(service.idle(self.session))
-        done, _ = await asyncio.wait({working}, timeout=job.timeout)
-        if not done:
-            await service.interrupt(self.session, by="schedule")
-            await asyncio.wait({working}, timeout=_JOB_STOP_TIMEOUT_S)
-            working.cancel()
+        if not in_time:
             text, _ = await asyncio.to_thread(self._answer)
             return JobOutcome(
                 "failed", f"stopped: it took longer than {length(job.timeout)}", text
             )
-        ended = await working
         text, denied = await asyncio.to_thread(self._answer)
         return _outcome(ended, text, denied)
 
@@ -117,16 +108,3 @@ def _outcome(ended: TurnEnded | None, text: str, denied: int) -> JobOutcome:
         ". ".join(part for part in (ended.detail or ended.reason, refused) if part),
         text,
     )
-
-
-def _settings_of(settings: Settings, job: Job) -> Settings:
-    """The settings with the caps and the tools of the job."""
-    budget, tools = settings.budget, settings.tools
-    if job.budget:
-        budget = msgspec.structs.replace(budget, per_session=job.budget)
-    if job.toolsets:
-        others = tuple(one.name for one in TOOLSETS if one.name not in job.toolsets)
-        tools = msgspec.structs.replace(
-            tools, enabled=job.toolsets, disabled=(*tools.disabled, *others)
-        )
-    return msgspec.structs.replace(settings, budget=budget, tools=tools)

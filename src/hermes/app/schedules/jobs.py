@@ -4,6 +4,7 @@ so that the table always shows what is planned."""
 import hashlib
 import itertools
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from hermes.app.app import App
+from hermes.app.turn_placement import place_of, this_place
 from hermes.core.budget import parse_amount
 from hermes.errors import StoreError, UsageError
 from hermes.schedules.due_and_missed import following
@@ -109,6 +111,7 @@ class JobBook:
                 toolsets=draft.toolsets,
                 model=draft.model,
                 cwd=draft.cwd,
+                place=self._place(draft.cwd, draft.deliver),
                 times=draft.times,
                 by=draft.by,
             )
@@ -127,6 +130,8 @@ class JobBook:
             )
         if "name" in changes:
             changes["name"] = self._free_name(changes["name"], given=True, but=found.id)
+        if {"cwd", "deliver"} & changes.keys():
+            changes["place"] = self._place_after(found, changes)
         self._checked(msgspec.structs.replace(found, **changes))
         return self._change(found, "edited", "the job was changed", **changes)
 
@@ -183,6 +188,24 @@ class JobBook:
         """An instant for now, also of a paused job. The caller claims it, or plans it for the loop."""
         job, now = self.store.find(name), self._app.clock.now()
         return job, Instant(job.id, now, now, "hand")
+
+    def is_here(self, job: Job) -> bool:
+        """Whether this machine may run a job."""
+        is_alone = not self._app.settings.store.url
+        return is_alone or job.place in ("", this_place(self._app))
+
+    def _place_after(self, found: Job, changes: Mapping[str, Any]) -> str:
+        """The machine of a job after an edit. Only another folder moves a job that works in a machine's own folder."""
+        if "cwd" not in changes and place_of(self._app, found.cwd):
+            return found.place
+        folder = changes.get("cwd", found.cwd)
+        return self._place(folder, changes.get("deliver", found.deliver))
+
+    def _place(self, folder: str, target: str) -> str:
+        """The machine that has the folder of a job, and the file for its results."""
+        kind, _, path = target.partition(":")
+        file = path if kind == "file" else ""
+        return place_of(self._app, folder) or place_of(self._app, file)
 
     def ran(self, job: Job) -> Job:
         """The job after it has begun another scheduled run."""

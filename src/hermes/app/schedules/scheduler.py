@@ -186,7 +186,9 @@ class ScheduleLoop:
         again = False
         for instant in due:
             job = jobs.get(instant.job)
-            if job is None or not await asyncio.to_thread(self._is_sound, job, now):
+            if job is None or not self._book.is_here(job):
+                continue
+            if not await asyncio.to_thread(self._is_sound, job, now):
                 continue
             if self._is_late(instant, now):
                 again = (

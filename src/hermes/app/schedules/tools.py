@@ -5,10 +5,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
 from hermes.app.app import App
+from hermes.app.schedules.delivery import delivery_target
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
@@ -26,14 +26,6 @@ def schedule_tools(app: App, surface: str) -> tuple[Tool, ...]:
     """The tools of a session; a job has none."""
     made = ScheduleTools(app)
     return () if surface == "cron" else (made.schedules, made.schedule)
-
-
-class _Chat(msgspec.Struct):
-    """A chat, as the gateway stores it."""
-
-    platform: str
-    id: str
-    thread: str = ""
 
 
 def _about(owner: Any, arguments: Mapping[str, Any]) -> str:
@@ -115,7 +107,9 @@ class ScheduleTools:
     def _draft(
         self, context: ToolContext, when: str, task: str, deliver: str
     ) -> JobDraft:
-        target = self._here(context.session) if deliver == "here" else "none"
+        target = (
+            delivery_target(self._app, context.session) if deliver == "here" else "none"
+        )
         return JobDraft(
             schedule=when,
             prompt=task,
@@ -152,16 +146,6 @@ class ScheduleTools:
             else ""
         )
         return f"Created job {made.id}{when}. It runs while `hermes gateway run` or `hermes cron daemon` does."
-
-    def _here(self, session: str) -> str:
-        """The chat of a session, or the session itself. A child has those of its root."""
-        info = self._app.store.sessions.find(session)
-        first = info.root if info.kind == "child" else session
-        binding = self._app.store.chats.of_session(first)
-        if binding is None:
-            return f"session:{first}"
-        chat = msgspec.json.decode(binding.chat, type=_Chat)
-        return f"{chat.platform}:{chat.id}{f'/{chat.thread}' if chat.thread else ''}"
 
     def _line(self, job: Job) -> str:
         planned = next(iter(self._book.store.planned(job.id)), None)

@@ -17,6 +17,7 @@ from hermes.learning.imports.json_fields import (
 from hermes.schema.messages import Usage
 
 AGENT = "claude-code"
+SETTINGS_NAMES = ("settings.json", "settings.local.json")
 _NOT_TYPED = ("<local-command-", "<command-name>", "Caveat: The messages below")
 
 

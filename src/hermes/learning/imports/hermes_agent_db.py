@@ -1,8 +1,6 @@
 """Reads conversations from the `state.db` of Hermes Agent (Nous Research), using a copy of the file."""
 
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import msgspec
 from hermes.learning.change import LearningError
 from hermes.learning.imports.conversation import ImportedConversation, ImportedMessage
 from hermes.learning.imports.json_fields import CallIds, moment, text
+from hermes.learning.imports.sqlite_copy import copied_database
 from hermes.schema.messages import ToolCall
 
 AGENT = "hermes"
@@ -25,40 +24,12 @@ _MESSAGE = (
 
 def conversations(database: Path) -> Iterator[ImportedConversation]:
     """Yields all conversations, oldest first."""
-    import sqlite3
-
-    with _copied(database) as copy:
-        connection = sqlite3.connect(copy)
-        connection.row_factory = sqlite3.Row
-        connection.text_factory = _decoded
-        try:
-            for row in connection.execute(
-                _select(connection, "sessions", _SESSION, "started_at, id")
-            ):
-                if (found := _conversation(connection, row)) is not None:
-                    yield found
-        except sqlite3.Error as error:
-            raise LearningError(
-                f"{database} can't be read ({error}).",
-                hint="Nothing was imported from it.",
-            ) from error
-        finally:
-            connection.close()
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
-
-
-@contextlib.contextmanager
-def _copied(database: Path) -> Iterator[Path]:
-    """Copies the database with its write-ahead log, so that opening it does not change the user's file."""
-    with tempfile.TemporaryDirectory(prefix="hermes-import-") as folder:
-        for end in ("", "-wal"):
-            source = database.with_name(database.name + end)
-            if source.is_file():
-                shutil.copyfile(source, Path(folder) / source.name)
-        yield Path(folder) / database.name
+    with copied_database(database) as connection:
+        for row in connection.execute(
+            _select(connection, "sessions", _SESSION, "started_at, id")
+        ):
+            if (found := _conversation(connection, row)) is not None:
+                yield found
 
 
 def _select(

@@ -1,4 +1,4 @@
-"""Finds out what is at a path: a home of Hermes Agent, or conversations of Claude Code or codex."""
+"""Finds out what is at a path: the home of an agent, or a folder or file with its conversations."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,11 +7,24 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from hermes.learning.change import LearningError
-from hermes.learning.imports import claude_code, codex, hermes_agent_db
+from hermes.learning.imports import (
+    claude_code,
+    codex,
+    gemini,
+    hermes_agent_db,
+    openclaw,
+    opencode,
+    pi,
+)
 from hermes.learning.imports.conversation import ImportedConversation
 from hermes.text.plurals import count
 
-Kind: TypeAlias = Literal["hermes", "claude-code", "codex"]
+Kind: TypeAlias = Literal[
+    "hermes", "openclaw", "claude-code", "codex", "opencode", "pi", "gemini"
+]
+
+
+_MAX_TEXT_BYTES = 1_000_000_000
 
 
 class SkippedItem(msgspec.Struct, frozen=True):
@@ -22,6 +35,8 @@ class SkippedItem(msgspec.Struct, frozen=True):
 
 
 class _Reader(NamedTuple):
+    """Reads files that hold one conversation each."""
+
     kind: Kind
     is_one: Callable[[Path], bool]
     read: Callable[[Path], ImportedConversation | None]
@@ -30,6 +45,8 @@ class _Reader(NamedTuple):
 _READERS = (
     _Reader("codex", codex.is_codex_file, codex.read),
     _Reader("claude-code", claude_code.is_claude_code_file, claude_code.read),
+    _Reader("pi", pi.is_pi_file, pi.read),
+    _Reader("gemini", gemini.is_gemini_file, gemini.read),
 )
 
 
@@ -39,35 +56,50 @@ def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
         raise LearningError(
             f"There is nothing at {source}.", hint="Nothing was imported."
         )
-    if _is_home(source):
+    if openclaw.is_openclaw_home(source):
+        return "openclaw", openclaw.session_files(source)
+    if opencode.is_opencode_home(source):
+        return "opencode", (source,)
+    if _is_hermes_home(source):
         database = source / "state.db"
         return "hermes", (database,) if database.is_file() else ()
-    files = sorted(source.rglob("*.jsonl")) if source.is_dir() else [source]
+    files = _conversation_files(source) if source.is_dir() else [source]
     found = [
         (reader.kind, tuple(path for path in files if reader.is_one(path)))
         for reader in _READERS
     ]
     kind, paths = max(found, key=lambda entry: len(entry[1]))
-    if not paths:
-        hint = "Name a home of Hermes Agent (~/.hermes), or a folder of Claude Code or codex."
-        raise LearningError(f"Found nothing to import in {source}.", hint=hint)
-    return kind, paths
+    if paths:
+        return kind, paths
+    if (source / "config.toml").is_file():
+        return "codex", ()
+    if any((source / name).is_file() for name in claude_code.SETTINGS_NAMES):
+        return "claude-code", ()
+    raise LearningError(
+        f"Found nothing to import in {source}.",
+        hint="Name the home of another agent, such as ~/.hermes, ~/.openclaw, ~/.claude, ~/.codex, ~/.gemini, "
+        "~/.pi/agent or ~/.local/share/opencode.",
+    )
 
 
 def read(
-    kind: Kind, files: tuple[Path, ...], left: list[SkippedItem]
+    kind: Kind,
+    files: tuple[Path, ...],
+    left: list[SkippedItem],
 ) -> Iterator[ImportedConversation]:
     """Reads the conversations. Reports a file that cannot be read and continues with the others."""
-    readers = {reader.kind: reader.read for reader in _READERS}
     for path in files:
+        is_text = path.suffix in (".jsonl", ".json")  # a database has its own limit
+        if is_text and path.stat().st_size > _MAX_TEXT_BYTES:
+            left.append(SkippedItem(str(path), "the file is larger than 1 GB"))
+            continue
         try:
-            if kind == "hermes":
-                yield from hermes_agent_db.conversations(path)
-            elif (conversation := readers[kind](path)) is not None:
+            for conversation in _read_one(kind, path):
                 if conversation.unread:
+                    where = path if path.is_file() else f"session {conversation.id}"
                     left.append(
                         SkippedItem(
-                            f"{count(conversation.unread, 'line')} of {path}",
+                            f"{count(conversation.unread, 'line')} of {where}",
                             "not JSON, or truncated",
                         )
                     )
@@ -76,7 +108,27 @@ def read(
             left.append(SkippedItem(str(path), str(error)))
 
 
-def _is_home(source: Path) -> bool:
+def _read_one(kind: Kind, path: Path) -> Iterator[ImportedConversation]:
+    match kind:
+        case "hermes":
+            yield from hermes_agent_db.conversations(path)
+        case "openclaw":
+            yield from openclaw.read(path)
+        case "opencode":
+            yield from opencode.conversations(path)
+        case _:
+            readers = {reader.kind: reader.read for reader in _READERS}
+            if (found := readers[kind](path)) is not None:
+                yield found
+
+
+def _conversation_files(source: Path) -> list[Path]:
+    lines = source.rglob("*.jsonl")
+    chats = (path for path in source.rglob("*.json") if path.parent.name == "chats")
+    return sorted(path for path in (*lines, *chats) if path.is_file())
+
+
+def _is_hermes_home(source: Path) -> bool:
     if (source / "config.toml").exists():  # codex has memories too
         return False
     return any(

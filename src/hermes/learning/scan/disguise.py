@@ -22,8 +22,8 @@ _ZERO_WIDTH = "[\u200b\u2060-\u2064\u180e]"
 _CARRYING = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}"
 _OVERRIDES = "[\u202d\u202e\u2066-\u2068]"
 _RUN = r"(?<![^\W_])(?:[^\W_][ .\-_*|/]{1,3}){4,}[^\W_](?![^\W_])"
-_SAME_SIGNS = r"(?s)([^\w\n])(?=\1{40})"
-"""Matches all but the last 40 of a run of the same character: filler."""
+_SAME_SIGNS = r"([^\w\n])\1{40,}+"
+"""Matches a long run of the same character: filler, of which 40 are kept."""
 _WORD = r"[\w@$!]+"
 _MAX_WORD_CHARS = 40  # longer ones are keys and other data
 _BASE64 = r"[A-Za-z0-9+/_-]{16,}={0,2}"
@@ -79,7 +79,11 @@ def readings(text: str) -> Iterator[str]:
         text = f"{text[: _WINDOW_CHARS // 2]}\n{text[-_WINDOW_CHARS // 2 :]}"
     seen: set[str] = set()
     for candidate in _candidates(text):
-        plain = re.sub(_SAME_SIGNS, "", " ".join(candidate.split("\r")).casefold())
+        plain = re.sub(
+            _SAME_SIGNS,
+            lambda run: run[1] * 40,
+            " ".join(candidate.split("\r")).casefold(),
+        )
         if plain.strip() and plain not in seen:
             seen.add(plain)
             yield plain

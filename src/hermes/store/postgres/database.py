@@ -17,7 +17,12 @@ from hermes.errors import StoreDamaged, StoreError
 from hermes.schema.event_base import Event
 from hermes.store.leases import ended_here
 from hermes.store.log_row import COLUMNS, DamagedRow, Row, checksum
-from hermes.store.postgres.job_connection import JobConnection, numbered, storable
+from hermes.store.postgres.job_connection import (
+    JobConnection,
+    QueryConnection,
+    numbered,
+    storable,
+)
 from hermes.store.postgres.migrations import migrate, require_current
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.row_watch import RowNotices
@@ -90,15 +95,20 @@ class PostgresDatabase:
     def submit(self, job: Callable[[SqlConnection], T], order: str = "") -> "Future[T]":
         """Does the same without waiting. Jobs with the same `order` run one after the other."""
 
-        async def run(connection: "asyncpg.Connection") -> T:
-            return await self._run_job(connection, job)
-
-        async def transact() -> T:
-            result = await self.server.transaction(run)
+        async def announced() -> T:
+            result = await self.transact(job)
             self.notices.announce(order)
             return result
 
-        return self.start(transact, order)
+        return self.start(announced, order)
+
+    async def transact(self, job: Callable[[SqlConnection], T]) -> T:
+        """Runs `job` in a transaction, on the server's event loop."""
+
+        async def run(connection: "asyncpg.Connection") -> T:
+            return await self._run_job(connection, job)
+
+        return await self.server.transaction(run)
 
     def write_indexed(self, job: Callable[[SqlConnection], T]) -> T:
         """As `write`: words are in the row."""
@@ -116,14 +126,13 @@ class PostgresDatabase:
         return self.result(self.start(lambda: self.server.request(run)))
 
     def run_on_reader(self, job: Callable[[SqlConnection], T]) -> T:
-        """Runs a job that has a single query."""
+        """Runs a job that has a single query: here, so that only the query changes threads."""
+        try:
+            return job(QueryConnection(self.select))
+        except DamagedRow as damaged:
+            raise self._damaged(damaged) from damaged
 
-        async def run(connection: "asyncpg.Connection") -> T:
-            return await self._run_job(connection, job)
-
-        return self.result(self.start(lambda: self.server.request(run)))
-
-    def select(self, query: str, values: Sequence[str | int | float] = ()) -> list[Any]:
+    def select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """Returns the rows of one query."""
 
         async def run(connection: "asyncpg.Connection") -> list[Any]:
@@ -172,10 +181,13 @@ class PostgresDatabase:
             async with lock:
                 return await work()
         except DamagedRow as damaged:
-            hint = "Nothing was changed. Check the server's disk, and run: hermes sessions check"
-            raise StoreDamaged(
-                f"{self.server.options.shown} is damaged: {damaged}", hint=hint
-            ) from damaged
+            raise self._damaged(damaged) from damaged
+
+    def _damaged(self, damaged: DamagedRow) -> StoreDamaged:
+        hint = "Nothing was changed. Check the server's disk, and run: hermes sessions check"
+        return StoreDamaged(
+            f"{self.server.options.shown} is damaged: {damaged}", hint=hint
+        )
 
     async def _run_job(
         self, connection: "asyncpg.Connection", job: Callable[[SqlConnection], T]

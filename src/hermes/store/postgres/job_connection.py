@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -58,6 +58,19 @@ class FetchedRows:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self._rows)
+
+
+class QueryConnection:
+    """What a job with a single query sees: the query runs on any connection of the pool."""
+
+    def __init__(
+        self, select: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+    ) -> None:
+        self._select = select
+
+    def execute(self, query: str, values: Sequence[Any] = ()) -> FetchedRows:
+        """Runs a query and fetches its rows."""
+        return FetchedRows(self._select(query, values))
 
 
 class JobConnection:

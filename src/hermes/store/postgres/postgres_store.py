@@ -57,7 +57,9 @@ class PostgresStore(Store):
     @property
     # pyrefly: ignore[missing-override-decorator]
     def has_jobs(self) -> bool:
-        """Whether anything was ever scheduled; asked again after a moment."""
+        """Whether anything was ever scheduled; asked again after a moment. A job of this process counts at once."""
+        if "schedules" in self.__dict__ and self.schedules.has_put:
+            return True
         now = time.monotonic()
         if not self._has_jobs[1] and now - self._has_jobs[0] > _JOBS_CHECK_S:
             self._has_jobs = (now, super().has_jobs)

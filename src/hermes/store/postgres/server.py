@@ -8,18 +8,17 @@ transaction would not do: after a crash the server may give the same number agai
 import asyncio
 import logging
 import ssl
-import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import asyncpg
 
 from hermes.errors import StoreError, StoreFull
 from hermes.primitives.backoff import Backoff
+from hermes.primitives.event_loop_thread import EventLoopThread
 from hermes.store.postgres.connection_pool import ConnectionPool
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.store import Reachability
@@ -62,23 +61,13 @@ class PostgresServer:
     def __init__(self, options: PostgresOptions) -> None:
         self.options = options
         self._arguments = options.connect_arguments()
-        self.loop = asyncio.new_event_loop()
         self.reachability = Reachability()
         self._commits = 0
         self._closing_at = float("inf")
         self._pool: ConnectionPool | None = None
-        self._thread = threading.Thread(
-            target=self._run, name="hermes-store", daemon=True
-        )
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
-
-    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Runs a coroutine on the event loop of this server."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
+        self._thread = EventLoopThread("hermes-store")
+        self.loop = self._thread.loop
+        self.start = self._thread.start
 
     async def connect(self) -> "asyncpg.Connection":
         """Opens a connection outside the pool."""
@@ -101,15 +90,10 @@ class PostgresServer:
         """Closes the pool. Work under way is finished by the caller before."""
         if self._pool is not None:
             await self._pool.close()
-        await asyncio.sleep(
-            0
-        )  # a connection that was given up closes its socket in the next round of the loop
 
     def stop(self) -> None:
         """Ends the event loop and its thread."""
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
+        self._thread.stop()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator["asyncpg.Connection"]:

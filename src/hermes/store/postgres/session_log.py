@@ -9,17 +9,16 @@ import asyncpg
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.errors import StoreBusy, StoreError
+from hermes.errors import StoreError
 from hermes.primitives.recent import RecentDict
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
-    ApprovalAnswered,
-    QuestionAnswered,
     SessionCreated,
     SessionTitled,
     TurnEnded,
 )
 from hermes.schema.messages import AssistantMessage
+from hermes.store.answers import CHECKED
 from hermes.store.leases import Lease, lost_to
 from hermes.store.log_row import EncodedEvent, Row, checksum, draft
 from hermes.store.postgres.database import PostgresDatabase
@@ -30,7 +29,9 @@ from hermes.store.session_log import SessionLog, missing_session
 from hermes.store.work_queue import OFFERED
 
 _MAX_HEADS = 4_096
-_MAX_ATTEMPTS = 50  # while other processes append to the same session
+_MAX_LOST_RACES = (
+    3  # appends that another process came before; the next one queues for the session
+)
 _CALL = f"SELECT * FROM append_events({', '.join(f'${n}' for n in range(1, 18))})"  # noqa: S608 - our own name
 _CALL_OFFERED = _CALL.replace("append_events", "append_offered")
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = $1"
@@ -62,7 +63,7 @@ class PostgresSessionLog(SessionLog):
         offer: bool = False,
     ) -> "Future[tuple[Row, ...]]":
         if any(
-            isinstance(event, (ApprovalAnswered, QuestionAnswered)) for event in events
+            isinstance(event, CHECKED) for event in events
         ):  # checked against the log in a transaction
             return super().submit(session, *events, turn=turn, lease=lease, offer=offer)
         if any(isinstance(event, SessionCreated) for event in events):
@@ -72,6 +73,10 @@ class PostgresSessionLog(SessionLog):
 
         async def append() -> tuple[Row, ...]:
             rows = await self._append(call, session, entries, events, turn, lease)
+            if rows is None:
+                queued = self._appending(session, events, turn, lease, offer)
+                rows = await self._database.transact(queued)
+                self._heads[session] = (rows[-1].seq, rows[-1].epoch)
             self._database.notices.announce(session)
             if offer:
                 self._database.notices.announce(OFFERED)
@@ -87,11 +92,12 @@ class PostgresSessionLog(SessionLog):
         events: Sequence[Event],
         turn: str,
         lease: Lease | None,
-    ) -> tuple[Row, ...]:
+    ) -> tuple[Row, ...] | None:
+        """Writes after the head that is known here. Returns None if other processes always came first."""
         server = self._database.server
         known = self._heads.get(session)
         fixed = _projected(events, entries, self._clock.now())
-        for _ in range(_MAX_ATTEMPTS):
+        for _ in range(_MAX_LOST_RACES):
             if known is None:
                 known = await server.request(lambda one: one.fetchrow(_HEAD, session))
                 if known is None:
@@ -113,8 +119,7 @@ class PostgresSessionLog(SessionLog):
             if reply["outcome"] == "lost":
                 raise lost_to(session, reply["holder"] or "")
             known = self._heads[session] = (reply["head"], reply["epoch"])
-        hint = "Nothing of this was written. Try again."
-        raise StoreBusy(f"too many processes write to session {session}", hint=hint)
+        return None
 
 
 def _missing(session: str, lease: Lease | None) -> StoreError:

@@ -50,6 +50,8 @@ class _Kept(msgspec.Struct):
     old_epoch: int
     rows: int = 0
     head: int = 0
+    used: float = 0.0
+    """The time of its last row."""
 
     @property
     def lost(self) -> int:
@@ -125,7 +127,7 @@ def recover(
         with connection:
             sessions = _refill(connection, path, now)
             for session, kept in sessions.items():
-                _note_recovery(connection, session, kept, aside, now)
+                _note_recovery(connection, session, kept, aside)
             unread = take_over(connection, path)
         settle(connection)
     draft.rename(_counterpart(aside, _DAMAGED, _REBUILT))
@@ -210,7 +212,7 @@ def _refill(connection: apsw.Connection, damaged: Path, now: float) -> dict[str,
                 _stand_in(connection, row, kept.epoch)
         write_row(insert_row, connection, row._replace(epoch=kept.epoch), row.event)
         kept.rows += 1
-        kept.head = row.seq
+        kept.head, kept.used = row.seq, row.ts
     connection.execute("DROP TABLE temp.salvaged")
     return sessions
 
@@ -226,8 +228,9 @@ def _stand_in(connection: apsw.Connection, first: Row, epoch: int) -> None:
 
 
 def _note_recovery(
-    connection: apsw.Connection, session: str, kept: _Kept, aside: Path, now: float
+    connection: apsw.Connection, session: str, kept: _Kept, aside: Path
 ) -> None:
+    """Writes down what was kept, at the time of the session's last row: it was not used since."""
     note = SessionRecovered(kept=kept.rows, lost=kept.lost, file=str(aside))
     entry = draft_of(note)
     row = Row(
@@ -235,7 +238,7 @@ def _note_recovery(
         session,
         kept.head + 1,
         kept.epoch,
-        now,
+        kept.used,
         entry.type,
         entry.role,
         "",

@@ -214,6 +214,122 @@ CREATE TABLE roles (
 ) WITHOUT ROWID;
 """
 
+BOARDS = """
+CREATE TABLE boards (
+  slug TEXT PRIMARY KEY,
+  data TEXT NOT NULL            -- the board as JSON, see schema/boards.py
+) WITHOUT ROWID;
+
+-- `data` is the whole card as JSON; the other columns repeat what queries look for.
+CREATE TABLE cards (
+  id       TEXT PRIMARY KEY,
+  board    TEXT NOT NULL,
+  status   TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  assignee TEXT NOT NULL,
+  reviewer TEXT NOT NULL,
+  due      REAL NOT NULL,             -- not to be started before
+  created  REAL NOT NULL,
+  unique_key TEXT NOT NULL,
+  data     TEXT NOT NULL
+);
+CREATE INDEX cards_by_board ON cards (board, status, priority DESC, created);
+CREATE INDEX cards_queue ON cards (status, priority DESC, created);
+CREATE INDEX cards_due ON cards (due) WHERE due > 0;
+CREATE UNIQUE INDEX cards_by_key ON cards (board, unique_key) WHERE unique_key != '';
+
+CREATE TABLE card_links (
+  parent TEXT NOT NULL,
+  child  TEXT NOT NULL,
+  PRIMARY KEY (parent, child)
+) WITHOUT ROWID;
+CREATE INDEX card_links_by_child ON card_links (child);
+
+CREATE TABLE card_runs (
+  id        TEXT PRIMARY KEY,
+  card      TEXT NOT NULL,
+  board     TEXT NOT NULL,
+  number    INTEGER NOT NULL,
+  agent     TEXT NOT NULL,
+  phase     TEXT NOT NULL,
+  outcome   TEXT NOT NULL,
+  reason    TEXT NOT NULL,
+  summary   TEXT NOT NULL,
+  closing   TEXT NOT NULL,
+  session   TEXT NOT NULL,
+  workspace TEXT NOT NULL,
+  owner     TEXT NOT NULL,            -- the process that runs it, as in leases
+  expires   REAL NOT NULL,
+  started   REAL NOT NULL,
+  ended     REAL NOT NULL,
+  beat      REAL NOT NULL,
+  note      TEXT NOT NULL,
+  stop      TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX card_runs_by_card ON card_runs (card, number);
+CREATE UNIQUE INDEX card_runs_open ON card_runs (card) WHERE outcome = 'running';
+CREATE INDEX card_runs_by_board ON card_runs (board, started);
+CREATE INDEX card_runs_by_session ON card_runs (session) WHERE session != '';
+
+CREATE TABLE card_events (
+  id    INTEGER PRIMARY KEY AUTOINCREMENT,
+  board TEXT NOT NULL,
+  card  TEXT NOT NULL,
+  ts    REAL NOT NULL,
+  topic TEXT NOT NULL,
+  data  TEXT NOT NULL
+);
+CREATE INDEX card_events_by_card ON card_events (card, id);
+CREATE INDEX card_events_by_board ON card_events (board, id);
+
+CREATE TABLE card_attachments (
+  id    TEXT PRIMARY KEY,
+  card  TEXT NOT NULL,
+  name  TEXT NOT NULL,
+  size  INTEGER NOT NULL,
+  who   TEXT NOT NULL,
+  added REAL NOT NULL,
+  data  BLOB NOT NULL
+);
+CREATE INDEX card_attachments_by_card ON card_attachments (card);
+
+CREATE TABLE card_notices (
+  id       TEXT PRIMARY KEY,
+  card     TEXT NOT NULL,
+  target   TEXT NOT NULL,             -- a chat or a session
+  text     TEXT NOT NULL,
+  made     REAL NOT NULL,
+  delivery TEXT NOT NULL              -- waiting, where it went, or why it did not
+) WITHOUT ROWID;
+CREATE INDEX card_notices_waiting ON card_notices (made) WHERE delivery = 'waiting';
+"""
+
+SENDS = """
+-- Messages to chats that belong to no session: of `hermes send` and of the tool `send_message`.
+CREATE TABLE gateway_sends (
+  id     TEXT PRIMARY KEY,
+  target TEXT NOT NULL,        -- telegram:123
+  body   TEXT NOT NULL,        -- empty once it has ended
+  files  TEXT NOT NULL,        -- path of each copy and its name, as JSON
+  made   REAL NOT NULL,
+  until  REAL NOT NULL,        -- when it is given up
+  state  TEXT NOT NULL,        -- waiting, sending, sent, failed
+  reason TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE INDEX gateway_sends_open ON gateway_sends (made) WHERE state IN ('waiting', 'sending');
+"""
+
+MARKS = """
+-- How the user files sessions; the log says nothing of it, so that filing one is no use of it.
+CREATE TABLE session_marks (
+  session  TEXT PRIMARY KEY,
+  pinned   REAL NOT NULL DEFAULT 0,     -- since when; 0 if not
+  folder   TEXT NOT NULL DEFAULT '',
+  archived REAL NOT NULL DEFAULT 0,     -- since when; 0 if not
+  seen     INTEGER NOT NULL DEFAULT 0   -- how many messages it had when somebody last looked at it
+) WITHOUT ROWID;
+"""
+
 KEPT: tuple[str, ...] = (
     "jobs",
     "instants",
@@ -221,7 +337,16 @@ KEPT: tuple[str, ...] = (
     "gateway_inbox",
     "gateway_outbox",
     "gateway_people",
+    "gateway_sends",
     "work",
+    "boards",
+    "cards",
+    "card_links",
+    "card_runs",
+    "card_events",
+    "card_attachments",
+    "card_notices",
+    "session_marks",
 )
 """Tables that are not projections: a rebuilt database takes over what can be read of them."""
 
@@ -233,5 +358,8 @@ MIGRATIONS: tuple[str, ...] = (
     FRAMES,
     HOSTS,
     MACHINES,
+    BOARDS,
+    SENDS,
+    MARKS,
 )
 """Step n migrates a file of version n to version n + 1; a new file runs them all."""

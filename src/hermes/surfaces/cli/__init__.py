@@ -2,20 +2,21 @@
 
 import gc
 import os
-import signal
 import sys
 
 from hermes import __version__
 
-_GC_THRESHOLD_OBJECTS = (
-    50_000  # the usual 700 means dozens of collections during a start
-)
+_FIRST_COLLECTION_OBJECTS = 120_000
+"""More than a start allocates. With Python's 700 it would collect dozens of times, and find nothing."""
+_COLLECTION_OBJECTS = 10_000
+"""From then on; a collection of so many takes about a millisecond."""
 
 
 def program() -> None:
     """`hermes` as a process. It exits at once: everything is closed and written by then, and Python's own cleanup takes
     longer than many commands."""
-    gc.set_threshold(_GC_THRESHOLD_OBJECTS)
+    gc.set_threshold(_FIRST_COLLECTION_OBJECTS)
+    gc.callbacks.append(_keep_what_is_loaded)
     _drop_relative_pythonpath()
     code = main()
     for stream in (sys.stdout, sys.stderr):
@@ -28,6 +29,14 @@ def program() -> None:
         ):  # closed, or its reader is gone: `main` has said so
             code = code or 1
     os._exit(code)
+
+
+def _keep_what_is_loaded(phase: str, _info: object) -> None:
+    """After the first collection: later ones leave out the modules and whatever else is there by then."""
+    if phase == "stop":
+        gc.callbacks.remove(_keep_what_is_loaded)
+        gc.freeze()
+        gc.set_threshold(_COLLECTION_OBJECTS)
 
 
 def _drop_relative_pythonpath() -> None:
@@ -49,6 +58,10 @@ def main(argv: list[str] | None = None) -> int:
     shown with its traceback, or be swallowed.
     """
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] in (["--version"], ["-V"]) and sys.stdout is not None:
+        return _print_version()
+    import signal  # here, because it takes as long as all of --version
+
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # ignored, or somebody else's
         return _run(arguments)
@@ -62,15 +75,27 @@ def main(argv: list[str] | None = None) -> int:
         signal.signal(signal.SIGINT, before)
 
 
-def _run(arguments: list[str]) -> int:
-    if arguments[:1] in (["--version"], ["-V"]) and sys.stdout is not None:
-        try:
-            print(f"hermes {__version__}", flush=True)
-        except OSError as error:
-            from hermes.surfaces.cli.dispatch import output_failed
+def _print_version() -> int:
+    try:
+        print(f"hermes {__version__}", flush=True)
+    except OSError as error:
+        from hermes.surfaces.cli.dispatch import output_failed
 
-            return output_failed(error)
-        return 0
+        return output_failed(error)
+    return 0
+
+
+def _run(arguments: list[str]) -> int:
+    import signal
+
+    if any(word.startswith("--profile") for word in arguments):
+        from hermes.surfaces.cli.profile_option import take_profile
+
+        arguments, code = take_profile(arguments)
+        if code:
+            return code
+        if arguments[:1] in (["--version"], ["-V"]):
+            return _print_version()
     from hermes.commands.table import find_topic
     from hermes.surfaces.cli.dispatch import run
 

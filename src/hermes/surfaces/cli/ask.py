@@ -9,18 +9,18 @@ import asyncio
 import os
 import signal
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.attachments import images_of
 from hermes.errors import LeaseLost, StoreError, UsageError
+from hermes.schema.goals import GoalSet
 from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
 from hermes.store.lock_holders import owner_in_words
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
-from hermes.surfaces.cli.jsonlines import JsonLines
 from hermes.surfaces.cli.question import joined, read_piped
 from hermes.surfaces.terminal.event_watcher import events_in_loop, subscribed
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
@@ -31,17 +31,27 @@ from hermes.surfaces.terminal.open_agent import (
     begin_as,
     choose_model,
     find_target,
+    in_worktree,
     open_app,
 )
 from hermes.surfaces.terminal.run_options import RunOptions
-from hermes.surfaces.terminal.signals import SAVED, interruptible, listen_for_end
+from hermes.surfaces.terminal.signals import (
+    interruptible,
+    listen_for_end,
+    message_saved,
+)
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
+
+if TYPE_CHECKING:
+    from hermes.surfaces.cli.jsonlines import JsonLines
 
 
 def ask(question: RunOptions) -> int:
     """Asks, prints the answer and returns the exit code."""
     text = joined(question.text, read_piped())
+    if question.goal:
+        text = question.goal
     if not text:
         raise UsageError(
             "There is no question: none was given, and stdin is empty.",
@@ -49,6 +59,7 @@ def ask(question: RunOptions) -> int:
         )
     images = images_of(question.images)
     with open_app(question) as app:
+        question = in_worktree(app, question)
         target = find_target(app, question)
         question = as_agent(app, target, question)
         with interruptible():
@@ -62,6 +73,10 @@ def ask(question: RunOptions) -> int:
         agent.describe()  # what is wrong with the settings is said now
         run = _Run(app, agent, target, text, images)
         run.as_agent = question.agent
+        if question.goal:
+            from hermes.app.goals.contract import parse_goal
+
+            run.goal = parse_goal(question.goal, app.settings.goals, by="cli")
         try:
             return asyncio.run(run.to_end(as_json=question.json))
         except asyncio.CancelledError:  # a signal
@@ -86,6 +101,8 @@ class _Run:
         self._images = images
         self.as_agent = ""
         """The agent file that the session works as from now on."""
+        self.goal: GoalSet | None = None
+        """What is worked towards, if it is a goal and no question."""
         self._session = ""
         self._interrupts: Interrupts | None = None
         self._lines: JsonLines | None = None
@@ -99,6 +116,8 @@ class _Run:
         self._waiting = asyncio.current_task()
         with ExitStack() as stack:
             if as_json:
+                from hermes.surfaces.cli.jsonlines import JsonLines
+
                 self._lines = JsonLines()
                 stack.enter_context(subscribed(self._lines.on_event, "**"))
             self._session = await asyncio.to_thread(
@@ -116,13 +135,20 @@ class _Run:
                 failure = await self._shown(answer)
             else:
                 failure = await self._written(self._lines)
-        return self._code or _report(answer, failure, self._session)
+        code = self._code or _report(
+            answer, failure, self._session, is_goal=self.goal is not None
+        )
+        if self.goal is None or failure is not None or self._code:
+            return code
+        from hermes.surfaces.cli.goal_outcome import report_goal
+
+        return report_goal(self._app, self._session)
 
     def say_left(self) -> int:
         """Reports that a signal ended the run early. Returns the exit code."""
         if self._elsewhere:
             say(
-                SAVED,
+                message_saved(),
                 f"Read it with: hermes sessions show {self._session}",
                 alarming=False,
             )
@@ -178,7 +204,10 @@ class _Run:
         service = self._agent.service
         try:
             holder = await asyncio.to_thread(self._holder)
-            await service.submit(self._session, self._text, images=self._images)
+            if self.goal is not None:
+                await service.note_goal(self._session, self.goal)
+            else:
+                await service.submit(self._session, self._text, images=self._images)
             self._saved = True
             if holder and not self._elsewhere:
                 remark(
@@ -186,7 +215,7 @@ class _Run:
                 )
             if self._elsewhere:
                 raise asyncio.CancelledError
-            await service.idle(self._session)
+            await service.at_rest(self._session)
         except StoreError as error:
             return error
         finally:
@@ -201,7 +230,7 @@ class _Run:
         held = self._app.store.leases.holder(self._session)
         return owner_in_words(held.owner) if held is not None else ""
 
-    async def _written(self, lines: JsonLines) -> StoreError | None:
+    async def _written(self, lines: "JsonLines") -> StoreError | None:
         loop = asyncio.get_running_loop()
         lines.on_failure = lambda: loop.call_soon_threadsafe(self._press)
         if lines.failure is not None:
@@ -237,7 +266,9 @@ class _Run:
         return failure
 
 
-def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
+def _report(
+    answer: Answer, failure: StoreError | None, session: str, *, is_goal: bool
+) -> int:
     """Says on stderr what went wrong, if anything did."""
     again = f"Resume with: hermes --resume {session}"
     if isinstance(failure, LeaseLost):
@@ -249,6 +280,8 @@ def _report(answer: Answer, failure: StoreError | None, session: str) -> int:
         return FAILED
     if answer.ended == "interrupted":
         say("Interrupted. Everything up to then was saved.", again, alarming=False)
+    elif answer.ended is None and is_goal:
+        return answer.code
     elif answer.ended is None:
         say(
             "Somebody else answered in this session.",

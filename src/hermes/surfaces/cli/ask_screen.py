@@ -8,7 +8,7 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes.app.agent import Agent
 from hermes.surfaces.terminal.answer_output import AnswerOutput
@@ -21,16 +21,20 @@ from hermes.surfaces.terminal.approval import (
     menu_lines,
     question_lines,
 )
-from hermes.surfaces.terminal.line_input import LineReader
 from hermes.surfaces.terminal.notices import (
     COMPACTION,
+    GOAL,
     compaction_notice,
     evidence_lines,
+    goal_notice,
 )
 from hermes.surfaces.terminal.question_menu import PersonAnswer
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
 from hermes.surfaces.terminal.tool_line import RunningCalls, marks_for, preparing
+
+if TYPE_CHECKING:
+    from hermes.surfaces.terminal.line_input import LineReader
 
 
 class AskScreen:
@@ -52,6 +56,8 @@ class AskScreen:
     def attach(self, stack: ExitStack) -> None:
         """When there is a person, lets them answer questions until the stack is closed."""
         if self.tells and sys.stdin.isatty():
+            from hermes.surfaces.terminal.line_input import LineReader
+
             stack.enter_context(self._agent.questions.attached("cli"))
             lines = stack.enter_context(LineReader())
             stack.callback(asyncio.ensure_future(self._answer(lines)).cancel)
@@ -77,6 +83,8 @@ class AskScreen:
             paint = self._style.dim if event.get("ok", True) else self._style.yellow
             for line in evidence_lines(event):
                 self._line(paint(clean(line)))
+        if event["type"].startswith(GOAL) and (notice := goal_notice(event)):
+            self._line(self._style.dim(clean(notice)))
         if event["type"] in COMPACTION:
             self._line(self._style.yellow(clean(compaction_notice(event))))
         if self.tells:
@@ -124,6 +132,9 @@ class AskScreen:
                         clean(f"trying again: {event.get('detail') or event['reason']}")
                     )
                 )
+            case "agent.login.expired":
+                words = f"{event['detail']} Sign in again: {event['command']}"
+                self._line(self._style.yellow(clean(words)))
             case "agent.turn.ended":
                 self.finish()
             case _:
@@ -170,7 +181,7 @@ class AskScreen:
             flush=True,
         )
 
-    async def _answer(self, lines: LineReader) -> None:
+    async def _answer(self, lines: "LineReader") -> None:
         while (line := await lines.read()) is not None:
             menu = self._questions.menu
             if menu is None:

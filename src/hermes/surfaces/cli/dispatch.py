@@ -19,14 +19,20 @@ from hermes.commands.table import (
     Topic,
     find_command,
     find_topic,
+    group_title,
 )
 from hermes.errors import FolderGone, HermesError, Refused, UsageError, os_reason
+from hermes.text.translation import translator, use_language
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from typing_extensions import Buffer
+
+    from hermes.text.translation import Sentences
+
+t = translator(__name__)
 
 _OUTPUT_ERRORS = {
     errno.ENOSPC,
@@ -52,6 +58,7 @@ class ClosedOutput(io.FileIO):
 def run(arguments: list[str]) -> int:
     """Run one command line. This is the only place where an exception becomes a message and an exit code."""
     _print_anything()
+    use_language(_chosen_language)
     debug = "--debug" in arguments[:1]
     try:
         code = _dispatch(arguments[1:] if debug else arguments)
@@ -67,6 +74,20 @@ def run(arguments: list[str]) -> int:
         return _unexpected(error, debug=debug)
     failure = _output_error()
     return code if failure is None else output_failed(failure)
+
+
+def _chosen_language() -> "Sentences | None":
+    """The language of this process; called when the first sentence is needed."""
+    from hermes.settings.language import sentences_for
+    from hermes.settings.load import find_home
+    from hermes.surfaces.terminal.style import settings_of_this_run
+
+    try:
+        return sentences_for(settings_of_this_run().display.language, find_home())
+    except (
+        HermesError
+    ):  # a home or profile that can't be used: the command itself reports that
+        return None
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -109,6 +130,7 @@ def converse(arguments: list[str]) -> int:
     if (
         question.text is None
         and not question.json
+        and not question.goal
         and sys.stdin is not None
         and sys.stdin.isatty()
     ):
@@ -162,24 +184,24 @@ def overview() -> str:
     style = stdout_style()
     width = max(len(topic.name) for topic in TOPICS) + 2
     lines = [
-        f"{style.bold('Hermes')} {__version__}: an AI agent that belongs to its user.",
+        f"{style.bold('Hermes')} {__version__}: {t('an AI agent that belongs to its user.')}",
         "",
     ]
     lines += [
-        f"{style.bold('Usage:')} hermes                       chat",
+        f"{style.bold(t('Usage:'))} hermes                       chat",
         '       hermes [OPTIONS] "QUESTION"  one answer; piped input is appended',
         "       hermes COMMAND [ARGUMENTS]",
     ]
     for group in dict.fromkeys(topic.group for topic in TOPICS):
-        lines += ["", style.bold(group)]
+        lines += ["", style.bold(group_title(group))]
         lines += [
             f"  {topic.name:<{width}}{topic.summary}"
             for topic in TOPICS
             if topic.group == group
         ]
-    lines += ["", style.bold("Options"), *_options()]
+    lines += ["", style.bold(t("Options")), *_options()]
     width = max(len(example) for example, _ in EXAMPLES) + 2
-    lines += ["", style.bold("Examples")]
+    lines += ["", style.bold(t("Examples"))]
     lines += [
         f"  {example:<{width}}{style.dim('# ' + what)}" for example, what in EXAMPLES
     ]
@@ -194,6 +216,11 @@ def _options() -> list[str]:
         for short, long, value, what in OPTIONS
     ]
     rows += [
+        (
+            "--profile",
+            "NAME",
+            "use another home, with its own keys, memory and sessions",
+        ),
         ("-h, --help", "", "show this help; try `hermes COMMAND --help` too"),
         ("-V, --version", "", "print the version"),
         ("--debug", "", "show the traceback of unexpected errors; must be first"),

@@ -1,4 +1,4 @@
-"""Commands that open an editor: on a draft of config.yaml, and on a memory file.
+"""Commands that open an editor: on a draft of config.yaml, on a memory file, and on an agent.
 
 Only a valid draft is installed, and none is ever lost.
 
@@ -73,22 +73,45 @@ def edit_memory(
     command_line = editor()
     context.home.ensure(context.home.memories)
     path.touch(mode=0o600)
+    code = _edited(command_line, path)
+    history.commit_manual_edits()
+    _require_success(code, path)
+    flagged = map(flagged_text, memory.flagged())
+    return message(
+        *flagged, f"{FILES[file]}: {memory.fill(file)}. This applies to new sessions."
+    )
+
+
+@command("agent edit")
+def edit_agent(
+    context: CommandContext,
+    name: Annotated[str, Arg("an agent, as the list shows it", metavar="NAME")],
+) -> TextResult:
+    """Open an agent's file in your editor, and check it afterwards."""
+    from hermes.commands.agent_files import after_edit, agent_to_edit
+
+    file = agent_to_edit(context, name)
+    path = Path(file.path)
+    _require_success(_edited(editor(), path), path)
+    return after_edit(context, file)
+
+
+def _edited(command_line: list[str], path: Path) -> int:
+    """Opens the editor on a file and waits for it. Returns its exit code."""
     try:
-        code = subprocess.run([*command_line, str(path)], check=False).returncode
+        return subprocess.run([*command_line, str(path)], check=False).returncode
     except OSError as error:
         raise HermesError(
             f"The editor can't be started: {command_line[0]}.",
             hint="Set VISUAL or EDITOR.",
         ) from error
-    history.commit_manual_edits()
+
+
+def _require_success(code: int, path: Path) -> None:
     if code:
         raise HermesError(
             f"The editor ended with code {code}.", hint=f"What it saved is in {path}."
         )
-    flagged = map(flagged_text, memory.flagged())
-    return message(
-        *flagged, f"{FILES[file]}: {memory.fill(file)}. This applies to new sessions."
-    )
 
 
 def _earlier(home: Home) -> list[Path]:

@@ -29,6 +29,11 @@ async def run_job(context: CommandContext, job: JobName) -> int:
     jobs.find(job)
     app, book = jobs.app, jobs.book
     found, instant = book.by_hand(job)
+    if not book.is_here(found):
+        raise HermesError(
+            f"Job {found.id} runs on {found.place}, which has its folder.",
+            hint=f"Run it there, or move it here: hermes cron edit {found.id} --cwd DIR",
+        )
     loop = _scheduler(app)
     book.store.settle()  # a run that a killed process left would be in the way
     taken = loop.claim(found, instant)

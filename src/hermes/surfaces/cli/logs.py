@@ -19,6 +19,7 @@ from hermes.primitives.files import open_private
 from hermes.primitives.recent import RecentDict
 from hermes.settings.home import Home
 from hermes.settings.load import find_home
+from hermes.settings.personal_data import mask_personal
 from hermes.settings.redaction import mask
 from hermes.surfaces.terminal.style import printable, settings_of_this_run
 from hermes.surfaces.terminal.wait_notice import start as start_notices
@@ -91,7 +92,7 @@ class LogFile(logging.Handler):
             passed = self._repeats.passed(record)
             if passed is None:
                 return
-            line = printable(mask(self.format(passed))) + "\n"
+            line = printable(mask_personal(mask(self.format(passed)))) + "\n"
             self._append(line.encode(errors="backslashreplace"))
         except (OSError, HermesError):  # a log that can't be written stops nothing
             return

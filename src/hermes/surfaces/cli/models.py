@@ -1,6 +1,7 @@
 """Choosing the model that answers, and adding one: `hermes model pick` and `hermes model add`."""
 
 import asyncio
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -89,6 +90,9 @@ def add_model(  # noqa: PLR0913 - the options of one command
     if base_url:
         connection = own_service(what, base_url, key_variable=key_env, model=model)
         return _add_service(connection, context.home, force=force)
+    if "://" in what:
+        hint = f"hermes model add NAME --base-url {shlex.quote(what)}"
+        raise UsageError("A service of your own needs a name.", hint=hint)
     if key_env or model:
         raise UsageError("--key-env and --model also need --base-url.")
     if what.lower().endswith(".gguf") or "/" in what:
@@ -198,13 +202,13 @@ def _check_name(provider: str, model: str, text: str) -> None:
 
 
 def _warn_about_key(provider: str) -> None:
-    from hermes.providers.routing import address_variable, keys_of, route_to
+    from hermes.providers.routing import address_variable, credentials_of, route_to
 
     home = find_home()
     settings, secrets = load(home=home), load_secrets(home=home)
     try:
         route = route_to(settings, secrets, provider, "")
-        keys_of(route, secrets)
+        credentials_of(route, settings, secrets)
     except SettingsError as error:
         say(error.message, error.hint, alarming=False)
         return

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from hermes.errors import UsageError
+from hermes.text.intended_word import intended_word
 
 _P = TypeVar("_P", bound=argparse.ArgumentParser)
 
@@ -140,20 +141,27 @@ class Parser(argparse.ArgumentParser):
 
     # pyrefly: ignore[missing-override-decorator]
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}", hint=f"See: {self.prog} --help")
+        hint = f"See: {self.prog} --help"
+        spare = message.removeprefix("unrecognized arguments: ")
+        if spare != message and self._takes_sentence and not spare.startswith("-"):
+            hint = f"Put quotes around several words. {hint}"
+        raise UsageError(message, hint=hint)
+
+    @property
+    def _takes_sentence(self) -> bool:
+        """Whether its last operand is free text of one word, so that a sentence needs quotes."""
+        operands = [one for one in self._actions if not one.option_strings]
+        last = operands[-1] if operands else None
+        return last is not None and last.choices is None and last.nargs in (None, "?")
 
     # pyrefly: ignore[missing-override-decorator]
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is None or value in action.choices:
             return
-        import difflib
-
         choices = [str(choice) for choice in action.choices]
-        near = difflib.get_close_matches(str(value), choices, 1)
+        near = intended_word(str(value), choices)
         what = (
-            f"did you mean {near[0]}?"
-            if near
-            else f"expected one of {', '.join(choices)}"
+            f"did you mean {near}?" if near else f"expected one of {', '.join(choices)}"
         )
         raise argparse.ArgumentError(action, f"there is no {str(value)!r}; {what}")
 

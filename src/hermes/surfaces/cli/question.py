@@ -29,7 +29,14 @@ OPTIONS = (
         "MODE",
         "what runs without asking: ask, auto-edit, plan or full",
     ),
-    ("", "--agent", "NAME", "work as an agent from a file (see: hermes agents)"),
+    ("", "--agent", "NAME", "work as an agent from a file (see: hermes agent)"),
+    ("", "--goal", "TEXT", "work until this goal is reached (see: hermes goal)"),
+    (
+        "",
+        "--worktree",
+        "[NAME]",
+        "work in a copy of the repository (see: hermes worktree)",
+    ),
     ("", "--fetch", "", "download the local model without asking"),
     ("", "--verbose", "", "show where the local model comes from, and its hash"),
 )
@@ -66,6 +73,8 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
         at = before.index("--")
         before, words = before[:at], before[at + 1 :]
     args = _parser().parse_intermixed_args(before)
+    if args.worktree and " " in args.worktree.strip():  # it was the question
+        args.words, args.worktree = [args.worktree, *args.words], ""
     _refuse_command(args, commands)
     return RunOptions(
         text=_text(args, words),
@@ -77,6 +86,8 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
         cwd=args.cwd,
         approvals=args.approvals,
         agent=args.agent,
+        goal=args.goal,
+        worktree=args.worktree,
         fetch=args.fetch,
         verbose=args.verbose,
     )
@@ -108,6 +119,10 @@ def _parser() -> Parser:
             parser.add_argument(
                 long, metavar=value, help=summary, default=[], action="append"
             )
+        elif long == "--worktree":
+            parser.add_argument(
+                long, metavar="NAME", help=summary, nargs="?", const="", default=None
+            )
         elif value:
             choices = (
                 ("ask", "auto-edit", "plan", "full") if long == "--approvals" else None
@@ -124,6 +139,10 @@ def _parser() -> Parser:
 
 def _text(args: argparse.Namespace, words: list[str]) -> str | None:
     given = [*args.words, *words]
+    if args.goal and (given or args.prompt is not None):
+        raise UsageError(
+            "You gave both a goal and a question.", hint="Put everything into the goal."
+        )
     if args.prompt is not None and given:
         raise UsageError(
             "There are two questions: one after --prompt and one without.",
@@ -144,7 +163,7 @@ def _resume(args: argparse.Namespace) -> str:
     if vars(args)["continue"]:
         if args.resume:
             raise UsageError(
-                "--resume and --continue exclude one another.", hint="Give one."
+                "--resume and --continue can't be used together.", hint="Give one."
             )
         return "last"
     return args.resume

@@ -132,7 +132,7 @@ def _known(home: Home, provider: str, model: str) -> Connection:
     if provider:
         connection = known_service(provider, model=model)
         family = provider_table.family(provider)
-        if family is None or not family.needs_key:
+        if family is None or not family.takes_key:
             return connection
         key = _key(home, connection.key_variable)
         return known_service(provider, key=key, model=model)
@@ -141,7 +141,7 @@ def _known(home: Home, provider: str, model: str) -> Connection:
         raise UsageError(found.problem, hint="Nothing was changed.")
     if len(found.providers) != 1:
         names = found.providers or [
-            one.family for one in provider_table.FAMILIES if one.needs_key
+            one.family for one in provider_table.FAMILIES if one.takes_key
         ]
         raise UsageError(
             "It is not clear which provider this key is from.",

@@ -1,6 +1,7 @@
 """Runs a command in the shell: reads its arguments, calls it, prints its result, returns the exit code."""
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from hermes.surfaces.cli.parser import Parser, add_action, sentence
 from hermes.surfaces.terminal.render import draw, draw_blocks
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import stdout_screen
+from hermes.text.intended_word import intended_word
 
 _MAX_SECRET_BYTES = 64 * 1024
 
@@ -56,6 +58,30 @@ class ShellSurface:
             print(file=sys.stderr)
         return answer.strip().lower() in {"y", "yes"}
 
+    @property
+    def can_read(self) -> bool:
+        return sys.stdin.isatty()
+
+    async def read_line(self) -> str:
+        """Waits for a line from the terminal, until it is cancelled."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[str] = loop.create_future()
+
+        def take() -> None:
+            typed = sys.stdin.readline()
+            if not typed:  # the terminal is gone: only the browser can answer
+                loop.remove_reader(sys.stdin)
+            elif typed.strip() and not ready.done():
+                ready.set_result(typed.strip())
+
+        loop.add_reader(sys.stdin, take)
+        try:
+            return await ready
+        finally:
+            loop.remove_reader(sys.stdin)
+
     def read_secret(self, name: str) -> str:
         """Asks without an echo at a terminal; else reads stdin."""
         if sys.stdin.isatty():
@@ -82,6 +108,8 @@ class ShellSurface:
 def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
     """Runs the command of a topic that `words` name; without one, says what there is."""
     if command is None:
+        if topic.free_text and len(words) > 1 and not words[0].startswith("-"):
+            _require_action(topic, words)
         topic_parser(topic).parse_args(words)  # prints help, or says what is wrong
         raise UsageError(
             f"hermes {topic.name}: an action is missing.",
@@ -92,6 +120,18 @@ def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
     parser = Parser(f"hermes {command.name}", description=sentence(command.summary))
     configure(parser, command)
     return run_command(command, parser, words[command.name.count(" ") :])
+
+
+def _require_action(topic: Topic, words: list[str]) -> None:
+    """Tells somebody who typed a sentence where an action belongs how to give the sentence."""
+    known = [one.name.split()[1] for one in commands_of(topic) if " " in one.name]
+    if words[0] in known or intended_word(words[0], known):
+        return
+    given = shlex.join([" ".join(words)])
+    raise UsageError(
+        f"hermes {topic.name}: there is no action {words[0]!r}.",
+        hint=f"Did you mean: hermes {topic.name} {topic.free_text} {given}",
+    )
 
 
 def run_command(command: Command, parser: Parser, words: list[str]) -> int:
@@ -212,7 +252,9 @@ def _argument(one: Parameter) -> dict[str, Any]:
         told |= {"action": "append"} if one.is_many else {}
         return told | ({"required": True} if one.is_required else {"default": None})
     if one.is_many:
-        return told | {"nargs": "+" if one.is_required else "*"}
+        if one.is_required:
+            return told | {"nargs": "+"}
+        return told | {"nargs": "*", "default": ()}  # or argparse calls it required
     return told if one.is_required else told | {"nargs": "?"}
 
 

@@ -32,13 +32,22 @@ TICKET_LIFETIME_S = 30.0
 LINK_LIFETIME_S = 600.0
 _MAX_COOKIES = 8
 _TOKEN_IN_URL_PATH = "/api/pub"  # noqa: S105 - a path, where older senders may put their token into the URL
+_PLUGIN_ROUTES = "/api/plugins/"
 _HINT = "Open the link that `hermes dashboard --link` prints, or send a token."
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-    "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; frame-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
+SANDBOX_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; media-src data: blob:; font-src data:; "
+    "require-trusted-types-for 'script'; trusted-types default; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+"""For a document that shows what a model wrote. Its scripts run, but with an origin of their own: they reach neither
+our cookies and answers nor the network. The page's `frame-src` keeps such a frame from going anywhere else."""
 _SECURITY_HEADERS: ResponseHeaders = [
     (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -46,9 +55,15 @@ _SECURITY_HEADERS: ResponseHeaders = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(self)"),
 ]
 _SECURITY_NAMES = frozenset(name for name, _ in _SECURITY_HEADERS)
+_SANDBOX_HEADERS: ResponseHeaders = [
+    (b"content-security-policy", SANDBOX_POLICY.encode()),
+    (b"x-frame-options", b"SAMEORIGIN"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"x-dns-prefetch-control", b"off"),
+]
 
 
 class Identity(NamedTuple):
@@ -129,18 +144,16 @@ class DashboardAccess(AccessControl):
         """The credential that was sent. A wrong one is an error, even beside a right one."""
         token = bearer_token(headers) or None
         if token is None and scope["path"] == _TOKEN_IN_URL_PATH:
-            token = _take_url_token(scope)
+            token = _take_from_url(scope, "token")
         if token is not None:
             return Identity(
                 self._valid("token", self.keys.read(token, "token")), "token"
             )
-        for word in scope.get("subprotocols", ()):
-            if word.startswith(TICKET_PREFIX):
-                held = self.tickets.redeem(word.removeprefix(TICKET_PREFIX))
-                is_good = held is not None and self.keys.is_good(held)
-                return Identity(
-                    self._valid("ticket", held if is_good else None), "ticket"
-                )
+        ticket = _ticket(scope)
+        if ticket is not None:
+            held = self.tickets.redeem(ticket)
+            is_good = held is not None and self.keys.is_good(held)
+            return Identity(self._valid("ticket", held if is_good else None), "ticket")
         cookies = _cookies(headers, self.cookie_name)
         if not cookies:
             return None
@@ -179,7 +192,9 @@ def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
 
     They tell a browser to run only our scripts, to show the page in no other page and to
     guess nothing. A plugin can neither loosen them nor open its responses to other sites.
+    A response may only ask for `SANDBOX_POLICY`, and thereby give up our origin.
     """
+    is_sandboxed = (b"content-security-policy", SANDBOX_POLICY.encode()) in headers
     kept = [
         (name, value)
         for name, value in headers
@@ -188,7 +203,9 @@ def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
     ]
     if not any(name.lower() == b"cache-control" for name, _ in kept):
         kept.append((b"cache-control", b"no-store"))
-    kept += _SECURITY_HEADERS
+    own = _SANDBOX_HEADERS if is_sandboxed else []
+    names = {name for name, _ in own}
+    kept += [*own, *(one for one in _SECURITY_HEADERS if one[0] not in names)]
     if secure:
         kept.append((b"strict-transport-security", b"max-age=31536000"))
     return kept
@@ -211,15 +228,29 @@ def _require_own_page(headers: RequestHeaders, *, is_socket: bool) -> None:
         )
 
 
-def _take_url_token(scope: Scope) -> str | None:
-    """Takes the token out of the URL, so that nothing behind us can log it."""
+def _ticket(scope: Scope) -> str | None:
+    """The one-time ticket of a WebSocket.
+
+    Plugins for the original agent have it in the URL: their SDK gives them an address, not a socket.
+    """
+    for word in scope.get("subprotocols", ()):
+        if word.startswith(TICKET_PREFIX):
+            return word.removeprefix(TICKET_PREFIX)
+    is_socket = scope["type"] == "websocket"
+    if is_socket and scope["path"].startswith(_PLUGIN_ROUTES):
+        return _take_from_url(scope, "ticket")
+    return None
+
+
+def _take_from_url(scope: Scope, name: str) -> str | None:
+    """Takes a credential out of the URL, so that nothing behind us can log it."""
     pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    tokens = [value for name, value in pairs if name == "token"]
-    if not tokens:
+    values = [value for key, value in pairs if key == name]
+    if not values:
         return None
-    others = [pair for pair in pairs if pair[0] != "token"]
+    others = [pair for pair in pairs if pair[0] != name]
     scope["query_string"] = urlencode(others).encode()
-    return tokens[0] if len(tokens) == 1 else ""
+    return values[0] if len(values) == 1 else ""
 
 
 def _cookies(headers: RequestHeaders, name: str) -> list[str]:

@@ -9,9 +9,11 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.app.boards.dispatcher import Dispatcher
 from hermes.app.dead_turns import DeadTurns
 from hermes.app.log_follower import LogFollower
 from hermes.app.schedules.scheduler import ScheduleLoop
+from hermes.app.speech import SpeechQueue
 from hermes.core.answers import approval_hash
 from hermes.schema.event_base import payload_of
 from hermes.schema.events import ApprovalRequested
@@ -21,6 +23,7 @@ from hermes.surfaces.dashboard.access_control import DashboardAccess
 from hermes.surfaces.dashboard.feed_frames import DashboardFeed
 from hermes.surfaces.dashboard.ingest import Ingest
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals
+from hermes.surfaces.dashboard.push import PushNotices, WebPush
 from hermes.surfaces.dashboard.terminals import Terminals
 from hermes.tools.files.walk import Halt, Walk
 
@@ -42,6 +45,8 @@ class Dashboard:
         self.agent = Agent(app, secrets, surface="dashboard")
         self.jobs = ScheduleLoop(app, secrets)
         """Runs jobs that somebody starts by hand; other processes run what is due."""
+        self.cards = Dispatcher(app, secrets)
+        """Runs cards of boards, unless another process does."""
         self.feed = DashboardFeed(app.bus)
         self.follower = LogFollower(app, self.feed)
         self.dead_turns = DeadTurns(
@@ -49,6 +54,8 @@ class Dashboard:
         )
         self.ingest = Ingest(app, self.feed, Arrivals(app.home))
         self.terminals = Terminals(app.settings.dashboard)
+        self.speech = SpeechQueue()
+        self.push_notices = PushNotices(app.bus, WebPush(app.home, access.keys.is_good))
 
     def tell_loop(self, work: Callable[..., None], *arguments: Any) -> None:
         """Calls a function in the event loop, from a thread."""
@@ -103,20 +110,24 @@ class Dashboard:
         return [name for _, _, name in sorted(found)[:limit]]
 
     async def use_changed_model(self) -> None:
-        """Uses the model and keys that were just saved, from the next turn on. Turns that run keep theirs."""
+        """Uses the model, keys and MCP servers that were just saved, from the next turn on. Turns that run keep theirs."""
         saved = await asyncio.to_thread(load, home=self.app.home)
         secrets = await asyncio.to_thread(load_secrets, home=self.app.home)
         self.app.settings = msgspec.structs.replace(
             self.app.settings,
             model=saved.model,
             custom_providers=saved.custom_providers,
+            mcp_servers=saved.mcp_servers,
         )
         self.jobs.use(secrets)
+        self.cards.use(secrets)
         await self.agent.renew(secrets)
 
     async def close(self) -> None:
         """Ends terminals, feeds, jobs and turns; the sessions are kept."""
         self.feed.stop()
+        await self.push_notices.close()
         await self.terminals.close()
         await self.jobs.close()
+        await self.cards.close()
         await self.agent.close()

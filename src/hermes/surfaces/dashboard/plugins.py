@@ -59,7 +59,7 @@ class RunningPlugin:
             verified_import.read, plugin.folder, plugin.hash
         )
         running._page = await asyncio.to_thread(_hashes, files)
-        api = plugin.manifest.api if plugin.manifest else ""
+        api = plugin.manifest.api if plugin.manifest else None
         if api:
             with running._in_its_name():
                 module = _import(plugin, api, files)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from starlette.types import ASGIApp
 
 from hermes.app import App
+from hermes.app.boards.event_follower import BoardFollower
+from hermes.app.goals.waking import GoalWaker
 from hermes.app.presence import Presence
 from hermes.bridge.event_socket import tell_of_dashboard
 from hermes.errors import SettingsError
@@ -20,19 +22,26 @@ from hermes.surfaces.dashboard.access_control import DashboardAccess, DashboardE
 from hermes.surfaces.dashboard.assets import Assets
 from hermes.surfaces.dashboard.credentials import Keyring
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.page_language import InBrowserLanguage
 from hermes.surfaces.dashboard.plugins import Plugins
+from hermes.surfaces.dashboard.routes.boards import BoardRoutes
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
+from hermes.surfaces.dashboard.routes.chat_commands import ChatCommandRoutes
 from hermes.surfaces.dashboard.routes.commands import CommandRoutes
 from hermes.surfaces.dashboard.routes.connections import ConnectionRoutes
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
 from hermes.surfaces.dashboard.routes.login import EntryRoutes, first_visit
+from hermes.surfaces.dashboard.routes.mcp_logins import McpLoginRoutes
 from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
 from hermes.surfaces.dashboard.routes.policy import PolicyRoutes
+from hermes.surfaces.dashboard.routes.push import PushRoutes
 from hermes.surfaces.dashboard.routes.schedules import ScheduleRoutes
 from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
+from hermes.surfaces.dashboard.routes.speech import SpeechRoutes
 from hermes.surfaces.dashboard.routes.status import StateRoutes
 from hermes.surfaces.dashboard.routes.terminals import TerminalRoutes
+from hermes.surfaces.dashboard.routes.written_files import WrittenFileRoutes
 from hermes.surfaces.dashboard.running_file import announce, withdraw
 from hermes.surfaces.dashboard.uvicorn_protocol import protocols_for
 from hermes.surfaces.web.application import WebApplication
@@ -85,7 +94,7 @@ def build_dashboard(
     endpoints = _endpoints(board, plugins)
     errors = DashboardErrors()
     routes.add(routes_of(endpoints, errors))
-    application = WebApplication(routes, access, errors)
+    application = InBrowserLanguage(WebApplication(routes, access, errors), app)
     return ServedDashboard(board, routes, plugins, endpoints, application)
 
 
@@ -165,7 +174,13 @@ async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
     if board.app.settings.store.url:  # plugins see the rows of all machines
         jobs.start(board.feed.keep_watched())
     jobs.start(board.dead_turns.run())
+    waker = GoalWaker(board.app, lambda: board.agent.service, "dashboard")
+    jobs.start(waker.run())
+    jobs.start(BoardFollower(board.app).run())
+    if board.app.settings.boards.enabled:
+        jobs.start(board.cards.run(asyncio.Event()))
     jobs.start(board.access.connections.keep_checking())
+    board.push_notices.start()
     try:
         await served.plugins.refresh()
         yield
@@ -180,14 +195,20 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *EntryRoutes(board).endpoints(),
         *SessionRoutes(board).endpoints(),
         *ChatRoutes(board).endpoints(),
+        *ChatCommandRoutes(board).endpoints(),
+        *WrittenFileRoutes(board).endpoints(),
+        *SpeechRoutes(board).endpoints(),
         *FeedRoutes(board).endpoints(),
         *TerminalRoutes(board).endpoints(),
         *StateRoutes(board).endpoints(),
         *ConnectionRoutes(board).endpoints(),
         *PolicyRoutes(board).endpoints(),
+        *McpLoginRoutes(board).endpoints(),
         *LearningRoutes(board).endpoints(),
         *ScheduleRoutes(board).endpoints(),
-        *PluginRoutes(plugins).endpoints(),
+        *BoardRoutes(board).endpoints(),
+        *PluginRoutes(plugins, board.app).endpoints(),
+        *PushRoutes(board).endpoints(),
         *CommandRoutes(board).endpoints(),
         *Assets().endpoints(),
     ]

@@ -8,6 +8,9 @@ from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import AdapterError, Chat, Outbound
 from hermes.surfaces.gateway.sender import Sender
 from hermes.surfaces.terminal.tool_line import label_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_TOOL_LINES = 6
 _MAX_TOOL_LINE_CHARACTERS = 120
@@ -84,7 +87,10 @@ class ChatActivity:
             minutes = max(1, round((now - self._began) / 60))
             last = f"\n{self._lines[-1]}" if self._lines else ""
             self._message = ""
-            await self._show(f"⏳ Still working ({minutes} min). /stop stops it.{last}")
+            await self._show(
+                t("⏳ Still working ({minutes} min). /stop stops it.", minutes=minutes)
+                + last
+            )
             self._spoke = now
 
     def pause(self) -> float:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from hermes.app.people_access import Person
 from hermes.errors import HermesError
+from hermes.media.audio import AudioFormat
 from hermes.surfaces.web import override  # noqa: F401 - adapters take it from here
 
 if TYPE_CHECKING:
@@ -40,17 +42,6 @@ class Chat(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: ChatKind = "direct"
     thread: str = ""
     title: str = ""
-
-
-class Person(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The sender of a message, by the platform's own stable id, never by a name that people choose.
-
-    `verified` is False when the platform does not vouch for the id; such a person has no role.
-    """
-
-    id: str
-    name: str = ""
-    verified: bool = True
 
 
 class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -115,6 +106,10 @@ class Outbound(msgspec.Struct, frozen=True):
     """Where a turn is one message: the ids of the messages that it answers."""
     unfinished: bool = False
     """More will follow by `edit`."""
+    request: str = ""
+    """The number of the request for approval that it is; empty for any other message."""
+    is_question: bool = False
+    """Work waits for an answer, so platforms with priorities show it at once."""
 
 
 def file_kind(media_type: str) -> FileKind:
@@ -138,12 +133,18 @@ class PlatformLimits(msgspec.Struct, frozen=True):
     edit_every: float = 1.0
     """Seconds between two edits of a message."""
     buttons: bool = True
+    command_mark: str = "/"
+    """What commands begin with, where the platform keeps the slash to itself: `!`."""
     file_bytes: int = 20_000_000
     """The largest file, in either direction; 0 for none."""
     typing: float = 5.0
     """Seconds that "typing" stays visible; 0 where there is no such thing."""
     whole: bool = False
     """A turn is one message, as in e-mail."""
+    voice: AudioFormat = "mp3"
+    """The format of spoken replies; `ogg` (Opus) where that is a voice message."""
+    attached: bool = False
+    """A text and its files are one message, which arrives whole or not at all."""
 
 
 class AdapterError(HermesError):

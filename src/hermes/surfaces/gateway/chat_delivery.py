@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hermes.app.child_sessions import BACKGROUND, REVIEW, review_report
 from hermes.app.feed import PAGE_ROWS
 from hermes.core.answers import approval_hash
+from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -31,18 +33,28 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.goals import ChildEnded, GoalJudged, GoalPaused, GoalWoken
+from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
+from hermes.schema.sign_ins import LoginExpired
 from hermes.store.chats import Binding, DeliveredMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.activity import ChatActivity
 from hermes.surfaces.gateway.adapter import Chat, Outbound, OutgoingFile
-from hermes.surfaces.gateway.files import linked_files
+from hermes.surfaces.gateway.files import linked_files, made_files
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.questions import answered_text, question_text
-from hermes.surfaces.terminal.notices import compaction_notice
+from hermes.surfaces.gateway.spoken_reply import SpokenReply
+from hermes.surfaces.terminal.notices import (
+    child_notice,
+    compaction_notice,
+    goal_notice,
+)
+from hermes.text.translation import to_translate, translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.deliveries import Deliveries
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
@@ -61,6 +73,7 @@ _SHOWN_TOPICS = frozenset(
     for kind in (
         *(UserMessage, AssistantMessage, TurnStarted, TurnChecked),
         *(TurnEnded, ToolStarted),
+        *(GoalJudged, GoalPaused, GoalWoken, ChildEnded),
         *(
             ApprovalRequested,
             ApprovalAnswered,
@@ -68,22 +81,31 @@ _SHOWN_TOPICS = frozenset(
             QuestionAnswered,
             PictureReduced,
             PictureWithheld,
+            LoginExpired,
         ),
     )
 )
-_STILL_WAITING = (
+_MAKES_PICTURES = "image_generate"
+_PICTURE_TOO_LARGE = to_translate(
+    "⚠️ A picture is too large to be sent here. It is saved in {path}"
+)
+_STILL_WAITING = to_translate(
     "⚠️ Hermes was restarted during this turn. Everything up to then was saved; a "
     "question is still waiting for an answer."
 )
 _NOTICES = {
-    "interrupted": "⏹ Stopped.",
-    "crashed": "⚠️ Hermes was restarted during this turn. Everything up to then was saved; /retry tries again.",
+    "interrupted": to_translate("⏹ Stopped."),
+    "crashed": to_translate(
+        "⚠️ Hermes was restarted during this turn. Everything up to then was saved; /retry tries again."
+    ),
 }
 
 
 def is_shown(event: Mapping[str, Any]) -> bool:
     """Whether an event changes what a chat shows. A message from the chat itself is there already."""
     kind = event["type"]
+    if kind == ToolFinished.topic:
+        return event["name"] == _MAKES_PICTURES
     return kind == MessageDelta.topic or (
         kind in _SHOWN_TOPICS and not (kind == UserMessage.topic and event.get("via"))
     )
@@ -96,6 +118,13 @@ def _is_same(
     if isinstance(one, ApprovalRequested) and isinstance(other, ApprovalRequested):
         return approval_hash(one) == approval_hash(other)
     return isinstance(one, QuestionAsked) and isinstance(other, QuestionAsked)
+
+
+def _warning(event: PictureReduced | PictureWithheld | LoginExpired) -> str:
+    if isinstance(event, LoginExpired):
+        again = t("Sign in again: {command}", command=event.command)
+        return f"{event.detail} {again}"
+    return event.detail
 
 
 class ChatDelivery:
@@ -121,8 +150,10 @@ class ChatDelivery:
         self._drafts = drafts
         self._shown: dict[int, str] = {}  # what was draft, as it reads now
         self._streams = False  # a reply is being written
+        self._spoken = SpokenReply(deliveries, binding.session)
         self._reply = ""  # where a turn is one message: the last reply,
         self._remarks: list[str] = []  # remarks for the same message,
+        self._made: tuple[OutgoingFile, ...] = ()  # its pictures,
         self._answers: tuple[str, ...] = ()  # and the messages that it answers
         self._edit_at = 0.0
         self._working = False
@@ -204,6 +235,7 @@ class ChatDelivery:
                 await self._quote(row, event)
             case TurnStarted():
                 self._working = True
+                self._spoken.begin(event)
                 self._reply = ""
                 self._remarks.clear()
                 self._answers = (
@@ -221,8 +253,8 @@ class ChatDelivery:
                 await self._ask(row, event, around)
             case ApprovalAnswered() | QuestionAnswered():
                 await self._show_answer(row, event)
-            case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
-                await self._remark(row, f"⚠️ {detail}")
+            case PictureReduced() | PictureWithheld() | LoginExpired():
+                await self._remark(row, f"⚠️ {_warning(event)}")
             case TurnChecked(ok=ok, detail=detail):
                 await self._show_checks(row, f"{'✅' if ok else '⚠️'} {detail}")
             case SessionCompacted() | CompactionFailed() if (
@@ -238,7 +270,34 @@ class ChatDelivery:
             case TurnEnded():
                 await self._end_turn(row, event)
             case _:
-                pass
+                await self._show_progress(row, event)
+
+    async def _show_progress(self, row: Row, event: Event | None) -> None:
+        """Shows pictures that were made, how a goal goes on, or how a session ended that worked for this one."""
+        if isinstance(event, ToolFinished) and event.name == _MAKES_PICTURES:
+            await self._show_pictures(row, event)
+        if not isinstance(event, GoalJudged | GoalPaused | GoalWoken | ChildEnded):
+            return
+        fields = msgspec.to_builtins(event) | {"type": event.topic}
+        if isinstance(event, ChildEnded):
+            words = await self._child_words(event, fields)
+        else:
+            words = goal_notice(fields)
+        goes_on = isinstance(event, GoalJudged) and event.verdict == "continue"
+        if words and not (goes_on and self._limits.whole):
+            marks = {"done": "🎯", "needs_you": "✋", "wait": "⏳"}
+            mark = marks.get(fields.get("verdict", ""), "ℹ️")
+            await self._deliver(row, f"{mark} {words}")
+
+    async def _child_words(self, event: ChildEnded, fields: dict[str, Any]) -> str:
+        """What the chat is told of the end of a session that worked for it: of a review, all that it found."""
+        if event.kind == REVIEW:
+            return await self._deliveries.call(
+                review_report, self._deliveries.app, event
+            )
+        if event.kind != BACKGROUND and self._working:
+            return ""  # a turn that waits for its child gets the result itself
+        return child_notice(fields)
 
     async def _quote(self, row: Row, message: UserMessage) -> None:
         """Shows a message from another surface, so that the answer makes sense."""
@@ -255,11 +314,29 @@ class ChatDelivery:
     async def _show_reply(self, row: Row, message: AssistantMessage) -> None:
         if not message.text.strip():
             return
+        self._spoken.text = message.text
         if self._limits.whole:
             self._reply = message.text
             return
         self._activity.end()
         await self._deliver(row, message.text, adopt=True)
+
+    async def _show_pictures(self, row: Row, made: ToolFinished) -> None:
+        """Sends the pictures that a turn made; where a turn is one message, with it."""
+        if not made.ok:
+            return
+        folder = self._deliveries.media_folder(row.session)
+        files = await asyncio.to_thread(made_files, made, folder, self._file_limit)
+        if len(files) < len(made.images):
+            await self._remark(
+                row, t.marked(_PICTURE_TOO_LARGE, path=made.images[0].source)
+            )
+        if self._limits.whole:
+            self._made += files
+        elif files:
+            place = (self._binding.session, row.seq)
+            parts = [Outbound(text="", files=files)]
+            await self._sender.deliver(self._binding.key, self.chat, place, parts)
 
     async def _remark(self, row: Row, text: str) -> None:
         """Shows a remark; where a turn is one message, it becomes part of it."""
@@ -282,22 +359,33 @@ class ChatDelivery:
         if ended.reason == "crashed" and await self._deliveries.has_question(
             self._binding.session
         ):
-            notice = _STILL_WAITING
+            notice = t.marked(_STILL_WAITING)
         else:
-            notice = _NOTICES.get(
-                ended.reason,
-                "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip(),
-            )
+            failed = "" if ended.reason == "done" else f"⚠️ {ended.detail}".rstrip()
+            known = _NOTICES.get(ended.reason)
+            notice = t.marked(known) if known else failed
         text = "\n\n".join(
             part for part in (*self._remarks, self._reply, notice) if part
         )
         self._remarks.clear()
-        if text:
-            await self._deliver(row, text, adopt=True)
+        made, self._made = self._made, ()
+        if text or made:
+            await self._deliver(row, text, adopt=True, made=made)
+        if ended.reason == "done":
+            await self._speak(row)
         self._reply = ""
         self._remarks.clear()
         await self._sender.adapter.finished(self.chat, self._answers)
         self._answers = ()
+
+    async def _speak(self, row: Row) -> None:
+        """Sends the reply as sound, if that is wanted in this chat."""
+        if self._limits.whole:
+            return
+        async with self._spoken.message(self._limits.voice, self._file_limit) as out:
+            if out is not None:
+                place = (self._binding.session, row.seq)
+                await self._sender.deliver(self._binding.key, self.chat, place, [out])
 
     def _answered_ids(self, started: TurnStarted) -> tuple[str, ...]:
         """The ids of the messages that a turn answers."""
@@ -312,7 +400,14 @@ class ChatDelivery:
         said = [one.via for one in events if isinstance(one, UserMessage)]
         return tuple(via.removeprefix(here) for via in said if via.startswith(here))
 
-    async def _deliver(self, row: Row, text: str, *, adopt: bool = False) -> None:
+    async def _deliver(
+        self,
+        row: Row,
+        text: str,
+        *,
+        adopt: bool = False,
+        made: tuple[OutgoingFile, ...] = (),
+    ) -> None:
         """Delivers a text in as many messages as it needs; drafts become the first of them."""
         session = self._binding.session
         files: tuple[OutgoingFile, ...] = ()
@@ -325,7 +420,8 @@ class ChatDelivery:
             Outbound(text=part, answers=answers)
             for part in split(text, self._limits.text, self._limits.size)
         ]
-        if files and parts:
+        files = (*made, *(one for one in files if one not in made))
+        if files:
             parts.append(Outbound(text="", files=files))
         draft = self._drafts if adopt else []
         left = await self._sender.deliver(
@@ -393,6 +489,7 @@ class ChatDelivery:
                 asked,
                 buttons=sender.adapter.limits.buttons,
                 elsewhere=elsewhere,
+                mark=sender.adapter.limits.command_mark,
             )
             await sender.deliver(key, chat, (row.session, row.seq), [out])
         self._activity.spoke()
@@ -418,7 +515,11 @@ class ChatDelivery:
         if answered.by == "nobody":
             if isinstance(asked, ApprovalRequested) and not self._limits.whole:
                 await self._deliver(
-                    row, f"⛔ `{asked.name}` was not allowed: there is nobody to ask."
+                    row,
+                    t(
+                        "⛔ `{name}` was not allowed: there is nobody to ask.",
+                        name=asked.name,
+                    ),
                 )
             return
         for seq, _ in found:
@@ -429,7 +530,7 @@ class ChatDelivery:
         if answered.by == "expired":
             name = asked.name if isinstance(asked, ApprovalRequested) else "question"
             await self._deliver(
-                row, f"⌛ Nobody answered in time, so `{name}` was denied."
+                row, t("⌛ Nobody answered in time, so `{name}` was denied.", name=name)
             )
 
     def _finish_if_idle(self) -> bool:

@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 
 from hermes.app import App
+from hermes.app.people_access import Role
 from hermes.errors import SessionNotFound, UsageError
 from hermes.learning.learning_service import folder_of
 from hermes.schema.events import SessionCreated
 from hermes.store.chats import Binding
 from hermes.store.log_row import Row
-from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.adapter import Inbound
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.session_rules import is_shared

@@ -4,20 +4,31 @@ import os
 import signal
 import time
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import msgspec
 
-from hermes.app import App, build
-from hermes.commands.command import Arg, command
+from hermes.app import build
+from hermes.app.profiles import Profiles
+from hermes.commands.command import command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
+from hermes.commands.formats import first_line, short_duration
 from hermes.commands.views import Block, TextResult, line, lines_of, message, table
-from hermes.errors import HermesError, NotFound, UsageError
+from hermes.core.ports import SystemClock
+from hermes.errors import HermesError, UsageError
 from hermes.primitives.file_lock import FileLock
+from hermes.settings import Home
 from hermes.settings.redaction import mask
-from hermes.store.people import KnownPerson, PairingRequest
-from hermes.surfaces.gateway.access import CODE_LIFETIME_S, PeopleAccess
+from hermes.surfaces.gateway.profile_status import (
+    ProfileGateway,
+    read_supervisor,
+    supervisor_lock,
+)
+from hermes.surfaces.gateway.restart import (
+    become_wished,
+    refresh_unit,
+    wish_restart,
+)
 from hermes.surfaces.gateway.status import (
     GatewayStatus,
     Health,
@@ -76,7 +87,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
                 f"The gateway is stuck: process {status.pid} is alive, but has not responded for {silence} s."
             )
         else:
-            since = _duration(now - status.started)
+            since = short_duration(now - status.started)
             yield line(
                 f"The gateway is {status.state}: process {status.pid}, for {since}, {count(status.turns, 'turn')} running."
             )
@@ -91,46 +102,65 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class PeopleListing(msgspec.Struct, frozen=True, kw_only=True):
-    """Who has access, and who is waiting."""
+class ProfileReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The gateway of one profile."""
 
-    people: tuple[KnownPerson, ...]
-    named: tuple[tuple[str, str], ...]
-    """Entries of the settings, each with its role."""
-    waiting: tuple[PairingRequest, ...]
+    profile: str
+    report: StatusReport
+    kept: ProfileGateway | None = None
+    """What its supervisor knows of it, if it has one."""
 
-    def document(self) -> Any:
-        waiting = [
-            {
-                "platform": one.platform,
-                "id": one.person,
-                "name": one.name,
-                "made": one.made,
-            }
-            for one in self.waiting
-        ]
-        return {"people": self.people, "waiting": waiting}
+    @property
+    def is_down(self) -> bool:
+        """Whether it should run, and does not."""
+        return self.kept is not None and self.report.health != "running"
+
+    def cells(self, now: float) -> tuple[str, ...]:
+        status, kept = self.report.status, self.kept
+        state = "not running" if self.report.health == "ended" else self.report.health
+        if kept is not None and kept.state == "waiting":
+            state = "waiting to start again"
+        elif status is not None and state == "running":
+            state = f"{status.state} {short_duration(now - status.started)}"
+        parts = status.parts if status is not None and state != "not running" else ()
+        platforms = ", ".join(f"{one.name} {_STATES[one.state]}" for one in parts)
+        restarts = str(kept.restarts) if kept is not None else ""
+        return (self.profile, state, platforms, restarts, kept.ended if kept else "")
+
+
+class AllStatusReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The gateways of all profiles."""
+
+    supervisor: int
+    """The process that keeps them running; 0 if there is none."""
+    profiles: tuple[ProfileReport, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 only when a gateway runs, and none of those that should is down."""
+        is_up = any(one.report.health == "running" for one in self.profiles)
+        return int(not is_up or any(one.is_down for one in self.profiles))
 
     def view(self, now: float) -> Iterable[Block]:
-        rows = [
-            (f"{one.platform}:{one.id}", first_line(one.name), one.role, "pairing")
-            for one in self.people
-        ]
-        rows += [(entry, "", role, "config.yaml") for entry, role in self.named]
-        if rows:
-            yield table(("WHO", "NAME", "ROLE", "BY"), rows, cut=False)
+        if self.supervisor:
+            yield line(f"Process {self.supervisor} keeps the gateways running.")
         else:
-            yield line("Nobody has access yet.")
-        for one in self.waiting:
-            left = _duration(one.made + CODE_LIFETIME_S - now)
-            yield line(
-                f"Waiting: {first_line(one.name)} ({one.platform}:{one.person}); their code is valid for {left}."
-            )
+            hint = "Start it with: hermes gateway run --all-profiles"
+            text = f"No process keeps the gateways of all profiles running. {hint}"
+            yield line(text, fit="wrap")
+        rows = [one.cells(now) for one in self.profiles]
+        yield table(("PROFILE", "GATEWAY", "PLATFORMS", "RESTARTS", "LAST END"), rows, cut=False)  # fmt: skip
 
 
 @command("gateway run")
-def run_gateway(context: CommandContext) -> TextResult:
+def run_gateway(
+    context: CommandContext,
+    *,
+    all_profiles: Annotated[bool, "one process for each profile"] = False,
+) -> TextResult:
     """Serve chat apps until Ctrl-C."""
+    if all_profiles:
+        return _run_all(context)
     home = context.home
     lock = FileLock(lock_path(home))
     if not lock.try_acquire():
@@ -148,16 +178,62 @@ def run_gateway(context: CommandContext) -> TextResult:
         finally:
             withdraw(home)
             lock.close()
+    become_wished(home)
     return message("The gateway has stopped.")
 
 
 @command("gateway status")
-def show_status(context: CommandContext) -> StatusReport:
+def show_status(
+    context: CommandContext,
+    *,
+    all_profiles: Annotated[bool, "of every profile"] = False,
+) -> StatusReport | AllStatusReport:
     """Show the gateway and its platforms."""
-    found = read_status(context.home, time.time())
+    if not all_profiles:
+        return _report(context.home)
+    base = context.home.base
+    supervisor = read_supervisor(base)
+    kept = {one.profile: one for one in supervisor.gateways} if supervisor else {}
+    return AllStatusReport(
+        supervisor=supervisor.pid if supervisor else 0,
+        profiles=tuple(
+            ProfileReport(profile=one.name, report=_report(one.home), kept=kept.get(one.name))
+            for one in Profiles(base).all()
+        ),
+    )  # fmt: skip
+
+
+def _report(home: Home) -> StatusReport:
+    found = read_status(home, time.time())
     if found is None:
         return StatusReport(health="ended")
     return StatusReport(health=found[0], status=found[1])
+
+
+def _run_all(context: CommandContext) -> TextResult:
+    import asyncio
+
+    base = context.home.base
+    lock = FileLock(supervisor_lock(base))
+    if not lock.try_acquire():
+        found = read_supervisor(base)
+        who = f" (process {found.pid})" if found else ""
+        raise HermesError(
+            f"The gateways of all profiles are already running{who}.",
+            hint="See: hermes gateway status --all-profiles",
+        )
+    from hermes.surfaces.gateway.profile_gateways import serve_profiles
+
+    try:
+        asyncio.run(serve_profiles(base, context.environment, SystemClock(), _print))
+    finally:
+        lock.close()
+    become_wished(base, all_profiles=True)
+    return message("The gateways of all profiles have stopped.")
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)
 
 
 @command("gateway reload")
@@ -168,55 +244,39 @@ def reload_gateway(context: CommandContext) -> TextResult:
 
 
 @command("gateway stop")
-def stop_gateway(context: CommandContext) -> TextResult:
+def stop_gateway(
+    context: CommandContext,
+    *,
+    all_profiles: Annotated[bool, "those that one process keeps running"] = False,
+) -> TextResult:
     """Let the running gateway finish its turns and stop."""
+    if all_profiles:
+        found = read_supervisor(context.home.base)
+        if found is None:
+            raise UsageError("No process keeps the gateways of all profiles running.")
+        os.kill(found.pid, signal.SIGTERM)
+        return message("The gateways finish running turns, then stop.")
     _send_signal(context, signal.SIGTERM)
     return message("The gateway finishes running turns, then stops.")
 
 
-@command("gateway pair list")
-def list_people(context: CommandContext) -> PeopleListing:
-    """List who has access, and who is waiting."""
-    app, settings = context.app, context.settings.gateway
-    named = [(entry, "owner") for entry in settings.owners]
-    named += [(entry, "user") for entry in settings.allow]
-    return PeopleListing(
-        people=tuple(app.store.people.every()),
-        named=tuple(named),
-        waiting=tuple(_access(app).waiting()),
-    )
-
-
-@command("gateway pair approve")
-def approve_person(
-    context: CommandContext,
-    code: Annotated[str, "the code they see in their chat"],
-    *,
-    role: Annotated[
-        Literal["owner", "user"] | None,
-        "user by default; the first person becomes owner",
-    ] = None,
-) -> TextResult:
-    """Approve the person who has a code."""
-    known = _access(context.app).approve(code, role or "")
-    who = first_line(known.name or known.id)
-    return message(
-        f"{who} ({known.platform}:{known.id}) now has access as {known.role}."
-    )
-
-
-@command("gateway pair revoke")
-def revoke_person(
-    context: CommandContext,
-    who: Annotated[str, Arg("as shown by `pair list`", metavar="PLATFORM:ID")],
-) -> TextResult:
-    """Remove a person who was paired."""
-    platform, _, person = who.partition(":")
-    if not _access(context.app).revoke(platform, person):
-        raise NotFound(f"{who} is not paired.", hint="See: hermes gateway pair list")
-    return message(
-        f"{who} is removed. Entries for them under gateway.allow or gateway.owners in config.yaml still count."
-    )
+@command("gateway restart")
+def restart_gateway(context: CommandContext) -> TextResult:
+    """Let the running gateway finish its turns and start again, as this copy of Hermes."""
+    home = context.home
+    told: list[str] = []
+    if (unit := refresh_unit(home)) is not None:
+        told.append(f"{unit} starts this copy from now on.")
+    if home == home.base and (supervisor := read_supervisor(home)) is not None:
+        wish_restart(home, all_profiles=True)
+        os.kill(supervisor.pid, signal.SIGTERM)
+        return message("The gateways finish running turns, then start again.", *told)
+    found = read_status(home, time.time())
+    if found is None or found[0] == "ended":
+        return message("The gateway is not running.", *told)
+    wish_restart(home)
+    os.kill(found[1].pid, signal.SIGTERM)
+    return message("The gateway finishes running turns, then starts again.", *told)
 
 
 @command("gateway install")
@@ -225,25 +285,22 @@ def install_service(
     *,
     system: Annotated[bool, _SYSTEM] = False,
     print_: Annotated[bool, "print the unit and change nothing"] = False,
+    all_profiles: Annotated[bool, "one service for every profile"] = False,
 ) -> int:
     """Install it as a systemd service."""
     from hermes.surfaces.gateway.systemd_unit import install
 
-    return install(context.home, system=system, show=print_)
+    return install(context.home, system=system, show=print_, all_profiles=all_profiles)
 
 
 @command("gateway uninstall")
 def uninstall_service(
-    _context: CommandContext, *, system: Annotated[bool, _SYSTEM] = False
+    context: CommandContext, *, system: Annotated[bool, _SYSTEM] = False
 ) -> int:
     """Remove the systemd service."""
     from hermes.surfaces.gateway.systemd_unit import uninstall
 
-    return uninstall(system=system)
-
-
-def _access(app: App) -> PeopleAccess:
-    return PeopleAccess(app.settings.gateway, app.store.people, app.clock)
+    return uninstall(context.home, system=system)
 
 
 def _send_signal(context: CommandContext, number: signal.Signals) -> None:
@@ -262,20 +319,15 @@ def _problems(status: GatewayStatus, now: float) -> Iterator[str]:
         times = "once" if one.count == 1 else f"{one.count:,} times"
         after = ". It works again." if one.is_over else ""
         error = first_line(mask(one.error))
-        yield f"Problem: {one.what} failed {times}, last {_duration(now - one.last)} ago: {error}{after}"
+        yield f"Problem: {one.what} failed {times}, last {short_duration(now - one.last)} ago: {error}{after}"
 
 
 def _part_cells(one: PartStatus, now: float) -> tuple[str, ...]:
-    state = f"{_STATES[one.state]} {_duration(now - one.since)}"
+    state = f"{_STATES[one.state]} {short_duration(now - one.since)}"
     if one.identity:
         state += f" as {one.identity}"
-    error = f"{one.error} ({_duration(now - one.error_at)} ago)" if one.error else ""
+    error = (
+        f"{one.error} ({short_duration(now - one.error_at)} ago)" if one.error else ""
+    )
     received, sent = str(one.counters.received), str(one.counters.sent)
     return (one.name, first_line(state), received, sent, first_line(error))
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{round(seconds / size)} {unit}"
-    return f"{max(0, round(seconds))} s"

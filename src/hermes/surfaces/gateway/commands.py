@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -11,26 +12,40 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.engine import ApprovalMode
+from hermes.app.people_access import Role
 from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.session_service import SessionService
+from hermes.app.speech import spoken_replies
 from hermes.commands.command import Arg, Command, command
 from hermes.commands.context import CommandContext
+from hermes.commands.markdown import markdown, markdown_of
 from hermes.commands.table import CHAT_APP_MODULES, chat_commands, commands_in
 from hermes.commands.views import Block, TextResult, message
+from hermes.commands.voice import sense_health
 from hermes.core.answers import approval_hash
 from hermes.errors import HermesError, Refused, SessionBusy, SessionNotFound
 from hermes.learning.change import LearningError
 from hermes.schema.events import ApprovalRequested
+from hermes.schema.voice import SpokenReplies, SpokenRepliesSet
 from hermes.store.chats import Binding
-from hermes.surfaces.gateway.access import Role
 from hermes.surfaces.gateway.adapter import Inbound
-from hermes.surfaces.gateway.markdown import markdown
-from hermes.surfaces.gateway.questions import Verdict, choice, number_of, verdict_of
+from hermes.surfaces.gateway.questions import (
+    Verdict,
+    choice,
+    number_of,
+    only_owners_make_rules,
+    rule_of,
+    verdict_of,
+)
+from hermes.text.translation import to_translate, translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.chat_sessions import ChatSessions
     from hermes.surfaces.gateway.deliveries import Deliveries
 
+t = translator(__name__)
+
+log = logging.getLogger("hermes.gateway")
 _COMMAND = re.compile(
     r"/(?P<name>[A-Za-z0-9_\-]{1,64})(?:@\S+)?(?:\s+(?P<words>.*))?\s*", re.DOTALL
 )
@@ -42,7 +57,14 @@ _ALIASES = {
     "yes": "approve",
     "no": "deny",
 }
-_HOW = "Use /approve, /approve session, /approve always or /deny, with the number of a request if several wait."
+_HOW = to_translate(
+    "Use /approve, /approve session, /approve always or /deny, with the number of a request if several wait."
+)
+_SPOKEN_REPLIES: dict[str, str] = {
+    "off": to_translate("Replies are not spoken."),
+    "on": to_translate("Replies to voice notes are spoken."),
+    "tts": to_translate("All replies are spoken."),
+}
 _DEFAULT_MODEL = ("default", "off")
 
 
@@ -76,30 +98,44 @@ class ChatCommands:
         self.agent = agent
         self.deliveries = deliveries
         self.sessions = sessions
-        self.reload: Callable[[], str] = lambda: "This gateway can't be reloaded."
+        self.reload: Callable[[], str] = lambda: t("This gateway can't be reloaded.")
 
     async def run(self, request: CommandRequest) -> str | None:
         """The answer to a command, empty when it answers itself; None when it is none."""
         typed = aliased(request.inbound.text, self.app.settings.aliases)
         found = _COMMAND.fullmatch(typed)
         if not found:
-            return None
+            return await self._server_prompt(request, typed)
         name = found["name"].lower()
         name, words = _ALIASES.get(name, name), (found["words"] or "").strip()
-        one = next((one for one in chat_app_commands() if one.slash == name), None)
+        dashed = name.replace("_", "-")  # some platforms know no other
+        one = next((one for one in chat_app_commands() if one.slash == dashed), None)
         if one is None:
             return await self._skill(request, name, words)
         if one.role == "owner" and request.role != "owner":
-            return f"Only an owner can use /{name}."
+            return t("Only an owner can use /{name}.", name=name)
         chat = AppChat(self, request)
         if one.private and chat.has_audience:
-            return "Other people in this chat would see it. Use it in a private chat with me."
+            return t(
+                "Other people in this chat would see it. Use it in a private chat with me."
+            )
         self.deliveries.publish(f"gateway.command.{name}", request.binding)
         arguments = one.words(words, {"session": chat.session})
+        before = await asyncio.to_thread(self._settings_changed_ns)
         with CommandContext(chat, app=self.app, conversation=chat) as context:
             result = await one.run(context, arguments)
             shown = await asyncio.to_thread(markdown, result, time.time())
-        return "\n".join(filter(None, (*chat.notes, shown)))
+        chat.is_over = True
+        is_changed = await asyncio.to_thread(self._settings_changed_ns) != before
+        note = t("Send /restart to use the new settings here.") if is_changed else ""
+        return "\n".join(filter(None, (*chat.notes, shown, note)))
+
+    def _settings_changed_ns(self) -> int:
+        """When the settings file was written; the gateway reads it at its start and on /restart."""
+        try:
+            return self.app.home.config.stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def skill_lines(self) -> Iterable[str]:
         """The skills as help lists them."""
@@ -124,12 +160,39 @@ class ChatCommands:
             if text is not None:
                 await self.agent.service.submit(session, text, via=request.via)
                 return ""
-        return f"There is no command /{name}. /help lists them."
+        said = await self._of_plugin(name, words) if request.role == "owner" else None
+        return said or t("There is no command /{name}. /help lists them.", name=name)
+
+    async def _of_plugin(self, name: str, words: str) -> str | None:
+        """What a plugin's slash command says; None if no enabled plugin has one of that name."""
+        plugins = self.app.plugins
+        if plugins is None:
+            return None
+        from hermes.app.plugin_parts import run_plugin_command
+
+        commands = await asyncio.to_thread(lambda: plugins.commands)
+        found = commands.get(name) or commands.get(name.replace("_", "-"))
+        if found is None:
+            return None
+        return await run_plugin_command(found, words) or f"/{name} is done."
+
+    async def _server_prompt(self, request: CommandRequest, typed: str) -> str | None:
+        """Sends the prompt of an MCP server that an owner calls; None if the text calls none."""
+        if not typed.startswith("/") or request.role != "owner":
+            return None
+        message = await self.agent.with_server_texts(typed)
+        if message.text == typed:
+            return None
+        session = request.binding.session
+        await self.agent.service.submit(session, message.text, via=request.via)
+        return "\n".join(message.left)
 
     def _prompt(self, session: str, line: str) -> str | None:
         """The message of a command from a file."""
         folder = Path(self.app.store.sessions.origin(session).cwd or ".")
-        return called_prompt(self.agent.prompt_files, folder, line)
+        return called_prompt(
+            self.agent.prompt_files, folder, line, self.agent.check_command
+        )
 
 
 class AppChat:
@@ -141,6 +204,8 @@ class AppChat:
         self.name = request.inbound.chat.platform
         self.notes: list[str] = []
         """What is said before the result."""
+        self.is_over = False
+        """Whether the command has returned its result. What it says later is a message of its own."""
 
     @property
     def session(self) -> str:
@@ -177,11 +242,19 @@ class AppChat:
 
     async def require_idle(self) -> None:
         if self._is_running:
-            raise SessionBusy("Hermes is working.", hint="Stop it first with /stop.")
+            raise SessionBusy(
+                t("Hermes is working."), hint=t("Stop it first with /stop.")
+            )
+
+    async def leave_running(self) -> str:
+        return await self._begin()
 
     async def begin(self) -> str:
-        request = self.request
         await self.stop()
+        return await self._begin()
+
+    async def _begin(self) -> str:
+        request = self.request
         self.commands.deliveries.publish("gateway.session.end", request.binding)
         begun = await self.commands.sessions.begin(
             request.key, request.inbound, request.role
@@ -191,7 +264,7 @@ class AppChat:
     async def enter(self, name: str, *, recap: bool) -> None:  # noqa: ARG002 - the chat itself shows where it was
         request = self.request
         moved = await self.commands.sessions.move(request.key, request.inbound, name)
-        self.notes.append(f"This chat continues `{moved.session}`.")
+        self.notes.append(t("This chat continues `{session}`.", session=moved.session))
 
     async def resume(self) -> None:
         await self.agent.service.resume(self.session)
@@ -220,24 +293,35 @@ class AppChat:
         stored = app.store.chats.set_model(self.request.key, chosen)
         await asyncio.wrap_future(stored)
         self.agent.forget_choice(self.session)
-        answers = chosen or "the model of the settings"
-        return f"From the next message on, this chat uses {answers}."
+        answers = chosen or t("the model of the settings")
+        return t("From the next message on, this chat uses {model}.", model=answers)
 
     async def use_approvals(self, mode: ApprovalMode) -> str:
         await self.agent.set_mode(self.session, mode)
-        return "This applies to this chat's session until the gateway restarts."
+        return t("This applies to this chat's session until the gateway restarts.")
 
     def tell(self, *blocks: Block) -> None:
-        """Progress is not sent: each message would be one more."""
+        """Sends what work in the background found. Progress is not sent: each message would be one more."""
+        if self.is_over:
+            self.agent.background.start(self._send(markdown_of(blocks)))
+
+    async def _send(self, text: str) -> None:
+        try:
+            await self.commands.deliveries.send_text(self.request.inbound.chat, text)
+        except HermesError as error:
+            log.warning("a result could not be sent: %s", error)
 
     def warn(self, message: str, hint: str = "") -> None:
         self.notes.append(f"{message} {hint}".rstrip())
 
     def confirm(self, question: str, nothing_done: str) -> bool:
-        raise Refused(f"{question} This can't be confirmed here.", hint=nothing_done)
+        raise Refused(
+            f"{question} {t('This can’t be confirmed here.')}",
+            hint=nothing_done,
+        )
 
     def read_secret(self, name: str) -> str:
-        raise HermesError(f"A secret is not typed in a chat: {name}.")
+        raise HermesError(t("A secret is not typed in a chat: {name}.", name=name))
 
 
 @functools.cache
@@ -247,6 +331,15 @@ def chat_app_commands() -> tuple[Command, ...]:
 
     shared = [one for one in chat_commands(CHAT_APP_MODULES) if one.role]
     return (*commands_in(sys.modules[__name__]), *shared)
+
+
+def from_exclamation_mark(text: str) -> str:
+    """A message with `!stop` as `/stop`, for platforms that keep commands with a slash to themselves."""
+    mark, rest = text[:1], text[1:]
+    if mark != "!" or not rest.strip():
+        return text
+    name = rest.split(maxsplit=1)[0].lower()
+    return f"/{rest}" if name in _reserved() else text
 
 
 @functools.cache
@@ -269,7 +362,7 @@ async def show_help(context: CommandContext) -> TextResult:
         if one.role != "owner" or chat.request.role == "owner"
     ]
     skills = await asyncio.to_thread(chat.commands.skill_lines)
-    return message("Just write what you need.", "", *rows, "", *skills)
+    return message(t("Just write what you need."), "", *rows, "", *skills)
 
 
 @command(slash="approve words", role="user")
@@ -283,7 +376,7 @@ async def approve(
     word = " ".join(part for part in parts if part != number)
     verdict = verdict_of(word or "once")
     if verdict is None:
-        return message(_HOW)
+        return message(t.marked(_HOW))
     return message(await _answer(_chat(context), number, verdict))
 
 
@@ -305,13 +398,40 @@ async def restart(context: CommandContext) -> TextResult:
     return message(_chat(context).commands.reload())
 
 
+@command(slash="voice mode", role="user")
+async def set_spoken_replies(
+    context: CommandContext,
+    mode: Annotated[str, Arg("on, off or tts", metavar="on|off|tts")] = "",
+) -> TextResult:
+    """Speak replies: on (to voice notes), tts (all) or off; alone: the current setting."""
+    chat = _chat(context)
+    app, word = context.app, mode.strip().lower()
+    if not word:
+        now = await asyncio.to_thread(spoken_replies, app, chat.session)
+        return message(
+            f"{t.marked(_SPOKEN_REPLIES[now])} {t('Change it with /voice on, off or tts.')}"
+        )
+    if word not in _SPOKEN_REPLIES:
+        return message(t("{mode} is not one of on, off and tts.", mode=mode))
+    if word != "off":
+        deps = chat.commands.deliveries.speech()
+        health = (await asyncio.to_thread(sense_health, deps))[1]
+        if health.to_do:
+            return message(f"{health.text}. {health.to_do}")
+    chosen = SpokenRepliesSet(mode=cast("SpokenReplies", word))
+    await asyncio.to_thread(app.record, chat.session, chosen)
+    return message(t.marked(_SPOKEN_REPLIES[word]))
+
+
 async def _answer(
     chat: AppChat, number: str, verdict: Verdict, reason: str = ""
 ) -> str:
     """Answers a request of this chat's session, or one that others asked here; without a number the only one."""
     commands, request = chat.commands, chat.request
     if not commands.deliveries.may_approve(request.role):
-        return "Only an owner can answer this."
+        return t("Only an owner can answer this.")
+    if verdict == "always" and request.role != "owner":
+        return only_owners_make_rules()
     store = commands.app.store
     others = await store.call(store.chats.shown, request.key)
     service = chat.agent.service
@@ -322,11 +442,14 @@ async def _answer(
     ]
     meant = [one for one in waiting if number in ("", number_of(*one))]
     if not waiting:
-        return "No approval is pending here."
+        return t("No approval is pending here.")
+    platform = request.inbound.chat.platform
+    mark = commands.deliveries.sender(platform).adapter.limits.command_mark
     if not meant:
-        return f"Request {number} is not pending here.\n\n{choice(waiting)}"
+        unknown = t("Request {number} is not pending here.", number=number)
+        return f"{unknown}\n\n{choice(waiting, mark=mark)}"
     if len(meant) > 1:
-        return choice(meant)
+        return choice(meant, mark=mark)
     session, asked = meant[0]
     counted = await service.answer(
         session,
@@ -335,8 +458,11 @@ async def _answer(
         by=request.by,
         shown=approval_hash(asked),
         reason=reason,
+        rule=rule_of(asked, verdict),
     )
-    return "" if counted else "Somebody already answered, or the request has expired."
+    return (
+        "" if counted else t("Somebody already answered, or the request has expired.")
+    )
 
 
 async def _open_requests(

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+import secrets
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import msgspec
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.feed import Feed, SessionCursor
+from hermes.app.people_access import PeopleAccess, Role
+from hermes.app.speech import SpokenReplies, speech_deps, spoken_replies
+from hermes.media.speech_deps import SpeechDeps
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks, cancel_and_wait
 from hermes.schema.events import (
@@ -20,14 +24,23 @@ from hermes.schema.events import (
     QuestionAnswered,
     QuestionAsked,
 )
+from hermes.settings.language import sentences_for
 from hermes.store.chats import Binding, Chats, DeliveredMessage
 from hermes.store.log_row import Row
 from hermes.store.session_log import SessionLog
-from hermes.surfaces.gateway.access import PeopleAccess, Role
-from hermes.surfaces.gateway.adapter import AdapterError, Chat, Outbound, Person
+from hermes.surfaces.gateway.adapter import (
+    AdapterError,
+    Chat,
+    Outbound,
+    OutgoingFile,
+    Person,
+)
 from hermes.surfaces.gateway.chat_delivery import ChatDelivery, is_shown
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.sender import Sender
+from hermes.text.translation import Sentences, in_language, to_translate, translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
@@ -36,8 +49,10 @@ _QUESTIONS = frozenset(
     for kind in (ApprovalRequested, ApprovalAnswered, QuestionAsked, QuestionAnswered)
 )
 _MAX_REMEMBERED_SESSIONS = 4096
-_OWNER_ASKED = "I asked an owner."
-_NO_OWNER = "No owner has a chat with me yet. An owner can answer on the machine: `hermes --resume {session}`."
+_OWNER_ASKED = to_translate("I asked an owner.")
+_NO_OWNER = to_translate(
+    "No owner has a chat with me yet. An owner can answer on the machine: `hermes --resume {session}`."
+)
 
 
 class _Start:
@@ -57,6 +72,7 @@ class Deliveries:
         self._access = access
         self._loop = asyncio.get_running_loop()
         self._keys: RecentDict[str, str] = RecentDict(_MAX_REMEMBERED_SESSIONS)
+        self._languages: RecentDict[str, str] = RecentDict(_MAX_REMEMBERED_SESSIONS)
         self._active: dict[str, ChatDelivery] = {}
         self._starting: dict[str, _Start] = {}
         self._unknown: dict[str, list[Mapping[str, Any]]] = {}  # events, by session
@@ -69,11 +85,17 @@ class Deliveries:
         self.settings = app.settings.gateway
         self.time = self._loop.time
         self.since = app.clock.now()
+        self.speech: Callable[[], SpeechDeps] = lambda: speech_deps(app)
+        """What understands and speaks, as the settings are now."""
 
     @property
     def call(self) -> Any:
         """Reads from the store without blocking the event loop."""
         return self._app.store.call
+
+    @property
+    def app(self) -> App:
+        return self._app
 
     @property
     def waiting_chats(self) -> list[Chat]:
@@ -95,6 +117,13 @@ class Deliveries:
     def cursor(self, binding: Binding) -> SessionCursor:
         """The position up to which a chat shows its session."""
         return SessionCursor(self._app, binding.session, seq=binding.seq)
+
+    def sentences(self, key: str, tag: str = "") -> Sentences | None:
+        """The sentences for a chat: in the language that its app told last, `tag` included."""
+        if tag:
+            self._languages[key] = tag
+        tags = (self._languages.get(key, ""),)
+        return sentences_for(self._app.settings.display.language, self._app.home, tags)
 
     @property
     def is_idle(self) -> bool:
@@ -129,7 +158,8 @@ class Deliveries:
         """The sender of a platform. Raises AdapterError when the platform does not run."""
         if platform not in self.senders:
             raise AdapterError(
-                f"{platform} is not running here.", hint="See: hermes gateway status"
+                t("{platform} is not running here.", platform=platform),
+                hint=t("See: hermes gateway status"),
             )
         return self.senders[platform]
 
@@ -183,6 +213,14 @@ class Deliveries:
         """The folder in which a session works."""
         return Path(self._app.store.sessions.origin(session).cwd or ".")
 
+    def media_folder(self, session: str) -> Path:
+        """The folder for the pictures that a session makes."""
+        return self._app.home.media / session
+
+    def spoken_replies(self, session: str) -> SpokenReplies:
+        """Whether the replies of a session are spoken."""
+        return spoken_replies(self._app, session)
+
     async def has_question(self, session: str) -> bool:
         """Whether a question of a session waits for a person."""
         return bool(await self._agent.service.pending(session))
@@ -230,18 +268,69 @@ class Deliveries:
         }
         self._app.bus.publish(topic, about | more)
 
-    async def deliver_text(self, target: str, text: str) -> None:
-        """Sends a text to a chat, such as `telegram:123` or `telegram:123/thread`.
+    async def deliver_text(
+        self,
+        target: str,
+        text: str,
+        files: tuple[OutgoingFile, ...] = (),
+        *,
+        key: str = "",
+    ) -> None:
+        """Sends a text and files to a chat, such as `telegram:123` or `telegram:123/thread`.
 
-        Raises AdapterError when it can't be delivered.
+        Raises AdapterError when it can't be delivered. `key` is the same for each attempt at
+        the same message.
         """
         platform, _, place = target.partition(":")
-        sender = self.sender(platform)
         name, _, thread = place.partition("/")
-        chat, limits = Chat(platform, name, thread=thread), sender.adapter.limits
-        for part in split(text, limits.text, limits.size):
-            if not await sender.send(chat, Outbound(text=part)):
-                raise AdapterError(f"{platform} does not accept it for {place}.")
+        chat = Chat(platform, name, thread=thread)
+        await self.send_text(chat, text, files, key=key)
+
+    async def send_text(
+        self,
+        chat: Chat,
+        text: str,
+        files: tuple[OutgoingFile, ...] = (),
+        *,
+        key: str = "",
+    ) -> None:
+        """As `deliver_text`, to a chat that is known."""
+        sender = self.sender(chat.platform)
+        limits = sender.adapter.limits
+        most = min(limits.file_bytes, self.settings.file_bytes)
+        for file in files:
+            if (await asyncio.to_thread(file.path.stat)).st_size > most:
+                raise AdapterError(
+                    t(
+                        "{name} is too large for {platform}.",
+                        name=file.name,
+                        platform=chat.platform,
+                    )
+                )
+        texts = split(text, limits.text, limits.size) if text.strip() else []
+        parts = [Outbound(text=part) for part in texts]
+        if files and parts and limits.attached:
+            parts[-1] = msgspec.structs.replace(parts[-1], files=files)
+        elif files:
+            parts.append(Outbound(text="", files=files))
+        key = key or f"text-{secrets.token_hex(8)}"
+        for number, part in enumerate(parts):
+            out = msgspec.structs.replace(part, key=f"{key}-{number}")
+            await self._send_part(sender, chat, out)
+
+    async def _send_part(self, sender: Sender, chat: Chat, out: Outbound) -> None:
+        """Sends a message that belongs to no session. Raises AdapterError with the platform's reason."""
+        refused: list[str] = []
+        if not await sender.send(chat, out, refused.append):
+            why = "".join(refused) or t("it is not accepted")
+            raise AdapterError(
+                t(
+                    "{platform} refused it for {id}: {why}",
+                    platform=chat.platform,
+                    id=chat.id,
+                    why=why,
+                )
+            )
 
     def audience(
         self, binding: Binding, asked: ApprovalRequested | QuestionAsked
@@ -254,7 +343,9 @@ class Deliveries:
         if self._access.may_approve(role):
             return [(binding.key, chat, "")]
         owners = self._owner_chats(binding.key)
-        who = _OWNER_ASKED if owners else _NO_OWNER.format(session=binding.session)
+        who = t.marked(_OWNER_ASKED)
+        if not owners:
+            who = t.marked(_NO_OWNER, session=binding.session)
         return [(binding.key, chat, who if chat.kind == "direct" else ""), *owners]
 
     def may_approve(self, role: Role) -> bool:
@@ -362,7 +453,8 @@ class Deliveries:
         try:
             delivery = await self._begin(key)
             if delivery is not None:
-                await delivery.run()
+                with in_language(self.sentences(key)):
+                    await delivery.run()
         except Exception:
             log.exception("chat %s is not shown what happens in its session", key)
         finally:

@@ -8,13 +8,19 @@ from typing import NamedTuple
 from hermes.errors import HermesError
 from hermes.installation import install_hint
 from hermes.settings import Home, Secrets, Settings
+from hermes.settings.gateway import missing_setting
 from hermes.settings.load import load, load_secrets
 from hermes.surfaces.gateway.registry import PLATFORMS, Platform, configured_platforms
 from hermes.surfaces.gateway.status import read_status
-from hermes.surfaces.gateway.systemd_unit import is_installed
+from hermes.surfaces.gateway.systemd_unit import is_installed, unit_name
 from hermes.surfaces.terminal.style import FAIL, OK, WARN
 
-_EXTRA_MODULES = {"discord": "discord", "slack": "slack_sdk", "web": "uvicorn"}
+_EXTRA_MODULES = {
+    "discord": "discord",
+    "slack": "slack_sdk",
+    "matrix": "nio",
+    "web": "uvicorn",
+}
 """A module of each extra."""
 
 
@@ -33,20 +39,24 @@ def findings(home: Home, environ: Mapping[str, str]) -> list[GatewayFinding]:
         names = configured_platforms(settings, secrets, home)
     except HermesError:
         return []
-    found = [*_incomplete(secrets, names), *_platforms(secrets, names)]
+    found = [*_incomplete(settings, secrets, names), *_platforms(secrets, names)]
     return [*found, *_people(settings), *_service(home)] if names else found
 
 
-def _incomplete(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
-    """Platforms that lack one of their secrets: they don't run, and nothing else says so."""
+def _incomplete(
+    settings: Settings, secrets: Secrets, names: list[str]
+) -> Iterator[GatewayFinding]:
+    """Platforms that lack a part of what they need: they don't run, and nothing else says so."""
     for one in PLATFORMS:
         missing = [name for name in one.secrets if not secrets.get(name)]
-        if missing and len(missing) < len(one.secrets) and one.name not in names:
-            yield GatewayFinding(
-                WARN,
-                f"{one.name} does not run: {missing[0]} is not set",
-                f"hermes config set {missing[0]}",
-            )
+        if len(missing) < len(one.secrets):
+            missing += filter(None, [missing_setting(settings.gateway, one.name)])
+            if missing and one.name not in names:
+                yield GatewayFinding(
+                    WARN,
+                    f"{one.name} does not run: {missing[0]} is not set",
+                    f"hermes config set {missing[0]}",
+                )
 
 
 def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
@@ -100,8 +110,8 @@ def _service(home: Home) -> Iterator[GatewayFinding]:
         died = found is not None
         text = "the last gateway crashed" if died else "the gateway is not running"
         start = (
-            "systemctl --user start hermes-gateway"
-            if is_installed()
+            f"systemctl --user start {unit_name(home.profile)}"
+            if is_installed(home.profile)
             else "hermes gateway run"
         )
         yield GatewayFinding(WARN, text, f"Start it with: {start}")
@@ -116,7 +126,7 @@ def _service(home: Home) -> Iterator[GatewayFinding]:
         return
     by = (
         "systemd runs it"
-        if is_installed()
+        if is_installed(home.profile)
         else "it ends with your session; hermes gateway install keeps it running"
     )
     yield GatewayFinding(

@@ -1,4 +1,4 @@
-"""Files of chats: attachments that came in, and files that a reply links to.
+"""Files of chats: attachments that came in, files that a reply links to, and pictures that were made.
 
 An attachment is stored in the session's folder. A linked file is sent if it lies in that
 folder, holds no secret and is not too large.
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from hermes.images.image_info import media_type
+from hermes.images.image_info import media_type, picture_type
 from hermes.primitives.files import replace_file
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
-from hermes.schema.messages import Image
+from hermes.schema.messages import Image, ToolFinished
 from hermes.surfaces.gateway.adapter import (
     Attachment,
     DeliveryRefused,
@@ -30,7 +30,6 @@ _LINK = re.compile(
 _MAX_FILES_PER_REPLY = 10
 _MAX_FILE_NAME_CHARACTERS = 80
 _IDLE_DOWNLOAD_TIMEOUT_S = 30.0
-_IMAGES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _UNSAFE = re.compile(r"[^\w.\-]+")
 _HEADERS = {"user-agent": "hermes", "accept": "*/*", "accept-encoding": "identity"}
 
@@ -62,7 +61,7 @@ def store_attachment(
     """Writes an attachment below the session's folder; also an image, if a model can see it."""
     folder = work / "inbox"
     folder.mkdir(parents=True, exist_ok=True)
-    found_type = media_type(data[:32])
+    found_type = picture_type(data[:32])
     given_name = PurePosixPath(attachment.name.replace("\\", "/")).name
     name = _UNSAFE.sub("_", given_name).strip("._")[-_MAX_FILE_NAME_CHARACTERS:]
     if not name:
@@ -71,7 +70,7 @@ def store_attachment(
     path = folder / f"{hashlib.sha256(data).hexdigest()[:16]}-{name}"
     if not path.exists():
         replace_file(path, data, durable=False, alone=False)
-    if found_type not in _IMAGES:
+    if not found_type:
         return path, None
     return path, Image(source=str(path), media_type=found_type)
 
@@ -90,7 +89,21 @@ def linked_files(text: str, folder: Path, max_bytes: int) -> tuple[OutgoingFile,
         for path in paths
         if not is_secret(path) and 0 < path.stat().st_size <= max_bytes
     ]
-    return tuple(_outgoing(path) for path in sendable[:_MAX_FILES_PER_REPLY])
+    return tuple(outgoing_file(path) for path in sendable[:_MAX_FILES_PER_REPLY])
+
+
+def made_files(
+    made: ToolFinished, folder: Path, max_bytes: int
+) -> tuple[OutgoingFile, ...]:
+    """The pictures that `image_generate` made, from the session's own folder for them."""
+    paths = [
+        path
+        for image in made.images
+        if (path := _file_inside(image.source, folder)) is not None
+    ]
+    return tuple(
+        outgoing_file(path) for path in paths if 0 < path.stat().st_size <= max_bytes
+    )
 
 
 def _link_targets(text: str) -> Iterator[str]:
@@ -110,9 +123,11 @@ def _file_inside(target: str, folder: Path) -> Path | None:
         return None
 
 
-def _outgoing(path: Path) -> OutgoingFile:
+def outgoing_file(path: Path, name: str = "") -> OutgoingFile:
+    """A file as a platform is given it. `name` is what it is called there."""
+    name = name or path.name
     with path.open("rb") as file:
         found_type = media_type(file.read(32))
-    guessed = mimetypes.guess_type(path.name)[0]
+    guessed = mimetypes.guess_type(name)[0]
     kind = found_type or guessed or "application/octet-stream"
-    return OutgoingFile(path, path.name, kind, file_kind(kind))
+    return OutgoingFile(path, name, kind, file_kind(kind))

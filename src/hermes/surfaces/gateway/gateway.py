@@ -14,22 +14,28 @@ from typing import Any
 from hermes import __version__
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.app.boards.dispatcher import Dispatcher
+from hermes.app.boards.event_follower import BoardFollower
+from hermes.app.child_sessions import has_children
 from hermes.app.dead_turns import DeadTurns
 from hermes.app.engine import EngineChoice
+from hermes.app.goals.waking import GoalWaker
 from hermes.app.log_follower import LogFollower
+from hermes.app.people_access import PeopleAccess
 from hermes.app.presence import Presence
 from hermes.app.schedules.scheduler import ScheduleLoop
+from hermes.app.speech import speech_deps
 from hermes.errors import HermesError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks, cancel_until_ended
 from hermes.settings import Secrets, Settings
 from hermes.store.leases import this_process
-from hermes.surfaces.gateway.access import PeopleAccess
 from hermes.surfaces.gateway.adapter import AdapterDeps, ChatAdapter, GatewayPart
 from hermes.surfaces.gateway.chat_sessions import ChatSessions
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.inbound import InboundMessages
 from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.gateway.outage_notices import OutageNotices
+from hermes.surfaces.gateway.outgoing import OutgoingDeliveries
 from hermes.surfaces.gateway.platform_lease import PlatformLease
 from hermes.surfaces.gateway.registry import build_part, configured_platforms
 from hermes.surfaces.gateway.sender import Counters, Sender
@@ -43,6 +49,7 @@ from hermes.surfaces.gateway.supervisor import Supervisor
 
 log = logging.getLogger("hermes.gateway")
 
+_MAX_RECENT_CHATS = 50  # whose background work is looked at when the gateway starts
 _BACKLOG_TIMEOUT_S = 30.0
 """How long new messages wait for older replies."""
 _SETTLE_TIMEOUT_S = 30.0
@@ -69,6 +76,7 @@ class Gateway:
             app, secrets, surface="gateway", choice_of=self._engine_choice
         )
         self._deliveries = Deliveries(app, self.agent, self._access)
+        self._deliveries.speech = lambda: speech_deps(app, self._secrets)
         self._outages = OutageNotices(
             app.store.reachability,
             self._deliveries.senders,
@@ -104,6 +112,7 @@ class Gateway:
         self._outages.start()
         jobs = ScheduleLoop(self._app, self._secrets, self._deliveries.deliver_text)
         self._background.start(LogFollower(self._app).run())
+        self._background.start(OutgoingDeliveries(self._app, self._deliveries).run())
         self._background.start(
             DeadTurns(
                 self._deliveries.working_sessions, lambda: self.agent.service
@@ -111,10 +120,17 @@ class Gateway:
         )
         self._background.start(self._write_status())
         self._background.start(Presence(self._app, "gateway").run())
+        waker = GoalWaker(self._app, lambda: self.agent.service, "gateway")
+        self._background.start(waker.run())
         if self._app.settings.schedules.enabled:
             self._background.start(jobs.run(self._stopping))
+        if self._app.settings.boards.enabled:
+            self._background.start(BoardFollower(self._app).run())
+            cards = Dispatcher(self._app, self._secrets, self._deliveries.deliver_text)
+            self._background.start(cards.run(self._stopping))
         if not self._is_shared:
             await self._recover_sessions()
+            self._background.start(self._tell_ends())
             await self._inbound.replay()
         self._connect()
         self.status.state = "running"
@@ -212,10 +228,6 @@ class Gateway:
         }
         for gone in set(self._deliveries.senders) - adapters:
             await self._deliveries.remove_platform(gone)
-        if settings.gateway.voice_model:
-            from hermes.surfaces.gateway.transcription import voice_for
-
-            self._inbound.voice = voice_for(settings.gateway, self._secrets)
 
     def _supervise(self, part: GatewayPart) -> Supervisor:
         supervisor = Supervisor(
@@ -319,6 +331,18 @@ class Gateway:
                 log.warning("some sessions are still being settled")
         until = self._app.clock.now() - _KEEP_MESSAGE_IDS_S
         await store.call(store.chats.forget, until)
+
+    async def _tell_ends(self) -> None:
+        """Writes down how background work of recent chats ended whose gateway was killed before it could."""
+        store = self._app.store
+        for one in await store.call(store.chats.recent, _MAX_RECENT_CHATS):
+            try:
+                if await store.call(has_children, self._app, one.session):
+                    await self.agent.service.tell_ends(one.session)
+            except HermesError as error:
+                log.warning(
+                    "the background work of %s was not told: %s", one.key, error
+                )
 
     async def _deliver_backlog(self, platform: str) -> None:
         """Delivers older replies before new messages come in, unless that takes too long."""

@@ -6,12 +6,15 @@ Messages of one chat are handled one after the other, those of different chats a
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.app.attachments import received_file
+from hermes.app.people_access import PeopleAccess, Role
+from hermes.app.speech import SpeechQueue, heard
 from hermes.core.accepted_plan import needs_trust
 from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
@@ -21,21 +24,34 @@ from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
 from hermes.settings.gateway import GatewaySettings
 from hermes.store.chats import Binding
-from hermes.surfaces.gateway.access import PeopleAccess, Role
-from hermes.surfaces.gateway.adapter import AdapterError, Inbound, Outbound, Receipt
+from hermes.surfaces.gateway.adapter import (
+    AdapterError,
+    FileKind,
+    Inbound,
+    Outbound,
+    Receipt,
+)
 from hermes.surfaces.gateway.chat_sessions import ChatSessions
 from hermes.surfaces.gateway.commands import ChatCommands, CommandRequest
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.files import store_attachment
 from hermes.surfaces.gateway.outage_notices import OutageNotices
-from hermes.surfaces.gateway.questions import read_press, verdict_of
+from hermes.surfaces.gateway.questions import (
+    Verdict,
+    only_owners_make_rules,
+    read_press,
+    rule_of,
+    verdict_of,
+)
 from hermes.surfaces.gateway.session_rules import is_at, key_of
+from hermes.text.translation import in_language, to_translate, translator
 
-if TYPE_CHECKING:
-    from hermes.surfaces.gateway.transcription import Voice
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
+_DONE = to_translate("Done.")
+_TOO_LATE = to_translate("Somebody already answered, or the request has expired.")
 _MAX_SENDER_NAME_CHARACTERS = 60
 """Of a person's name before their message in a group."""
 
@@ -63,8 +79,8 @@ class InboundMessages:
         self._roles: RecentDict[tuple[str, str], Role] = RecentDict(_MAX_ROLES)
         self._queues: dict[str, deque[tuple[Inbound, bool]]] = {}
         self._tasks = BackgroundTasks("handling a message")
+        self._speech = SpeechQueue()
         self.commands = ChatCommands(app, agent, deliveries, sessions)
-        self.voice: Voice | None = None
 
     @property
     def _settings(self) -> GatewaySettings:
@@ -73,7 +89,12 @@ class InboundMessages:
     async def receive(self, inbound: Inbound) -> Receipt:
         """Returns once the message is on disk. Messages of strangers and for others are not stored."""
         known = self._roles.get((inbound.chat.platform, inbound.person.id))
-        async with self._outages.covering(inbound.chat, is_known=bool(known)):
+        key = key_of(inbound.chat, inbound.person, self._settings.sessions)
+        with in_language(self._deliveries.sentences(key, inbound.person.language)):
+            return await self._receive_covered(inbound, is_known=bool(known))
+
+    async def _receive_covered(self, inbound: Inbound, *, is_known: bool) -> Receipt:
+        async with self._outages.covering(inbound.chat, is_known=is_known):
             return await self._receive(inbound)
 
     async def _role(self, inbound: Inbound) -> Role:
@@ -157,8 +178,10 @@ class InboundMessages:
         queue = self._queues[key]
         while queue:
             inbound, again = queue.popleft()
+            sentences = self._deliveries.sentences(key, inbound.person.language)
             try:
-                await self._handle(key, inbound, again=again)
+                with in_language(sentences):
+                    await self._handle(key, inbound, again=again)
             except Exception:  # the boundary of a message: the chat goes on
                 log.exception(
                     "a message of %s was not handled; the next start tries again", key
@@ -178,7 +201,7 @@ class InboundMessages:
             log.exception("a message of %s was not handled", key)
             await self._send(
                 inbound,
-                "⚠️ Something went wrong inside Hermes. The gateway's log has more.",
+                t("⚠️ Something went wrong inside Hermes. The gateway's log has more."),
             )
         if is_in_log:
             self._deliveries.note_handled(key, inbound.id)
@@ -203,7 +226,7 @@ class InboundMessages:
         request = CommandRequest(key, inbound, role, binding)
         if (answer := await self.commands.run(request)) is not None:
             if answer or await self._needs_answer(request):
-                await self._send(inbound, answer or "Done.")
+                await self._send(inbound, answer or t("Done."))
             return False
         if await self._reply(binding, inbound, role):
             return False
@@ -226,7 +249,7 @@ class InboundMessages:
         text, images = await self._content(binding, inbound)
         if not text.strip() and not images:
             if inbound.chat.kind == "direct":
-                await self._send(inbound, _NO_TEXT)
+                await self._send(inbound, t.marked(_NO_TEXT))
             return
         service = self._agent.service
         via = f"{binding.key}#{inbound.id}"
@@ -264,10 +287,11 @@ class InboundMessages:
             )
             if image is not None:
                 images.append(image)
-            if attachment.kind == "voice" and self.voice is not None:
-                lines.append(await self.voice.transcribe(path))
-                continue
-            lines.append(f"[{attachment.kind}: {path}]")
+            if attachment.kind == "file":
+                alone = not lines
+                lines.append(await asyncio.to_thread(received_file, path, alone=alone))
+            else:
+                lines.append(await self._line(inbound, path, attachment.kind))
         text = "\n".join(lines)
         if inbound.chat.kind == "direct" or not text:
             return text, tuple(images)
@@ -278,6 +302,24 @@ class InboundMessages:
             or inbound.person.id
         )
         return f"[{name}] {text}", tuple(images)
+
+    async def _line(self, inbound: Inbound, path: Path, kind: FileKind) -> str:
+        """What the message says about one of its files: what is said in it, or where it is."""
+        if kind in ("voice", "audio"):
+            return await self._listen(inbound, path, kind)
+        return f"[{kind}: {path}]"
+
+    async def _listen(self, inbound: Inbound, path: Path, kind: str) -> str:
+        """A recording as a line of the message. If it can't be understood, the sender is told too."""
+        deps = self._deliveries.speech()
+        line, problem = await self._speech.run(heard, deps, path, kind)
+        if problem and not self._is_whole(inbound):
+            await self._send(inbound, problem)
+        return line
+
+    def _is_whole(self, inbound: Inbound) -> bool:
+        sender = self._deliveries.sender(inbound.chat.platform)
+        return sender.adapter.limits.whole
 
     async def _reply(self, binding: Binding, inbound: Inbound, role: Role) -> bool:
         """Takes a message as the answer to a tool's question; returns whether it was one."""
@@ -306,14 +348,14 @@ class InboundMessages:
         store = self._app.store
         found = await store.call(store.chats.piece, press.piece) if press else None
         if press is None or found is None:
-            return "This request is closed."
+            return t("This request is closed.")
         key, piece = found
         rows = await asyncio.to_thread(
             self._app.store.log.events, piece.session, after=piece.seq - 1, limit=1
         )
         asked = rows[0].event if rows else None
         if role != "owner" and not self._was_asked(key, piece.message, inbound, asked):
-            return "Only an owner or the person who was asked can answer this."
+            return t("Only an owner or the person who was asked can answer this.")
         if (
             not piece.message
         ):  # a crash came before the message was known to have arrived
@@ -325,28 +367,39 @@ class InboundMessages:
         if isinstance(asked, QuestionAsked):
             trusts = needs_trust(asked.plan, _pressed_option(asked, press.word))
             if trusts and not self._access.may_approve(role):
-                return "Only an owner can let Hermes work without asking."
+                return t("Only an owner can let Hermes work without asking.")
             counted = await self._reply_with(piece.session, asked, press.word, inbound)
         elif isinstance(asked, ApprovalRequested) and (
             verdict := verdict_of(press.word)
         ):
-            if not self._access.may_approve(role):
-                return "Only an owner can answer this."
-            try:
-                counted = await self._agent.service.answer(
-                    piece.session,
-                    asked.call_id,
-                    verdict,
-                    by=_sender_name(inbound),
-                    shown=approval_hash(asked),
-                )
-            except AnswerRefused as refused:
-                return in_sentences(refused)
-        return (
-            "Done."
-            if counted
-            else "Somebody already answered, or the request has expired."
-        )
+            return await self._decide(piece.session, asked, verdict, inbound, role)
+        return t.marked(_DONE if counted else _TOO_LATE)
+
+    async def _decide(
+        self,
+        session: str,
+        asked: ApprovalRequested,
+        verdict: Verdict,
+        inbound: Inbound,
+        role: Role,
+    ) -> str:
+        """Answers a request for approval with the verdict of a button."""
+        if not self._access.may_approve(role):
+            return t("Only an owner can answer this.")
+        if verdict == "always" and role != "owner":
+            return only_owners_make_rules()
+        try:
+            counted = await self._agent.service.answer(
+                session,
+                asked.call_id,
+                verdict,
+                by=_sender_name(inbound),
+                shown=approval_hash(asked),
+                rule=rule_of(asked, verdict),
+            )
+        except AnswerRefused as refused:
+            return in_sentences(refused)
+        return t.marked(_DONE if counted else _TOO_LATE)
 
     async def _reply_with(
         self, session: str, asked: QuestionAsked, word: str, inbound: Inbound
@@ -377,10 +430,10 @@ class InboundMessages:
         )
         if not code:
             return
-        text = (
-            "Hello! I talk only to people my owner has approved. Ask my owner to run this within the "
-            f"hour:\n\n```\nhermes gateway pair approve {code}\n```"
+        hello = t(
+            "Hello! I talk only to people my owner has approved. Ask my owner to run this within the hour:"
         )
+        text = f"{hello}\n\n```\nhermes gateway pair approve {code}\n```"
         self._tasks.start(self._send(inbound, text))
 
     async def _send(self, inbound: Inbound, text: str) -> None:
@@ -402,7 +455,9 @@ class InboundMessages:
         )
 
 
-_NO_TEXT = "Your message had no text that I can read, so I did nothing. Please write it again as plain text."
+_NO_TEXT = to_translate(
+    "Your message had no text that I can read, so I did nothing. Please write it again as plain text."
+)
 
 
 def _sender_name(inbound: Inbound) -> str:

@@ -32,19 +32,19 @@ class HttpListener:
         self.protocols: ServerProtocols | None = None
         """Replaces the usual protocols."""
 
-    async def add(self, endpoint: "Endpoint") -> str:
-        """Serves an endpoint at its path and below; returns its address on this machine."""
+    async def add(self, *endpoints: "Endpoint") -> str:
+        """Serves the endpoints of one path, at it and below; returns its address on this machine."""
         async with self._opening:
             if self._serving is None or self._serving.done():
                 self._open()
         assert self._routes is not None  # noqa: S101 - opened above
         from hermes.surfaces.web.errors import TextErrors
 
-        below = endpoint._replace(path=f"{endpoint.path}/{{rest:path}}")
-        errors = TextErrors()
-        routes = [endpoint.route(errors), below.route(errors)]
-        self._routes.add(routes, group=endpoint.path)
-        return self.url + endpoint.path
+        path, errors = endpoints[0].path, TextErrors()
+        below = [one._replace(path=f"{path}/{{rest:path}}") for one in endpoints]
+        routes = [one.route(errors) for one in (*endpoints, *below)]
+        self._routes.add(routes, group=path)
+        return self.url + path
 
     def remove(self, path: str) -> None:
         """Stops serving the endpoint at a path."""

@@ -9,10 +9,15 @@ from hermes.primitives.tasks import BackgroundTasks
 from hermes.store.store import Reachability
 from hermes.surfaces.gateway.adapter import AdapterError, Chat, Outbound
 from hermes.surfaces.gateway.sender import Sender
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
-NOTICE = "⏳ Store unreachable, waiting. I answer as soon as it is back; you don't need to write again."
+NOTICE = to_translate(
+    "⏳ Store unreachable, waiting. I answer as soon as it is back; you don't need to write again."
+)
 _NOTICE_DELAY_S = 2.0
 """A short outage is waited out in silence."""
 
@@ -76,6 +81,6 @@ class OutageNotices:
             return
         self._told.add(chat)
         try:
-            await sender.adapter.send(chat, Outbound(text=NOTICE))
+            await sender.adapter.send(chat, Outbound(text=t.marked(NOTICE)))
         except AdapterError as error:
             log.info("%s was not told about the outage: %s", chat.platform, error)

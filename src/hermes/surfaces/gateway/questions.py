@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+import msgspec
+
 from hermes.core.answers import approval_hash
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -13,33 +15,39 @@ from hermes.schema.events import (
 )
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import Button, Outbound
+from hermes.surfaces.terminal.question_menu import OFFER_RULE_AFTER, is_rules_check
 from hermes.surfaces.terminal.text import cut, one_line
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
 Asked: TypeAlias = ApprovalRequested | QuestionAsked
 Answered: TypeAlias = ApprovalAnswered | QuestionAnswered
 
-_LABELS: dict[Verdict, str] = {
-    "once": "Allow",
-    "session": "This session",
-    "always": "Always",
-    "deny": "Deny",
-}
+_VERDICTS: tuple[Verdict, ...] = ("once", "session", "always", "deny")
 _REACH_NOTES = {
-    "network": "It may use the network.",
-    "machine": "It runs outside the sandbox.",
+    "network": to_translate("It may use the network."),
+    "machine": to_translate("It runs outside the sandbox."),
 }
 _ANSWERS: dict[Verdict, str] = {
-    "once": "✅ Allowed",
-    "session": "✅ Allowed for this session",
-    "always": "✅ Always allowed",
-    "deny": "⛔ Denied",
+    "once": to_translate("✅ Allowed"),
+    "session": to_translate("✅ Allowed for this session"),
+    "always": to_translate("✅ Allowed by a rule from now on"),
+    "deny": to_translate("⛔ Denied"),
 }
 _MAX_REQUEST_SUMMARY_CHARACTERS = 2500
 _SUMMARY_END_CHARACTERS = 200
 _MAX_OPTIONS = 10
 _MAX_OPTION_CHARACTERS = 60
 _MAX_LINE_COLUMNS = 100
+
+
+def only_owners_make_rules() -> str:
+    """Returns what somebody else is told."""
+    return t(
+        "Only an owner can make a rule for every session. You can allow it for this one."
+    )
 
 
 class Press(NamedTuple):
@@ -62,7 +70,7 @@ def read_press(data: str) -> Press | None:
 
 def verdict_of(word: str) -> Verdict | None:
     """The verdict that a word stands for; None for none."""
-    return word if word in _LABELS else None
+    return word if word in _VERDICTS else None
 
 
 def number_of(session: str, asked: ApprovalRequested) -> str:
@@ -74,15 +82,20 @@ def number_of(session: str, asked: ApprovalRequested) -> str:
     return str(1000 + int.from_bytes(digest[:8], "big") % 9000)
 
 
-def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
-    """Lists requests that wait, and how to name one."""
+def choice(waiting: Sequence[tuple[str, ApprovalRequested]], *, mark: str = "/") -> str:
+    """Lists requests that wait, and how to name one. Commands begin with `mark`."""
     rows = [
-        f"/approve {number_of(session, asked)} — `{asked.name}`: {cut(one_line(mask(asked.summary)), _MAX_LINE_COLUMNS)}"
+        f"{mark}approve {number_of(session, asked)} — `{asked.name}`: {cut(one_line(mask(asked.summary)), _MAX_LINE_COLUMNS)}"
         for session, asked in waiting
     ]
     return "\n".join(
         [
-            f"{len(rows)} requests are waiting. Which one? /deny accepts a number too.",
+            t(
+                "{count} request is waiting. Which one? {mark}deny accepts a number too.",
+                "{count} requests are waiting. Which one? {mark}deny accepts a number too.",
+                count=len(rows),
+                mark=mark,
+            ),
             "",
             *rows,
         ]
@@ -90,86 +103,172 @@ def choice(waiting: Sequence[tuple[str, ApprovalRequested]]) -> str:
 
 
 def question_text(
-    session: str, asked: Asked, *, buttons: bool, elsewhere: str = ""
+    session: str,
+    asked: Asked,
+    *,
+    buttons: bool,
+    elsewhere: str = "",
+    mark: str = "/",
 ) -> Outbound:
     """A question as a message. `elsewhere` says who answers it, if nobody in the chat can.
+    Commands begin with `mark`.
 
     The sender replaces `*` in the buttons' data with the number of the message.
     """
     if isinstance(asked, QuestionAsked):
         return _question(asked, buttons=buttons)
-    text = _described(session, asked)
+    text = "\n".join((_described(session, asked), *map(mask, _lasting(asked))))
     if elsewhere:
         return Outbound(text=f"{text}\n\n{elsewhere}")
     if not buttons:
         number = number_of(session, asked)
-        lasting = f", /approve {number} session" if asked.memorable else ""
-        return Outbound(
-            text=f"{text}\n\nAnswer with /approve {number}{lasting} or /deny {number}, with a reason if you like."
+        lasting = (
+            f", {mark}approve {number} session, {mark}approve {number} always"
+            if asked.memorable
+            else ""
         )
-    words: tuple[Verdict, ...] = (
-        ("once", "session", "always") if asked.memorable else ("once",)
-    )
-    row = tuple(Button(_LABELS[word], f"ask:*:{word}") for word in words)
-    return Outbound(text=text, buttons=(row, (Button(_LABELS["deny"], "ask:*:deny"),)))
+        answer = t(
+            "Answer with {allow} or {deny}, with a reason if you like.",
+            allow=f"{mark}approve {number}{lasting}",
+            deny=f"{mark}deny {number}",
+        )
+        return Outbound(
+            text=f"{text}\n\n{answer}",
+            request=number,
+            is_question=True,
+        )
+    first = tuple(_button(asked, word) for word in ("once", "deny"))
+    more = ("session", "always") if asked.memorable else ()
+    rows = (first, *((_button(asked, word),) for word in more))
+    return Outbound(text=text, buttons=rows, is_question=True)
+
+
+def _button(asked: ApprovalRequested, word: Verdict) -> Button:
+    return Button(_label(asked, word), f"ask:*:{word}")
+
+
+def _label(asked: ApprovalRequested, word: Verdict) -> str:
+    """The words of a button. What they cover stands in the text above it."""
+    match word:
+        case "once":
+            is_check = is_rules_check(msgspec.structs.asdict(asked))
+            return t("Allow until the rules change") if is_check else t("Allow")
+        case "session":
+            return t("Allow, and don't ask again this session")
+        case "always":
+            return (
+                t("Always allow this kind")
+                if asked.scope
+                else t("Always allow exactly this")
+            )
+        case "deny":
+            return t("Deny")
+
+
+def rule_of(asked: ApprovalRequested, verdict: Verdict) -> str:
+    """What an answer makes a rule for: what the message said that it covers."""
+    return asked.scope if verdict == "always" else ""
 
 
 def _described(session: str, asked: ApprovalRequested) -> str:
     """What would happen, and why Hermes asks."""
     what = mask(asked.summary)
     if (left := len(what) - _MAX_REQUEST_SUMMARY_CHARACTERS) > 0:
-        note = (
-            f"… {left:,} characters omitted; a terminal or the dashboard shows them …"
+        note = t(
+            "… {left:,} characters omitted; a terminal or the dashboard shows them …",
+            left=left,
         )
         what = f"{what[: _MAX_REQUEST_SUMMARY_CHARACTERS - _SUMMARY_END_CHARACTERS]}\n{note}\n{what[-_SUMMARY_END_CHARACTERS:]}"
-    head = f"**Approval needed** #{number_of(session, asked)} · `{asked.name}`"
-    covers = (
-        f"“This session” covers: {asked.scope or 'only this exact call'}"
-        if asked.memorable
-        else ""
-    )
+    needed = t("Approval needed")
+    head = f"**{needed}** #{number_of(session, asked)} · `{asked.name}`"
     lines = [
         head,
         _block(what),
         mask(asked.reason),
-        _REACH_NOTES.get(asked.reach, ""),
-        mask(covers),
+        t.marked(note) if (note := _REACH_NOTES.get(asked.reach)) else "",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _lasting(asked: ApprovalRequested) -> Sequence[str]:
+    """What a lasting answer would cover, in words."""
+    if not asked.memorable:
+        return ()
+    often = (
+        " "
+        + t(
+            "You have allowed this kind {count} time.",
+            "You have allowed this kind {count} times.",
+            count=asked.similar,
+        )
+        if asked.similar >= OFFER_RULE_AFTER
+        else ""
+    )
+    if not asked.scope:
+        return (
+            t(
+                "A lasting answer covers exactly this call, and no other; /permissions takes it back."
+            )
+            + often,
+        )
+    rule = t("Hermes does this without asking: {scope}", scope=asked.scope)
+    return (
+        t(
+            "For this session, Hermes would no longer ask about {scope}.",
+            scope=asked.scope,
+        ),
+        t(
+            "“Always” makes a rule for every session: {rule}. /permissions takes it back.",
+            rule=rule,
+        )
+        + often,
+    )
 
 
 def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
     text = f"❓ {asked.text}"
     options = asked.options[:_MAX_OPTIONS]
     if asked.plan:
-        text += "\n\nChoose how to start, or write what should be different."
+        start = t("Choose how to start, or write what should be different.")
+        text += f"\n\n{start}"
     if not options:
-        return Outbound(text=f"{text}\n\nYour next message is the answer.")
+        return Outbound(
+            text=f"{text}\n\n{t('Your next message is the answer.')}",
+            is_question=True,
+        )
     if not buttons:
         return Outbound(
             text="\n".join(
                 [text, *(f"{number}. {one}" for number, one in enumerate(options, 1))]
-            )
+            ),
+            is_question=True,
         )
     rows = tuple(
         (Button(option[:_MAX_OPTION_CHARACTERS], f"ask:*:{number}"),)
         for number, option in enumerate(options)
     )
-    return Outbound(text=text, buttons=rows)
+    return Outbound(text=text, buttons=rows, is_question=True)
 
 
 def answered_text(session: str, asked: Asked, answered: Answered) -> str:
     """The message of a question once it is answered: with the answer and who gave it."""
-    by = {"nobody": "nobody could be asked", "expired": "nobody answered in time"}.get(
-        answered.by, answered.by
-    )
+    by = {
+        "nobody": t("nobody could be asked"),
+        "expired": t("nobody answered in time"),
+    }.get(answered.by, answered.by)
     if isinstance(answered, QuestionAnswered):
         text = asked.text if isinstance(asked, QuestionAsked) else ""
-        answer = f"➡️ {answered.text}" if answered.text is not None else "⌛ No answer"
+        answer = (
+            f"➡️ {answered.text}"
+            if answered.text is not None
+            else f"⌛ {t('No answer')}"
+        )
         return f"❓ {text}\n{answer}{f' ({by})' if by else ''}"
     head = _described(session, asked) if isinstance(asked, ApprovalRequested) else ""
     mark = (
-        "⌛ Expired: denied" if answered.by == "expired" else _ANSWERS[answered.answer]
+        f"⌛ {t('Expired: denied')}"
+        if answered.by == "expired"
+        else t.marked(_ANSWERS[answered.answer])
     )
     why = f"\n> {mask(one_line(answered.reason))}" if answered.reason else ""
     return f"{head}\n{mark}{f' · {by}' if by else ''}{why}".strip()

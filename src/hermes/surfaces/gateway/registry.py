@@ -14,7 +14,7 @@ from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.gateway import CHAT_PLATFORMS
+from hermes.settings.gateway import CHAT_PLATFORMS, missing_setting
 from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart
 from hermes.surfaces.gateway.api_server.api_keys import keys_file
 
@@ -64,6 +64,34 @@ PLATFORMS = (
         "web",
     ),
     Platform(
+        "ntfy",
+        "hermes.surfaces.gateway.adapters.ntfy",
+        CHAT_PLATFORMS["ntfy"],
+    ),
+    Platform(
+        "mattermost",
+        "hermes.surfaces.gateway.adapters.mattermost",
+        CHAT_PLATFORMS["mattermost"],
+        "web",
+    ),
+    Platform(
+        "whatsapp",
+        "hermes.surfaces.gateway.adapters.whatsapp",
+        CHAT_PLATFORMS["whatsapp"],
+        "web",
+    ),
+    Platform(
+        "signal",
+        "hermes.surfaces.gateway.adapters.signal",
+        CHAT_PLATFORMS["signal"],
+    ),
+    Platform(
+        "matrix",
+        "hermes.surfaces.gateway.adapters.matrix.adapter",
+        CHAT_PLATFORMS["matrix"],
+        "matrix",
+    ),
+    Platform(
         "api", "hermes.surfaces.gateway.api_server.server", ("GATEWAY_API_KEY",), "web"
     ),
 )
@@ -74,7 +102,10 @@ def configured_platforms(settings: Settings, secrets: Secrets, home: Home) -> li
     if settings.gateway.platforms:
         return list(dict.fromkeys(settings.gateway.platforms))
     found = [
-        one.name for one in PLATFORMS if all(secrets.get(name) for name in one.secrets)
+        one.name
+        for one in PLATFORMS
+        if all(secrets.get(name) for name in one.secrets)
+        and not missing_setting(settings.gateway, one.name)
     ]
     if "api" not in found and keys_file(home).exists():
         found.append("api")
@@ -84,6 +115,11 @@ def configured_platforms(settings: Settings, secrets: Secrets, home: Home) -> li
 def build_part(name: str, deps: AdapterDeps) -> GatewayPart:
     """Builds the part of a platform. Raises HermesError for what a person can fix."""
     builder = _builder(name, deps.app.home)
+    if missing := missing_setting(deps.app.settings.gateway, name):
+        raise UsageError(
+            f"{name} needs the setting {missing}.",
+            hint=f"Set it: hermes config set {missing}",
+        )
     part = builder(deps)
     part.name = part.name or name
     return part

@@ -130,15 +130,19 @@ class Sender:
         self.counters.edited += 1
         return 0.0
 
-    async def send(self, chat: Chat, out: Outbound) -> str:
+    async def send(
+        self, chat: Chat, out: Outbound, refused: Callable[[str], object] | None = None
+    ) -> str:
         """Sends a message that belongs to no session, such as the answer to a command.
 
-        Returns its id; empty when it can't be delivered.
+        Returns its id; empty when it can't be delivered, which `refused` hears the reason of.
         """
         try:
             message = await self._retry(lambda: self.adapter.send(chat, out))
         except DeliveryRefused as error:
             self._give_up(chat, error)
+            if refused is not None:
+                refused(error.message)
             return ""
         self.counters.sent += 1
         return message

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.app.outgoing import gateway_status_file
 from hermes.primitives.repeated_errors import RepeatedProblem
 from hermes.settings import Home, atomic
 from hermes.store.leases import is_gone, this_process
@@ -89,8 +90,8 @@ def lock_path(home: Home) -> Path:
 
 
 def _folder(home: Home) -> Path:
-    return home.root / "gateway"
+    return gateway_status_file(home).parent
 
 
 def _path(home: Home) -> Path:
-    return _folder(home) / "status.json"
+    return gateway_status_file(home)

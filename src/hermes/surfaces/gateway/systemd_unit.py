@@ -10,6 +10,7 @@ from hermes.children.own_python import hermes_command
 from hermes.errors import HermesError, os_reason
 from hermes.settings import Home
 from hermes.settings.load import environment
+from hermes.settings.profiles import DEFAULT_PROFILE, PROFILE_VARIABLE
 
 UNIT_NAME = "hermes-gateway.service"
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
@@ -29,6 +30,7 @@ ExecStart={command}
 ExecReload=/bin/kill -HUP $MAINPID
 {account}WorkingDirectory={folder}
 Environment={home}
+Environment={profile}
 Environment={path}
 Restart=always
 RestartSec=5
@@ -64,21 +66,32 @@ def unit_text(
         account=account,
         folder=str(user_home).replace("%", "%%"),
         home=_quoted(f"HERMES_HOME={home.root}"),
+        profile=_quoted(f"{PROFILE_VARIABLE}={home.profile or DEFAULT_PROFILE}"),
         path=_quoted(f"PATH={path}"),
         target="multi-user.target" if system else "default.target",
     )
 
 
-def install(home: Home, *, system: bool, show: bool) -> int:
+def unit_name(profile: str) -> str:
+    """The name of the unit of a profile's gateway; empty for the default profile."""
+    return f"hermes-gateway-{profile}.service" if profile else UNIT_NAME
+
+
+def install(home: Home, *, system: bool, show: bool, all_profiles: bool = False) -> int:
     """Writes the unit, enables it and starts it."""
-    command, path = hermes_command("gateway", "run"), trusted_path(environment())
+    if all_profiles:
+        home = home.base
+    name = unit_name(home.profile)
+    more = ("--all-profiles",) if all_profiles else ()
+    command = hermes_command("gateway", "run", *more)
+    path = trusted_path(environment())
     text = unit_text(
         home, system=system, user_home=Path.home(), command=command, path=path
     )
     if show:
         print(text, end="")
         return 0
-    target = _folder(system=system) / UNIT_NAME
+    target = _folder(system=system) / name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
@@ -94,28 +107,45 @@ def install(home: Home, *, system: bool, show: bool) -> int:
         ) from error
     print(f"Wrote {target}")
     _systemctl("daemon-reload", system=system)
-    _systemctl("enable", "--now", UNIT_NAME, system=system)
+    _systemctl("enable", "--now", name, system=system)
     print(
-        f"The gateway is running. See: hermes gateway status, journalctl {'' if system else '--user '}-u {UNIT_NAME}"
+        f"The gateway is running. See: hermes gateway status, journalctl {'' if system else '--user '}-u {name}"
     )
     if not system:
         print("To keep it running while you are not logged in: loginctl enable-linger")
     return 0
 
 
-def is_installed() -> bool:
-    """Whether a unit is installed."""
-    return any(
-        (_folder(system=system) / UNIT_NAME).exists() for system in (False, True)
-    )
+def is_installed(profile: str = "") -> bool:
+    """Whether a unit is installed that runs the gateway of a profile."""
+    name = unit_name(profile)
+    return any((_folder(system=system) / name).exists() for system in (False, True))
 
 
-def uninstall(*, system: bool) -> int:
+def replace_command(home: Home, command: Sequence[str]) -> Path | None:
+    """Makes the user's unit of a gateway start another program at its next start. Returns the unit, if there is one."""
+    target = _folder(system=False) / unit_name(home.profile)
+    if not target.exists():
+        return None
+    old = target.read_text()
+    words = " ".join(map(_quoted, command))
+    more = " --all-profiles" if "--all-profiles" in old else ""
+    lines = [
+        f"ExecStart={words}{more}" if one.startswith("ExecStart=") else one
+        for one in old.splitlines()
+    ]
+    target.write_text("\n".join(lines) + "\n")
+    _systemctl("daemon-reload", system=False)
+    return target
+
+
+def uninstall(home: Home, *, system: bool) -> int:
     """Stops the gateway and removes the unit."""
-    target = _folder(system=system) / UNIT_NAME
+    name = unit_name(home.profile)
+    target = _folder(system=system) / name
     if not target.exists():
         raise HermesError(f"There is no unit: {target}", hint="Nothing was changed.")
-    _systemctl("disable", "--now", UNIT_NAME, system=system)
+    _systemctl("disable", "--now", name, system=system)
     target.unlink()
     _systemctl("daemon-reload", system=system)
     print(f"Removed {target}")

@@ -18,9 +18,12 @@ from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import painted
 from hermes.surfaces.terminal.text import clean, count, one_line, wrap
 from hermes.surfaces.terminal.tool_line import marks_for, patched_files
+from hermes.text.translation import to_translate, translator
 
 if TYPE_CHECKING:
     from hermes.app.session_service import SessionService
+
+t = translator(__name__)
 
 QUESTION_EVENTS = frozenset(
     (
@@ -33,12 +36,15 @@ QUESTION_EVENTS = frozenset(
 """Events a surface also handles for child agents, because it answers for them."""
 
 _REACHES = {
-    "network": "It may use the network.",
-    "machine": "It runs outside the sandbox: it can reach your files and the network.",
+    "network": to_translate("It may use the network."),
+    "machine": to_translate(
+        "It runs outside the sandbox: it can reach your files and the network."
+    ),
 }
 _VERBS = {
     "read_file": "read",
-    "view_image": "look at",
+    "vision_analyze": "look at",
+    "image_generate": "make a picture",
     "write_file": "write",
     "edit_file": "edit",
 }
@@ -230,16 +236,25 @@ def _title_and_summary(request: Mapping[str, Any], *, whole: bool) -> tuple[str,
     name, text = clean(request["name"]), _summary(request, whole=whole)
     first, _, rest = text.partition("\n")
     if is_rules_check(request):
-        return f"This project's rules want to {first[:1].lower()}{first[1:]}", rest
+        what = f"{first[:1].lower()}{first[1:]}"
+        return t("This project's rules want to {what}", what=what), rest
     if name in _COMMAND_TOOLS and first.startswith("Run in "):
-        return f"Hermes wants to run a command in {first.removeprefix('Run in ')}", rest
+        return t(
+            "Hermes wants to run a command in {folder}",
+            folder=first.removeprefix("Run in "),
+        ), rest
     if first == name:
-        return f"Hermes wants to use {name}{_files(request)}:", rest
+        return t(
+            "Hermes wants to use {name}{files}:", name=name, files=_files(request)
+        ), rest
     if first.startswith((f"{name} ", f"{name}: ")):
         verb = _VERBS.get(name, f"use {name}:")
         what = first[len(name) :].removeprefix(":").strip()
-        return f"Hermes wants to {verb} {what}{':' if rest else ''}", rest
-    return f"Hermes wants to use {name}{_files(request)}:", text
+        title = t("Hermes wants to {verb} {what}", verb=verb, what=what)
+        return f"{title}{':' if rest else ''}", rest
+    return t(
+        "Hermes wants to use {name}{files}:", name=name, files=_files(request)
+    ), text
 
 
 def _summary_rows(
@@ -263,7 +278,7 @@ def _remarks(request: Mapping[str, Any]) -> list[str]:
     """Returns why the policy asks and what the call can reach."""
     remarks = [f"({request['reason']})"] if request.get("reason") else []
     if request.get("reach") in _REACHES:
-        remarks.append(_REACHES[request["reach"]])
+        remarks.append(t.marked(_REACHES[request["reach"]]))
     return remarks
 
 
@@ -283,21 +298,25 @@ def menu_label(menu: QuestionMenu) -> str:
     """Returns what stands before a line that is to be typed."""
     if menu.types:
         return menu.prompt
-    return f"Your choice (1-{len(menu.choices)})"
+    return t("Your choice (1-{last})", last=len(menu.choices))
 
 
 def again(menu: QuestionMenu) -> str:
     """Returns what to say after a line that was no answer."""
     if menu.types:
-        return "Please answer."
+        return t("Please answer.")
     last = len(menu.choices)
     if not menu.is_approval:
-        return f"Please type a number from 1 to {last}, or an answer of your own."
+        return t(
+            "Please type a number from 1 to {last}, or an answer of your own.",
+            last=last,
+        )
     is_repeated = not menu.rule and not is_rules_check(menu.request)
-    more = " Hermes asks about it every time." if is_repeated else ""
+    more = t("Hermes asks about it every time.") if is_repeated else ""
     keys = ", ".join(choice.key for choice in menu.choices)
     once = len(menu.choices) == 2 and menu.step == "choose"
-    return f"Please type a number from 1 to {last}, or {keys}.{more if once else ''}"
+    said = t("Please type a number from 1 to {last}, or {keys}.", last=last, keys=keys)
+    return f"{said} {more}".rstrip() if once else said
 
 
 def is_answer(menu: QuestionMenu, line: str) -> bool:
@@ -310,7 +329,7 @@ def _summary(request: Mapping[str, Any], *, whole: bool = False) -> str:
     """Returns the summary of what will happen, written by the policy."""
     summary = request.get("summary") or request["arguments"]
     if whole and len(summary) >= _CUT_SUMMARY_CHARS:
-        summary = f"{summary}\n\nThe whole request:\n{_longest(request)}"
+        summary = f"{summary}\n\n{t('The whole request:')}\n{_longest(request)}"
     return clean(summary)
 
 

@@ -7,10 +7,11 @@ from typing import Any, TypeAlias
 import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.text import count, one_line
 
 _Arguments: TypeAlias = Mapping[str, Any]
-_PATCHED = re.compile(
+_PATCHED = lazy_pattern(
     r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$",
     re.MULTILINE,
 )
@@ -63,7 +64,8 @@ def _delegated(values: _Arguments) -> str:
 
 _WORDINGS: Mapping[str, _Wording] = {
     "read_file": _Wording("Read", _read, "read"),
-    "view_image": _Wording("Look at", _of("path"), "look"),
+    "vision_analyze": _Wording("Look at", _of("image"), "look"),
+    "image_generate": _Wording("Draw", _of("prompt")),
     "list_files": _Wording("List", lambda values: _of("path")(values) or ".", "list"),
     "search_files": _Wording("Search", _searched, "search"),
     "session_search": _Wording("Search sessions for", _of("query", "words"), "search"),

@@ -44,18 +44,29 @@ from hermes.surfaces.terminal.menus import MenuItem, Menus, MenuText
 from hermes.surfaces.terminal.signals import interruptible
 from hermes.surfaces.terminal.stderr_message import remark
 from hermes.surfaces.terminal.text import count
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 _Found = TypeVar("_Found")
-_WELCOME = "Welcome to Hermes. What should answer?"
-_QUESTION = "What should answer?"
-_PASTE = "Paste your API key"
-_PASTE_INTRO = "It stays hidden, and is sent only to the provider that it belongs to."
-_ADDRESS = "Another address"
-_LOCAL_INTRO = (
+_WELCOME = to_translate("Welcome to Hermes. What should answer?")
+_QUESTION = to_translate("What should answer?")
+_PASTE = to_translate("Paste your API key")
+_PASTE_INTRO = to_translate(
+    "It stays hidden, and is sent only to the provider that it belongs to."
+)
+_SIGN_IN = to_translate("Sign in with an account, no key")
+_SIGN_IN_DETAIL = to_translate(
+    "ChatGPT, OpenRouter, GitHub Copilot, Grok, Nous Portal, Azure, Google or AWS."
+)
+_ADDRESS = to_translate("Another address")
+_LOCAL_INTRO = to_translate(
     "It runs on this machine, needs no account and sends nothing anywhere."
     " It makes more mistakes than a large one."
 )
-_NO_MODELS = "{} is running but has no models yet. Add one there first, such as: ollama pull qwen3"
+_NO_MODELS = to_translate(
+    "{server} is running but has no models yet. Add one there first, such as: ollama pull qwen3"
+)
 
 
 class ConnectedModel(msgspec.Struct, frozen=True):
@@ -77,16 +88,23 @@ class ConnectScreen:
     def run(self, *, is_first_run: bool) -> ConnectedModel | None:
         """Returns what was connected; None if the person went back from the first of three choices."""
         text = MenuText(
-            title=_WELCOME if is_first_run else _QUESTION, is_first=is_first_run
+            title=t.marked(_WELCOME if is_first_run else _QUESTION),
+            is_first=is_first_run,
         )
         items = (
-            MenuItem("Use an API key", self._about_keys),
-            MenuItem("Use a server of your own", self._about_servers),
-            MenuItem("Use a small local model, no account", self._about_local),
+            MenuItem(t("Use an API key"), self._about_keys),
+            MenuItem(t("Use a server of your own"), self._about_servers),
+            MenuItem(t("Use a small local model, no account"), self._about_local),
+            MenuItem(t.marked(_SIGN_IN), lambda: t.marked(_SIGN_IN_DETAIL)),
         )
         sources = self._sources
         updates = (sources.servers, sources.files, sources.choice, sources.codex)
-        ways = (self._key_or_sign_in, self._server, self._local_model)
+        ways = (
+            self._key_or_sign_in,
+            self._server,
+            self._local_model,
+            self._account,
+        )
         while (chosen := self._menus.choose(text, items, updates)) is not None:
             if (connected := ways[chosen]()) is not None:
                 remark(connected.sentence)
@@ -97,33 +115,40 @@ class ConnectScreen:
         return None
 
     def _about_keys(self) -> str:
-        known = "From Anthropic, OpenAI, OpenRouter, Google or another provider."
+        known = t("From Anthropic, OpenAI, OpenRouter, Google or another provider.")
         if _done(self._sources.codex):
-            return f"{known} Or use Codex's sign-in: codex is on this machine."
+            codex = t("Or use Codex's sign-in: codex is on this machine.")
+            return f"{known} {codex}"
         return known
 
     def _about_servers(self) -> str:
         servers = _done(self._sources.servers)
         if servers is None:
-            return (
+            return t(
                 "Looking for Ollama, LM Studio, llama.cpp and vLLM on this machine ..."
             )
         if not servers:
-            return "Ollama, LM Studio, llama.cpp, vLLM or any address. No server was found on this machine."
+            return t(
+                "Ollama, LM Studio, llama.cpp, vLLM or any address. No server was found on this machine."
+            )
         running = (
             f"{one.label} ({count(len(one.models), 'model')})" for one in servers
         )
-        return f"Running on this machine: {', '.join(running)}."
+        return t("Running on this machine: {servers}.", servers=", ".join(running))
 
     def _about_local(self) -> str:
         choice, files = _done(self._sources.choice), _done(self._sources.files)
         if choice is None or files is None:
-            return "Nothing leaves this machine. Looking for one that fits ..."
+            return t("Nothing leaves this machine. Looking for one that fits ...")
         best = local_offers((), choice)[0]
-        words = f"{best.label}. {best.detail} Nothing leaves this machine."
+        words = f"{best.label}. {best.detail} {t('Nothing leaves this machine.')}"
         if files:
             found = count(len(files), "model file")
-            return f"{found} of other programs can be used. Or {words}"
+            return t(
+                "{found} of other programs can be used. Or {words}",
+                found=found,
+                words=words,
+            )
         return words
 
     # A key, or a sign-in
@@ -133,19 +158,21 @@ class ConnectScreen:
         ready = [
             family
             for family in provider_table.FAMILIES
-            if family.needs_key
+            if family.takes_key
             and load_secrets(home=self._home).get(family.key_variable)
         ]
         has_login = _done(self._sources.codex) is True
         if not ready and not has_login:
             return self._paste_key()
-        items = [MenuItem(_PASTE)]
+        items = [MenuItem(t.marked(_PASTE))]
         if has_login:
-            items.append(MenuItem("Use Codex's sign-in", lambda: "Codex runs your turns with its account."))  # fmt: skip
+            items.append(MenuItem(t("Use Codex's sign-in"), lambda: t("Codex runs your turns with its account.")))  # fmt: skip
         for family in ready:
-            about = f"{family.key_variable} is set already."
+            about = t(
+                "{key_variable} is set already.", key_variable=family.key_variable
+            )
             items.append(MenuItem(f"Use {family.label}", lambda about=about: about))
-        text = MenuText(title="Use an API key")
+        text = MenuText(title=t("Use an API key"))
         while (chosen := self._menus.choose(text, items)) is not None:
             number = chosen - 1 - has_login
             if chosen == 0:
@@ -160,12 +187,12 @@ class ConnectScreen:
 
     def _sign_in(self) -> ConnectedModel | None:
         lines, problem = self._attempt(
-            "Switching to codex", use_codex_login(self._home)
+            t("Switching to codex"), use_codex_login(self._home)
         )
         if lines is None:
             self._menus.choose(
-                MenuText(title="Codex can't be used", problem=problem),
-                [MenuItem("Go back")],
+                MenuText(title=t("Codex can't be used"), problem=problem),
+                [MenuItem(t("Go back"))],
             )
             return None
         return ConnectedModel(lines[0], lines[1:])
@@ -173,7 +200,9 @@ class ConnectScreen:
     def _paste_key(self, problem: str = "") -> ConnectedModel | None:
         """Asks for a key until one works or the person goes back."""
         while True:
-            text = MenuText(title=_PASTE, intro=_PASTE_INTRO, problem=problem)
+            text = MenuText(
+                title=t.marked(_PASTE), intro=t.marked(_PASTE_INTRO), problem=problem
+            )
             pasted = self._menus.read_line(text, secret=True, remark=_whose)
             if pasted is None:
                 return None
@@ -197,11 +226,11 @@ class ConnectScreen:
         """Returns whose key it is. Asks if its shape does not tell; empty to go back."""
         if len(candidates) == 1:
             return candidates[0]
-        every = [one.family for one in provider_table.FAMILIES if one.needs_key]
+        every = [one.family for one in provider_table.FAMILIES if one.takes_key]
         if candidates:
             items = [MenuItem(provider_table.label_of(one)) for one in candidates]
-            items.append(MenuItem("Another provider"))
-            title = "Several providers use keys like this one. Which is it from?"
+            items.append(MenuItem(t("Another provider")))
+            title = t("Several providers use keys like this one. Which is it from?")
             chosen = self._menus.choose(MenuText(title=title), items)
             if chosen is None:
                 return ""
@@ -209,24 +238,52 @@ class ConnectScreen:
                 return candidates[chosen]
         labels = {provider_table.label_of(one): one for one in every}
         picked = self._menus.search(
-            MenuText(title="Which provider is the key from?"),
+            MenuText(title=t("Which provider is the key from?")),
             [MenuItem(one) for one in labels],
         )
         return labels.get(picked or "", "")
+
+    # An account
+
+    def _account(self) -> ConnectedModel | None:
+        """Signs in, and lets the person pick one of the account's models."""
+        from hermes.surfaces.terminal.account_screen import AccountScreen
+
+        screen = AccountScreen(self._menus, self._home)
+        while provider := screen.run():
+            if (connected := self._connect_account(provider)) is not None:
+                return connected
+        return None
+
+    def _connect_account(self, provider: str) -> ConnectedModel | None:
+        connection = known_service(provider)
+        models, problem = self._attempt(
+            f"Trying {connection.label}", self._models(connection)
+        )
+        if models is None and problem:
+            failed = MenuText(
+                title=f"{connection.label} can't be used", problem=problem
+            )
+            self._menus.choose(failed, [MenuItem(t("Go back"))])
+        return None if models is None else self._pick_model(connection, models)
 
     # A server of one's own
 
     def _server(self) -> ConnectedModel | None:
         problem = ""
         while True:
-            servers = self._wait_for("Looking for servers", self._sources.servers) or ()
+            servers = (
+                self._wait_for(t("Looking for servers"), self._sources.servers) or ()
+            )
             if not servers:
                 return self._typed_address()
             items = [_server_item(one) for one in servers]
             items.append(
-                MenuItem(_ADDRESS, lambda: "Such as http://192.168.1.5:8000/v1")
+                MenuItem(
+                    t.marked(_ADDRESS), lambda: t("Such as http://192.168.1.5:8000/v1")
+                )
             )
-            text = MenuText(title="Which server?", problem=problem)
+            text = MenuText(title=t("Which server?"), problem=problem)
             chosen = self._menus.choose(text, items)
             if chosen is None:
                 return None
@@ -236,7 +293,10 @@ class ConnectScreen:
             elif servers[chosen].models:
                 connected = self._local_server(servers[chosen])
             else:
-                connected, problem = None, _NO_MODELS.format(servers[chosen].label)
+                connected, problem = (
+                    None,
+                    t.marked(_NO_MODELS, server=servers[chosen].label),
+                )
             if connected is not None:
                 return connected
 
@@ -252,8 +312,10 @@ class ConnectScreen:
         problem, typed = "", ""
         while True:
             text = MenuText(
-                title="The address of your server",
-                intro="Such as http://localhost:8000/v1; any server that speaks OpenAI's protocol.",
+                title=t("The address of your server"),
+                intro=t(
+                    "Such as http://localhost:8000/v1; any server that speaks OpenAI's protocol."
+                ),
                 problem=problem,
             )
             read = self._menus.read_line(text, typed=typed)
@@ -290,7 +352,9 @@ class ConnectScreen:
         else:
             return found, ""
         text = MenuText(
-            title="The server asks for a key", intro=_PASTE_INTRO, problem=rejected
+            title=t("The server asks for a key"),
+            intro=t.marked(_PASTE_INTRO),
+            problem=rejected,
         )
         pasted = self._menus.read_line(text, secret=True)
         if pasted is None:
@@ -308,15 +372,15 @@ class ConnectScreen:
         problem = ""
         while True:
             choice = self._wait_for(
-                "Looking for a model that fits", self._sources.choice
+                t("Looking for a model that fits"), self._sources.choice
             )
-            files = self._wait_for("Looking for model files", self._sources.files)
+            files = self._wait_for(t("Looking for model files"), self._sources.files)
             if choice is None:
                 return None
             offers = local_offers(files or (), choice, pinned_models(self._home))
             text = MenuText(
-                title="Which local model?",
-                intro=_LOCAL_INTRO,
+                title=t("Which local model?"),
+                intro=t.marked(_LOCAL_INTRO),
                 problem=problem,
             )
             items = [MenuItem(one.label, lambda one=one: one.detail) for one in offers]
@@ -340,14 +404,19 @@ class ConnectScreen:
             )
             if seconds is None:
                 return None, problem
-        return self._saved(connection, f"{offer.label} answers, on this machine."), ""
+        return self._saved(
+            connection, t("{label} answers, on this machine.", label=offer.label)
+        ), ""
 
     def _download(self, offer: LocalOffer) -> str:
         """Downloads with a progress bar. Returns what went wrong; empty if nothing did."""
         from hermes.surfaces.terminal.weights_download import fetch_weights
 
         remark(
-            f"Downloading {offer.label}. Ctrl-C stops; the next download continues where it stopped."
+            t(
+                "Downloading {label}. Ctrl-C stops; the next download continues where it stopped.",
+                label=offer.label,
+            )
         )
         choice = self._sources.choice.result()
         is_choice = choice.entry.id == offer.name
@@ -360,7 +429,7 @@ class ConnectScreen:
                     choice=choice if is_choice else None,
                 )
         except KeyboardInterrupt:
-            return "The download was stopped. What came so far is kept."
+            return t("The download was stopped. What came so far is kept.")
         except HermesError as error:
             return in_sentences(error)
         return ""
@@ -389,7 +458,8 @@ class ConnectScreen:
         problem = ""
         while True:
             text = MenuText(
-                title=f"Which model from {connection.label}?", problem=problem
+                title=t("Which model from {label}?", label=connection.label),
+                problem=problem,
             )
             name = self._menus.search(text, items)
             if name is None:
@@ -400,8 +470,10 @@ class ConnectScreen:
                 sentence = f"{connection.label} {name} answers."
                 return self._saved(chosen, sentence, *warnings)
             if problem and self._keeps(name, problem):
-                sentence = (
-                    f"Saved {connection.label} {name}, which has not answered yet."
+                sentence = t(
+                    "Saved {label} {name}, which has not answered yet.",
+                    label=connection.label,
+                    name=name,
                 )
                 return self._saved(chosen, sentence)
 
@@ -417,15 +489,18 @@ class ConnectScreen:
         return () if facts is None else (facts.warning(), facts.advice())
 
     def _keeps(self, name: str, problem: str) -> bool:
-        text = MenuText(title=f"{name} did not answer", problem=problem)
-        items = [MenuItem("Choose another model"), MenuItem("Use it anyway")]
+        text = MenuText(title=t("{name} did not answer", name=name), problem=problem)
+        items = [MenuItem(t("Choose another model")), MenuItem(t("Use it anyway"))]
         return self._menus.choose(text, items) == 1
 
     def _saved(
         self, connection: Connection, sentence: str, *warnings: str
     ) -> ConnectedModel:
         notes = (*save(connection, self._home), *warnings)
-        return ConnectedModel(f"{sentence} To change it: /model or hermes setup", notes)
+        return ConnectedModel(
+            f"{sentence} {t('To change it: /model or hermes setup')}",
+            notes,
+        )
 
     def _attempt(
         self, words: str, work: Coroutine[Any, Any, _Found]
@@ -462,23 +537,22 @@ def _whose(pasted: str) -> str:
         return ""
     found = recognise(pasted)
     if found.problem or not found.providers:
-        return (
-            found.problem
-            or "Hermes does not recognise this key; you can name its provider."
+        return found.problem or t(
+            "Hermes does not recognise this key; you can name its provider."
         )
     labels = [provider_table.label_of(one) for one in found.providers]
-    return f"This looks like a key from {' or '.join(labels)}."
+    return t("This looks like a key from {providers}.", providers=" or ".join(labels))
 
 
 def _server_item(server: LocalServer) -> MenuItem:
     names = [one.name for one in server.models]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    about = f"{', '.join(names[:3])}{more}" if names else "no models yet"
+    about = f"{', '.join(names[:3])}{more}" if names else t("no models yet")
     return MenuItem(server.label, lambda: about)
 
 
 def _model_item(model: OfferedModel, size: int) -> MenuItem:
-    usual = "the usual one" if model.is_usual else ""
+    usual = t("the usual one") if model.is_usual else ""
     known = size_text(size) if size else model.facts
     about = " · ".join(word for word in (known, usual) if word)
     return MenuItem(model.name, lambda: about)

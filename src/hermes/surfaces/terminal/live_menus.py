@@ -3,24 +3,31 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeAlias, TypeVar
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, get_app
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import create_input
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding import (
+    KeyBindings,
+    KeyPressEvent,
+    merge_key_bindings,
+)
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.output.vt100 import Vt100_Output
 
-from hermes.surfaces.terminal.menus import MenuItem, MenuText
+from hermes.surfaces.terminal.menus import MenuItem, MenuText, WaitNotes
+from hermes.surfaces.terminal.mouse import ClickOutput, MouseClicks
 from hermes.surfaces.terminal.style import stderr_style
 from hermes.surfaces.terminal.text import clean, cut, pad, width, wrap
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _Found = TypeVar("_Found")
 _Row: TypeAlias = tuple[str, str]
@@ -56,13 +63,21 @@ class LiveMenus:
     ) -> int | None:
         """Returns the index of the chosen item; None to go back."""
         at = text.start
+        clickable: dict[int, int] = {}
 
         def rows(size: Size) -> list[_Row]:
             shown = self._head(text, size.columns)
             for number, item in enumerate(items):
-                shown += self._item(number, item, size.columns, chosen=number == at)
-            back = "Ctrl-C quits" if text.is_first else "Esc goes back"
-            keys = f"{self._arrows} or 1-{len(items)}, Enter · {back}"
+                drawn = self._item(number, item, size.columns, chosen=number == at)
+                clickable.update(
+                    (len(shown) + row, number) for row in range(len(drawn))
+                )
+                shown += drawn
+            back = t("Ctrl-C quits") if text.is_first else t("Esc goes back")
+            ways = t(
+                "{arrows} or 1-{last}, Enter", arrows=self._arrows, last=len(items)
+            )
+            keys = f"{ways} · {back}"
             return [*shown, ("", ""), *_wrapped(keys, size.columns, _DIM)]
 
         keys = KeyBindings()
@@ -79,11 +94,13 @@ class LiveMenus:
         keys.add("enter")(lambda event: event.app.exit(result=at))
         for number in range(min(9, len(items))):
             keys.add(str(number + 1))(_exits_with(number))
-        return self._run(rows, keys, updates, can_go_back=not text.is_first)
+        click, can_go_back = _clicking(clickable), not text.is_first
+        return self._run(rows, keys, updates, can_go_back=can_go_back, click=click)
 
     def search(self, text: MenuText, items: Sequence[MenuItem]) -> str | None:
         """Returns the label of an item, or what was typed; None to go back."""
         typed, at = "", 0
+        clickable: dict[int, str] = {}
 
         def found() -> list[MenuItem]:
             words = typed.lower().split()
@@ -97,11 +114,16 @@ class LiveMenus:
             matching = found()
             shown = self._head(text, size.columns)
             prompt = (
-                f"{self._mark} {typed}" if typed else f"{self._mark} type to search"
+                f"{self._mark} {typed}"
+                if typed
+                else f"{self._mark} {t('type to search')}"
             )
             shown += [("" if typed else _DIM, cut(prompt, size.columns)), ("", "")]
-            shown += self._listed(matching, at, size)
-            keys = f"{self._arrows}, Enter · Esc goes back"
+            listed = self._listed(matching, at, size)
+            clickable.clear()
+            clickable.update(enumerate((label for label, _ in listed), len(shown)))
+            shown += [row for _, row in listed]
+            keys = f"{self._arrows}, Enter · {t('Esc goes back')}"
             return [*shown, ("", ""), *_wrapped(keys, size.columns, _DIM)]
 
         keys = KeyBindings()
@@ -130,7 +152,7 @@ class LiveMenus:
             keys.add(key)(move(step))
         keys.add("enter")(accept)
         _edits(keys, lambda: typed, change)
-        return self._run(rows, keys, can_go_back=True)
+        return self._run(rows, keys, can_go_back=True, click=_clicking(clickable))
 
     def read_line(
         self,
@@ -147,7 +169,7 @@ class LiveMenus:
             content = f"({len(typed)} characters)" if secret and typed else typed
             shown.append(("", cut(f"{self._mark} {content}", size.columns)))
             shown += _wrapped(remark(typed) or " ", size.columns, _DIM)
-            keys = "Enter continues · Esc goes back"
+            keys = f"{t('Enter continues')} · {t('Esc goes back')}"
             return [*shown, ("", ""), *_wrapped(keys, size.columns, _DIM)]
 
         def change(text: str) -> None:
@@ -164,7 +186,12 @@ class LiveMenus:
         _edits(keys, lambda: typed, change)
         return self._run(rows, keys, can_go_back=True)
 
-    def wait(self, text: str, work: Coroutine[Any, Any, _Found]) -> _Found | None:
+    def wait(
+        self,
+        text: str,
+        work: Coroutine[Any, Any, _Found],
+        notes: WaitNotes | None = None,
+    ) -> _Found | None:
         """Runs the work; None if the person gave up."""
         frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if self._is_utf8 else "|/-\\"
         drawn = 0
@@ -173,9 +200,11 @@ class LiveMenus:
             nonlocal drawn
             drawn += 1
             line = f"{frames[drawn % len(frames)]} {text} ..."
+            above = notes.lines if notes else ()
             return [
+                *(row for one in above for row in _wrapped(one, size.columns, "")),
                 ("", cut(line, size.columns)),
-                *_wrapped("Esc goes back", size.columns, _DIM),
+                *_wrapped(t("Esc goes back"), size.columns, _DIM),
             ]
 
         app = self._application(rows, KeyBindings(), can_go_back=True, moves=True)
@@ -201,8 +230,9 @@ class LiveMenus:
         updates: Sequence["Future[Any]"] = (),
         *,
         can_go_back: bool,
+        click: Callable[[int], object] | None = None,
     ) -> Any:
-        app = self._application(rows, keys, can_go_back=can_go_back)
+        app = self._application(rows, keys, can_go_back=can_go_back, click=click)
 
         async def run() -> Any:
             loop = asyncio.get_running_loop()
@@ -228,9 +258,10 @@ class LiveMenus:
         *,
         can_go_back: bool,
         moves: bool = False,
+        click: Callable[[int], object] | None = None,
     ) -> "Application[Any]":
         # No query for the cursor's position: a late answer would be read as a key.
-        output = Vt100_Output(sys.stderr, _window_size, enable_cpr=False)
+        output = ClickOutput(sys.stderr, _window_size, enable_cpr=False)
 
         def content() -> StyleAndTextTuples:
             size = output.get_size()
@@ -250,10 +281,19 @@ class LiveMenus:
         keys.add("c-c")(leave)
         keys.add("c-d")(leave)
         keys.add("escape", eager=True)(go_back)
+
+        def clicked(row_from_cursor: int) -> None:
+            screen = app.renderer.last_rendered_screen
+            if screen is not None and click is not None:
+                cursor = screen.get_cursor_position(app.layout.current_window)
+                click(cursor.y + row_from_cursor)
+
+        clicks = MouseClicks(lambda: clicked)
         control = FormattedTextControl(content, focusable=True, show_cursor=False)
         app: Application[Any] = Application(
             layout=Layout(Window(control, always_hide_cursor=True)),
-            key_bindings=keys,
+            key_bindings=merge_key_bindings([keys, clicks.keys()]),
+            mouse_support=click is not None,
             erase_when_done=True,
             output=output,
             input=create_input(sys.stdin),
@@ -282,24 +322,26 @@ class LiveMenus:
         rest = [(style, f"     {line}") for style, line in (*rows[1:], *details)]
         return [first, *(row for row in rest if row[1].strip())]
 
-    def _listed(self, items: Sequence[MenuItem], at: int, size: Size) -> list[_Row]:
-        """The part of a long list around the chosen item."""
+    def _listed(
+        self, items: Sequence[MenuItem], at: int, size: Size
+    ) -> list[tuple[str, _Row]]:
+        """The part of a long list around the chosen item: rows, with the label that a click on them chooses."""
         if not items:
-            return _wrapped(
-                "Nothing matches. Enter takes what you typed.", size.columns, _DIM
-            )
+            nothing = t("Nothing matches. Enter takes what you typed.")
+            return [("", row) for row in _wrapped(nothing, size.columns, _DIM)]
         room = max(3, min(_MAX_LISTED_ROWS, size.rows - 9))
         start = max(0, min(at - room // 2, len(items) - room))
         shown = items[start : start + room]
         longest = max(width(clean(item.label)) for item in shown)
-        rows: list[_Row] = []
+        rows: list[tuple[str, _Row]] = []
         for index, item in enumerate(shown, start):
             label = pad(clean(item.label), longest)
             mark = self._mark if index == at else " "
             line = f"{mark} {label}  {clean(item.detail())}".rstrip()
-            rows.append((_CHOSEN if index == at else "", cut(line, size.columns)))
+            look = _CHOSEN if index == at else ""
+            rows.append((item.label, (look, cut(line, size.columns))))
         if len(items) > room:
-            rows.append((_DIM, f"  {at + 1:,} of {len(items):,}"))
+            rows.append(("", (_DIM, f"  {at + 1:,} of {len(items):,}")))
         return rows
 
 
@@ -309,6 +351,16 @@ def _window_size() -> Size:
     except (OSError, ValueError):
         return Size(rows=24, columns=80)
     return Size(rows=found.lines or 24, columns=found.columns or 80)
+
+
+def _clicking(clickable: Mapping[int, Any]) -> Callable[[int], None]:
+    """Returns a handler of clicks: a row chooses what it stands for."""
+
+    def click(row: int) -> None:
+        if clickable.get(row, "") != "":
+            get_app().exit(result=clickable[row])
+
+    return click
 
 
 def _exits_with(number: int) -> Callable[[KeyPressEvent], None]:

@@ -16,6 +16,9 @@ import msgspec
 from hermes.settings.load import environment
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import one_line, wrap
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _Found = TypeVar("_Found")
 _MAX_PLAIN_ITEMS = 30
@@ -38,6 +41,18 @@ class MenuText(msgspec.Struct, frozen=True, kw_only=True):
     """Whether there is no screen to go back to."""
     start: int = 0
     """The item that is marked at first."""
+
+
+class WaitNotes:
+    """Lines that appear while something is waited for, such as a link to open."""
+
+    def __init__(self) -> None:
+        self.lines: tuple[str, ...] = ()
+        self.on_change: Callable[[], None] = lambda: None
+
+    def put(self, *lines: str) -> None:
+        self.lines = lines
+        self.on_change()
 
 
 class Menus(Protocol):
@@ -70,7 +85,12 @@ class Menus(Protocol):
         """
         ...
 
-    def wait(self, text: str, work: Coroutine[Any, Any, _Found]) -> _Found | None:
+    def wait(
+        self,
+        text: str,
+        work: Coroutine[Any, Any, _Found],
+        notes: WaitNotes | None = None,
+    ) -> _Found | None:
         """Runs the work and shows that it runs. Raises what it raises; None if the person gave up."""
         ...
 
@@ -104,9 +124,15 @@ class PlainMenus:
             self._print(f"{number:>3}  {item.label}")
             if detail := item.detail():
                 self._print(detail, indent=5)
-        back = "" if text.is_first else ", or Enter to go back"
         while True:
-            answer = self._ask(f"Type a number from 1 to {len(items)}{back}: ")
+            last = len(items)
+            if text.is_first:
+                ask = t("Type a number from 1 to {last}:", last=last)
+            else:
+                ask = t(
+                    "Type a number from 1 to {last}, or Enter to go back:", last=last
+                )
+            answer = self._ask(f"{ask} ")
             if not answer and not text.is_first:
                 return None
             if answer.isdecimal() and 1 <= int(answer) <= len(items):
@@ -118,7 +144,7 @@ class PlainMenus:
             self._print(f"{item.label}  {item.detail()}".rstrip(), indent=2)
         if len(items) > _MAX_PLAIN_ITEMS:
             self._print(f"... and {len(items) - _MAX_PLAIN_ITEMS:,} more", indent=2)
-        return self._ask("Type a name, or Enter to go back: ") or None
+        return self._ask(f"{t('Type a name, or Enter to go back:')} ") or None
 
     def read_line(
         self,
@@ -130,14 +156,26 @@ class PlainMenus:
     ) -> str | None:
         self._head(text)
         if secret:
-            prompt = "Paste it (it is not shown), or Enter to go back: "
+            prompt = f"{t('Paste it (it is not shown), or Enter to go back:')} "
             return getpass.getpass(prompt, stream=sys.stderr).strip() or None
         if typed:
-            self._print(f"It was: {typed}")
-        return self._ask("Type it, or Enter to go back: ") or None
+            self._print(t("It was: {typed}", typed=typed))
+        return self._ask(f"{t('Type it, or Enter to go back:')} ") or None
 
-    def wait(self, text: str, work: Coroutine[Any, Any, _Found]) -> _Found | None:
+    def wait(
+        self,
+        text: str,
+        work: Coroutine[Any, Any, _Found],
+        notes: WaitNotes | None = None,
+    ) -> _Found | None:
         self._print(f"{text} ...")
+        shown = notes or WaitNotes()
+
+        def tell() -> None:
+            for one in shown.lines:
+                self._print(one)
+
+        shown.on_change = tell
         return asyncio.run(work)
 
     def _head(self, text: MenuText) -> None:

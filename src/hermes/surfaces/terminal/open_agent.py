@@ -19,7 +19,7 @@ from hermes.settings import Settings
 from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
-from hermes.surfaces.terminal.stderr_message import say
+from hermes.surfaces.terminal.stderr_message import remark, say
 
 
 class SessionTarget(NamedTuple):
@@ -99,6 +99,42 @@ def chosen(settings: Settings, question: RunOptions) -> Settings:
         settings.model, provider=question.provider, default="", base_url=address
     )
     return msgspec.structs.replace(settings, model=model)
+
+
+def in_worktree(app: App, question: RunOptions) -> RunOptions:
+    """The options of a run that works in a worktree, which is made if there is none of that name."""
+    if question.worktree is None:
+        return question
+    if question.resume:
+        raise UsageError(
+            "--worktree and --resume can't be used together.",
+            hint="A session that began in a worktree is resumed there.",
+        )
+    from hermes.app.worktrees import user_worktrees
+
+    trees, folder = user_worktrees(), _requested_folder(question)
+    known = {one.name for one in trees.all()}
+    tree = trees.open(folder, question.worktree, now=app.clock.now())
+    if tree.name not in known:
+        remark(f"Made the worktree {tree.name}: {tree.folder}")
+    return msgspec.structs.replace(question, cwd=tree.folder)
+
+
+def changed_worktrees(folder: Path) -> str:
+    """A line that names the worktrees of a folder's repository that hold unmerged work; empty if none does."""
+    from hermes.app.worktrees import user_worktrees
+
+    trees = user_worktrees()
+    if not (found := trees.all()):
+        return ""
+    try:
+        own = trees.at(folder)
+        source = Path(own.source) if own is not None else trees.repository(folder)
+        states = [(one, trees.state(one)) for one in found if one.source == str(source)]
+    except (HermesError, OSError):
+        return ""
+    listed = ", ".join(f"{one.name} ({state})" for one, state in states if not state.is_clean)  # fmt: skip
+    return f"Worktrees with unmerged work: {listed}. See: hermes worktree list" if listed else ""  # fmt: skip
 
 
 def find_target(app: App, question: RunOptions) -> SessionTarget:

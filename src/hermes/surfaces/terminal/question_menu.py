@@ -10,7 +10,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import call_words
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 Word: TypeAlias = Literal["once", "session", "always", "deny"]
 Step: TypeAlias = Literal["choose", "rule", "reason", "text"]
@@ -24,7 +28,7 @@ OFFER_RULE_AFTER = 5
 """After so many similar approvals, the rule is offered first."""
 
 _EDITS = "changes to files in "
-_NO_BECAUSE = re.compile(r"(?:n|no)[,:;.]?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
+_NO_BECAUSE = lazy_pattern(r"(?:n|no)[,:;.]?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _WORDS = {
     "yes": "y",
     "once": "y",
@@ -134,67 +138,79 @@ class QuestionMenu:
         """The rows to choose from at this step."""
         if self.step == "rule":
             return (
-                MenuChoice("y", "Make this rule, and go on"),
-                MenuChoice("n", "Back, without a rule"),
+                MenuChoice("y", t("Make this rule, and go on")),
+                MenuChoice("n", t("Back, without a rule")),
             )
         if not self.is_approval:
             options = [MenuChoice("", one) for one in self.request.get("options") or ()]
             if not options:
                 return ()
             if self.request.get("plan"):
-                back = MenuChoice("n", "No: say what should be different")
-                return (*options, MenuChoice("e", "Edit the plan first"), back)
-            return (*options, MenuChoice("", "Something else: type your answer"))
+                back = MenuChoice("n", t("No: say what should be different"))
+                return (*options, MenuChoice("e", t("Edit the plan first")), back)
+            return (*options, MenuChoice("", t("Something else: type your answer")))
         is_check = is_rules_check(self.request)
-        yes = MenuChoice("y", "Yes, until the rules change" if is_check else "Yes")
-        no = MenuChoice("n", "No, and say why or what instead")
+        yes = MenuChoice(
+            "y", t("Yes, until the rules change") if is_check else t("Yes")
+        )
+        no = MenuChoice("n", t("No, and say why or what instead"))
         if not self._is_memorable:
             return (yes, no)
         return (
             yes,
             MenuChoice("s", self._session_label()),
-            MenuChoice("a", "Always allow this kind ..." if self.rule else "Always allow exactly this ..."),
+            MenuChoice("a", t("Always allow this kind ...") if self.rule else t("Always allow exactly this ...")),
             no,
         )  # fmt: skip
 
     def _session_label(self) -> str:
         rule = self.rule
         if rule.startswith(_EDITS):
-            return "Yes, and don't ask again for edits in this folder until I quit"
-        what = rule or "exactly this"
-        return f"Yes, and don't ask again for {what} until I quit"
+            return t("Yes, and don't ask again for edits in this folder until I quit")
+        what = rule or t("exactly this")
+        return t("Yes, and don't ask again for {what} until I quit", what=what)
 
     @property
     def prompt(self) -> str:
         """What stands before the words that are typed."""
         if self.step == "reason":
-            return "Why not, or what instead?"
-        return "What should change?" if self.request.get("plan") else "Your answer"
+            return t("Why not, or what instead?")
+        return (
+            t("What should change?") if self.request.get("plan") else t("Your answer")
+        )
 
     @property
     def title(self) -> Sequence[str]:
         """The lines above the choices. A rule is written out before it is made."""
         if self.step == "rule":
             return (
-                "New rule, for every session from now on:",
-                f"Hermes does this without asking: {self.rule or self._exactly()}",
-                "It still asks about anything riskier. /permissions takes the rule back.",
+                t("New rule, for every session from now on:"),
+                t(
+                    "Hermes does this without asking: {rule}",
+                    rule=self.rule or self._exactly(),
+                ),
+                t(
+                    "It still asks about anything riskier. /permissions takes the rule back."
+                ),
             )
         if self.step == "reason":
             return ()
         if not self.is_approval:
-            return ("Start the work?",) if self.request.get("plan") else ()
+            return (t("Start the work?"),) if self.request.get("plan") else ()
         if self.offers_rule:
             times = self.request["similar"]
             return (
-                f"Allow? You have allowed this kind {times} times; a makes it a rule.",
+                t(
+                    "Allow? You have allowed this kind {times} times; a makes it a rule.",
+                    times=times,
+                ),
             )
-        return ("Allow?",)
+        return (t("Allow?"),)
 
     def _exactly(self) -> str:
         """The rule for one call, in words."""
         label = call_words(self.request["name"], self.request["arguments"]).label
-        return f"{label} (exactly this call, and no other)"
+        return t("{label} (exactly this call, and no other)", label=label)
 
     def touched(self) -> None:
         """Notes a key that came too early: the person is typing something else."""

@@ -5,6 +5,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from hermes.text.intended_word import intended_word
+
 Approvals: TypeAlias = Literal["ask", "auto-edit", "plan", "full"]
 
 
@@ -20,12 +22,13 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     cwd: str = ""
     approvals: Approvals = "ask"
     agent: str = ""
+    goal: str = ""
+    worktree: str | None = None
+    """A worktree to work in; empty for a new one, None for none."""
     fetch: bool = False
     verbose: bool = False
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """Returns the known word closest to `word`; empty if none is close."""
-    import difflib
-
-    return next(iter(difflib.get_close_matches(word, known, 1, 0.7)), "")
+    return intended_word(word, known, 0.7)

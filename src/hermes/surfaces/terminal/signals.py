@@ -5,8 +5,18 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 EXIT_INTERRUPTED = 130
-SAVED = "Your message was saved. The process that runs this session will answer it."
+
+
+def message_saved() -> str:
+    """Returns what is said when a run ends before its answer."""
+    return t(
+        "Your message was saved. The process that runs this session will answer it."
+    )
 
 
 @contextmanager

@@ -5,6 +5,9 @@ import sys
 
 from hermes.errors import StoreError
 from hermes.surfaces.terminal.style import Style, hanging, printable, stderr_style
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 def say(
@@ -37,6 +40,5 @@ def remark(text: str) -> None:
 def not_saved(error: StoreError) -> str:
     """Returns "Not saved: ..." with the error's reason, which may already start with it."""
     reason = error.message
-    return (
-        f"Not saved: {reason[11:] if reason[:11].lower() == 'not saved: ' else reason}"
-    )
+    is_said = reason[:11].lower() == "not saved: "
+    return t("Not saved: {reason}", reason=reason[11:] if is_said else reason)

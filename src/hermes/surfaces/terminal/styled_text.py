@@ -42,19 +42,24 @@ def flow(runs: Sequence[Run], columns: int) -> Iterator[Row]:
         if word[0][0] == " ":
             pending, look_of_pending = (" ", word[0][1]) if row else ("", "")
             continue
-        size = sum(width(text) for text, _ in word)
+        size = _width(word)
         if row and used + len(pending) + size > room:
             yield _joined(row)
             row, used, pending = list[Run](), 0, ""
         if pending:
             row.append((pending, look_of_pending))
             used, pending = used + 1, ""
-        for part in _fitted(word, room):
-            if used and used + sum(width(text) for text, _ in part) > room:
+        if size <= room:
+            row += word
+            used += size
+            continue
+        for part in _split(word, room):
+            size = _width(part)
+            if used and used + size > room:
                 yield _joined(row)
                 row, used = list[Run](), 0
             row += part
-            used += sum(width(text) for text, _ in part)
+            used += size
     yield _joined(row)
 
 
@@ -83,11 +88,14 @@ def _words(runs: Sequence[Run]) -> Iterator[list[Run]]:
         yield word
 
 
-def _fitted(word: list[Run], room: int) -> Iterator[list[Run]]:
-    """Splits a word into parts that fit a row."""
-    if sum(width(text) for text, _ in word) <= room:
-        yield word
-        return
+def _width(word: Sequence[Run]) -> int:
+    if len(word) == 1:
+        return width(word[0][0])
+    return sum([width(text) for text, _ in word])
+
+
+def _split(word: list[Run], room: int) -> Iterator[list[Run]]:
+    """Splits a word that is longer than a row into parts that fit one."""
     part: list[Run] = []
     used = 0
     for text, look in word:

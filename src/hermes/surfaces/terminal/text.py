@@ -3,12 +3,12 @@
 A wide character (CJK, emoji) takes two cells, a combining one none.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hermes.commands.formats import ago, count, moment, money
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.style import (
     Style,
     printable,
@@ -33,7 +33,7 @@ __all__ = [
     "wrap",
 ]
 
-_JOINERS = re.compile(
+_JOINERS = lazy_pattern(
     "([\u200c\u200d]+)"
 )  # invisible but harmless; part of many words and emoji
 

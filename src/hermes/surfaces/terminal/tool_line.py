@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import call_words, patched_files
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.text import clean, cut, one_line, width
+from hermes.surfaces.terminal.text import clean, cut, one_line, width, wrap
 
 _BULKY = {
     "content",
@@ -19,10 +20,11 @@ _BULKY = {
     "patch",
 }  # arguments too long for one line
 
-_NOTES = re.compile(
+_NOTES = lazy_pattern(
     r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE
 )
 _FAILED_TAIL_LINES = 3  # of a failed command
+_MAX_REASON_LINES = 4  # of why a call failed, where it does not fit beside the call
 
 COMMAND_TOOLS = frozenset(("terminal", "run_python", "exec_command"))
 """Tools whose output is shown."""
@@ -99,24 +101,47 @@ class RunningCalls:
             event["call_id"], (one_line(event["name"]), event["ts"])
         )
         ok, text = event.get("ok", True), event.get("text", "")
-        ended = outcome(text) if event["name"] in COMMAND_TOOLS else ""
-        tail = duration(event["ts"] - since)
-        if not ok:
-            tail += f" {marks.bullet} {ended or one_line(text)}"
-        room = max(columns - 3, 16)
-        head = cut(
-            label, max(0 if ok or ended else room // 2, room - width(tail) - 1, 8)
-        )
-        rest = cut(tail, room - width(head) - 1)
         mark = style.green(marks.done) if ok else style.red(marks.failed)
-        output = (
-            last_lines(printed(text), _FAILED_TAIL_LINES) if ended and not ok else ()
+        head, rest, below = _laid_out(
+            label,
+            duration(event["ts"] - since),
+            "" if ok else text,
+            is_command=event["name"] in COMMAND_TOOLS,
+            marks=marks,
+            columns=columns,
         )
-        below = [
-            f"\n{style.dim(cut(f'  {marks.bar} {line}', columns - 1))}"
-            for line in output
-        ]
-        return f"{mark} {head} {style.dim(rest)}{''.join(below)}"
+        lines = [f"\n{style.dim(f'  {marks.bar} {line}')}" for line in below]
+        return f"{mark} {head} {style.dim(rest)}{''.join(lines)}"
+
+
+def _laid_out(
+    label: str, took: str, text: str, *, is_command: bool, marks: Marks, columns: int
+) -> tuple[str, str, list[str]]:
+    """Returns the label, what follows it, and the lines below. `text` is the result of a failed call.
+
+    A reason that would be cut goes below, wrapped.
+    """
+    room, inner = max(columns - 3, 16), max(columns - 6, 8)
+    ended = outcome(text) if is_command else ""
+    reason = ended or one_line(text)
+    tail = f"{took} {marks.bullet} {reason}" if reason else took
+    below: list[str] = []
+    if ended:
+        output = last_lines(printed(text), _FAILED_TAIL_LINES)
+        below = [cut(line, inner) for line in output]
+    elif reason and width(label) + width(tail) + 1 > room:
+        tail, below = took, reason_lines(reason, inner)
+    head = cut(label, max(room - width(tail) - 1, 8))
+    return head, cut(tail, room - width(head) - 1), below
+
+
+def reason_lines(reason: str, columns: int) -> list[str]:
+    """Returns why a call failed, wrapped. Only what is very long is cut."""
+    wrapped = list(wrap(reason, columns))
+    lines = wrapped[:_MAX_REASON_LINES]
+    if len(wrapped) > _MAX_REASON_LINES:
+        lines[-1] = cut(f"{lines[-1]} {wrapped[_MAX_REASON_LINES]}", columns)
+    return lines
 
 
 def outcome(text: str) -> str:

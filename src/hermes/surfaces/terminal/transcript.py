@@ -1,9 +1,8 @@
 """Shows a session: its heading, the transcript, or the list of its rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-import msgspec
-
+from hermes.app.attachments import typed_part
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -31,8 +30,11 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
+from hermes.schema.own_commands import OwnCommandRan
+from hermes.schema.sign_ins import LoginExpired
 from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
+from hermes.surfaces.terminal.call_words import call_words
 from hermes.surfaces.terminal.text import (
     TextScreen,
     clean,
@@ -41,13 +43,11 @@ from hermes.surfaces.terminal.text import (
     moment,
     money,
     one_line,
-    width,
     wrap,
 )
 
 _MAX_RESULT_LINES = 8  # of a result
 _MAX_REASONING_LINES = 2
-_MAX_ARGUMENT_CHARS = 60  # of one argument
 
 
 def heading(info: SessionInfo, screen: TextScreen) -> Iterator[str]:
@@ -81,8 +81,11 @@ def _span(start: float, end: float) -> str:
 def transcript(rows: Iterable[Row], screen: TextScreen) -> Iterator[str]:
     """Yields the messages and calls for a person. Other rows are left out."""
     day = ""
+    labels: dict[str, str] = {}
     for row in rows:
-        lines = list(_entry(row, screen))
+        if isinstance(row.event, AssistantMessage):
+            labels |= {call.id: _label(call) for call in row.event.tool_calls}
+        lines = list(_entry(row, screen, labels))
         if not lines:
             continue
         if (today := moment(row.ts, "%A, %Y-%m-%d")) != day:
@@ -104,24 +107,12 @@ def listing(rows: Iterable[Row], screen: TextScreen) -> Iterator[str]:
             yield f"{number}  {time}  {screen.style.bold(kind)}  {screen.style.dim(cut(data, screen.columns - 42))}"
 
 
-def arguments(text: str) -> str:
-    """Returns the arguments of a tool call on one line, each value shortened."""
-    try:
-        values = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except msgspec.MsgspecError:  # shown as the model wrote them
-        return one_line(text)
-    return ", ".join(
-        f"{one_line(name)}={_value(bytes(raw).decode())}"
-        for name, raw in values.items()
-    )
-
-
-def _entry(row: Row, screen: TextScreen) -> Iterator[str]:
+def _entry(row: Row, screen: TextScreen, labels: Mapping[str, str]) -> Iterator[str]:
     time = moment(row.ts, "%H:%M:%S")
     match row.event:
         case UserMessage(text=text, images=images):
             yield from _message_lines(screen.style.green("you"), time, screen)
-            yield from _body([text, *map(_picture, images)], screen)
+            yield from _body([*_typed(text), *map(_picture, images)], screen)
         case AssistantMessage() as message:
             yield from _message_lines(
                 screen.style.bold("hermes"),
@@ -130,7 +121,13 @@ def _entry(row: Row, screen: TextScreen) -> Iterator[str]:
             )
             yield from _reply(message, screen)
         case ToolFinished() as result:
-            yield from _result(result, time, screen)
+            label = labels.get(result.call_id) or one_line(result.name)
+            yield from _result(result, label, time, screen)
+        case OwnCommandRan(command=command, output=output):
+            yield from _message_lines(screen.style.green("you"), time, screen)
+            yield f"  $ {cut(one_line(command), screen.columns - 4)}"
+            lines = _shortened(output, _MAX_RESULT_LINES, screen.columns - 4)
+            yield from (screen.style.dim(line) for line in _indented(lines, 4))
         case Event() as event if note := _remark(event):
             yield from _note(note, screen)
         case _:
@@ -151,6 +148,8 @@ def _turn_remark(event: Event) -> str:
             text = f"interrupt requested{' by ' + one_line(by) if by else ''}"
         case ModelRetried(reason=reason, detail=detail):
             text = f"model call retried, {one_line(reason)}{_because(detail)}"
+        case LoginExpired(detail=detail, command=word):
+            text = f"{one_line(detail)} Sign in again: {one_line(word)}"
         case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
             text = one_line(detail)
         case TurnChecked(detail=detail):
@@ -213,19 +212,28 @@ def _reply(message: AssistantMessage, screen: TextScreen) -> Iterator[str]:
         )
         yield from (screen.style.dim(line) for line in _indented(lines, 4))
     yield from _body([message.text], screen)
-    yield from (_call(call, screen) for call in message.tool_calls)
+    for call in message.tool_calls:
+        yield f"  → {screen.style.bold(cut(_label(call), screen.columns - 4))}"
     if message.finish not in {"stop", "tool_calls"}:
         yield f"  {screen.style.yellow(f'(reply ended: {message.finish})')}"
 
 
-def _call(call: ToolCall, screen: TextScreen) -> str:
-    name = cut(one_line(call.name), screen.columns - 4)
-    rest = cut(f"({arguments(call.arguments)})", screen.columns - 4 - width(name))
-    return f"  → {screen.style.bold(name)}{screen.style.dim(rest)}"
+def _label(call: ToolCall) -> str:
+    return call_words(call.name, call.arguments).label
 
 
-def _result(result: ToolFinished, time: str, screen: TextScreen) -> Iterator[str]:
-    name = cut(one_line(result.name), screen.columns - 22)
+def _typed(text: str) -> Iterator[str]:
+    """Yields what the person typed; of what was added to it, only how much that is."""
+    typed = typed_part(text)
+    yield typed
+    if added := len(text) - len(typed):
+        yield f"[and {count(added, 'character')} of attached text]"
+
+
+def _result(
+    result: ToolFinished, label: str, time: str, screen: TextScreen
+) -> Iterator[str]:
+    name = cut(label, screen.columns - 22)
     yield f"  ← {name}{'' if result.ok else ' ' + screen.style.red('failed')}  {screen.style.dim(time)}"
     if result.text:
         lines = _shortened(result.text, _MAX_RESULT_LINES, screen.columns - 4)
@@ -237,7 +245,7 @@ def _spent(usage: Usage | None) -> str:
     if usage is None:
         return ""
     tokens = f" · {count(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out"
-    price = "price unknown" if usage.cost_usd is None else money(usage.cost_usd)
+    price = "cost unknown" if usage.cost_usd is None else money(usage.cost_usd)
     return f"{tokens} · {price}" if price else tokens
 
 
@@ -265,12 +273,3 @@ def _indented(lines: Iterable[str], columns: int) -> Iterator[str]:
 
 def _picture(image: Image) -> str:
     return f"[picture {one_line(image.source)}]"
-
-
-def _value(text: str) -> str:
-    short = one_line(text)
-    return (
-        short
-        if len(short) <= _MAX_ARGUMENT_CHARS
-        else f"{short[: _MAX_ARGUMENT_CHARS - 1]}…"
-    )

@@ -1,22 +1,17 @@
 """Downloads the local model's weights, with the user's consent."""
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.errors import HermesError, ModelError
 from hermes.settings.load import environment, find_home, load
+from hermes.surfaces.terminal.progress_line import ProgressLine, bar, fitted, time_left
 from hermes.surfaces.terminal.stderr_message import remark, say
-from hermes.surfaces.terminal.style import stderr_style, terminal_width
-from hermes.surfaces.terminal.text import cut
+from hermes.surfaces.terminal.style import stderr_style
 
 if TYPE_CHECKING:
     from hermes.providers.embedded import KnownModel, ModelHub, Progress, WeightsChoice
-
-_REDRAW_S = 0.1
-_MINUTE_S = 60
-_HOUR_S = 3600
 
 
 def have_weights(
@@ -158,9 +153,8 @@ class _Bar:
     """Progress on stderr: a bar redrawn in place, or a line now and then."""
 
     def __init__(self, *, verbose: bool) -> None:
-        self._live = sys.stderr.isatty() and environment().get("TERM", "dumb") != "dumb"
+        self._line = ProgressLine()
         self._verbose = verbose
-        self._drawn = 0.0
         self._tenth = ("", -1)
 
     def draw(self, step: "Progress") -> None:
@@ -168,18 +162,14 @@ class _Bar:
             self.end()
             remark(step.notice)
             return
-        now = time.monotonic()
-        if self._live and (now - self._drawn >= _REDRAW_S or step.done == step.total):
-            self._drawn = now
-            text = bar_text(step, terminal_width(sys.stderr) - 1, verbose=self._verbose)
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-        elif not self._live and step.total:
+        if self._line.is_live:
+            text = bar_text(step, self._line.columns, verbose=self._verbose)
+            self._line.draw(text, now=step.done == step.total)
+        elif step.total:
             self._print_tenth(step)
 
     def end(self) -> None:
-        if self._live and self._drawn:
-            print(file=sys.stderr, flush=True)
-            self._drawn = 0.0
+        self._line.end()
 
     def _print_tenth(self, step: "Progress") -> None:
         """Prints a line for each tenth of the file, and one when it is checked."""
@@ -199,23 +189,14 @@ class _Bar:
 def bar_text(step: "Progress", columns: int, *, verbose: bool = False) -> str:
     """Formats progress as `[#####-----] 48%  536 of 1,117 MB  12.0 MB/s  48 s left  source`, as much as fits."""
     if not step.total:
-        return cut(f"waiting {step.done} s: {step.source}", columns)
-    share = min(1.0, step.done / step.total)
-    size = max(5, min(30, columns // 4))
-    filled = int(share * size)
-    text = f"[{'#' * filled}{'-' * (size - filled)}] {share:4.0%}  {step.done / 1e6:,.0f} of {step.total / 1e6:,.0f} MB"
+        return fitted([f"waiting {step.done} s: {step.source}"], columns)
+    parts = [
+        bar(step.done / step.total, columns),
+        f"{step.done / 1e6:,.0f} of {step.total / 1e6:,.0f} MB",
+    ]
     if step.bytes_per_second > 0:
-        text += f"  {step.bytes_per_second / 1e6:.1f} MB/s"
+        parts.append(f"{step.bytes_per_second / 1e6:.1f} MB/s")
     if step.seconds_left:
-        text += f"  {time_left(step.seconds_left)} left"
+        parts.append(f"{time_left(step.seconds_left)} left")
     where = step.detail if verbose and step.detail else step.source
-    return cut(f"{text}  {where}", columns)
-
-
-def time_left(seconds: float) -> str:
-    """Formats seconds as people say them: 48 s, 3 min, 1 h 20 min."""
-    if seconds < _MINUTE_S:
-        return f"{max(1, round(seconds))} s"
-    if seconds < _HOUR_S:
-        return f"{round(seconds / _MINUTE_S)} min"
-    return f"{int(seconds // _HOUR_S)} h {int(seconds % _HOUR_S // _MINUTE_S)} min"
+    return fitted([*parts, where], columns)

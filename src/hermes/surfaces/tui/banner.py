@@ -7,13 +7,16 @@ from hermes.codex.engine_choice import CODEX
 from hermes.providers.routing import ModelRoute
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, wrap
+from hermes.text.translation import to_translate, translator
 
-HONEST = (
+t = translator(__name__)
+
+HONEST = to_translate(
     "A small local model for simple file tasks. It is often wrong on facts and advice, and may claim things it did not"
     " do. Nothing leaves this machine."
 )
-LARGER = "Connect a larger model: /setup"
-RUN_BY_CODEX = (
+LARGER = to_translate("Connect a larger model: /setup")
+RUN_BY_CODEX = to_translate(
     "Codex runs your turns: your messages, and what it reads for you, go to the model configured in codex."
     " To switch back to Hermes: /codex-runtime off"
 )
@@ -34,17 +37,19 @@ def banner(
         columns,
     )
     if model.provider == CODEX:
-        yield from wrap(RUN_BY_CODEX, columns)
+        yield from wrap(t.marked(RUN_BY_CODEX), columns)
     elif model.embedded:
-        yield from (style.yellow(line) for line in wrap(HONEST, columns))
-        yield LARGER
+        yield from (style.yellow(line) for line in wrap(t.marked(HONEST), columns))
+        yield t.marked(LARGER)
     if facts:
         yield from (style.dim(line) for line in wrap(clean(facts), columns))
-    kind = "Resuming session" if resumed else "Session"
+    kind = t("Resuming session") if resumed else t("Session")
     yield from (style.dim(line) for line in wrap(f"{kind} {session}", columns))
     yield from (
         style.dim(line)
-        for line in wrap("/help for commands, Ctrl-C interrupts, Ctrl-D quits", columns)
+        for line in wrap(
+            t("/help for commands, Ctrl-C interrupts, Ctrl-D quits"), columns
+        )
     )
     yield ""
 

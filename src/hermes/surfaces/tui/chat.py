@@ -3,8 +3,7 @@ needs.
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
@@ -16,6 +15,7 @@ from hermes.surfaces.terminal.open_agent import (
     begin_as,
     choose_model,
     find_target,
+    in_worktree,
     open_app,
 )
 from hermes.surfaces.terminal.run_options import RunOptions
@@ -23,11 +23,15 @@ from hermes.surfaces.terminal.signals import interruptible
 from hermes.surfaces.terminal.style import stdout_style, terminal_width
 from hermes.surfaces.terminal.tool_line import marks_for
 from hermes.surfaces.tui.banner import banner
+from hermes.surfaces.tui.early_keys import early_keys
 
 
 def chat(question: RunOptions) -> int:
     """Runs the chat until the person leaves. Returns the exit code."""
-    with open_app(question) as app:
+    with open_app(question) as app, ExitStack() as restored:
+        is_live = _can_redraw() and app.settings.display.layout != "linear"
+        keys = restored.enter_context(early_keys()) if is_live else None
+        question = in_worktree(app, question)
         target = find_target(app, question)
         question = as_agent(app, target, question)
         with interruptible():
@@ -40,6 +44,8 @@ def chat(question: RunOptions) -> int:
             model = ModelRoute(
                 provider=CODEX, model=codex_model(app.settings.model, question.model)
             )
+        if keys is not None and keys.typed:
+            print("\r\x1b[K", end="")  # the terminal has shown it already
         for line in banner(
             model,
             session,
@@ -49,18 +55,22 @@ def chat(question: RunOptions) -> int:
             facts=facts,
         ):
             print(line)
-        is_live = sys.stdout.isatty() and environment().get("TERM", "dumb") != "dumb"
-        is_live = is_live and app.settings.display.layout != "linear"
-        with interruptible() if is_live else nullcontext(), _raw_keys(on=is_live):
+        typed = ""
+        if keys is not None:
             # The prompt appears before the code that draws it is loaded; keys typed meanwhile are not lost.
-            print(
-                style.bold(marks_for(sys.stdout.encoding).prompt) if is_live else "",
-                end="",
-                flush=True,
-            )
-            from hermes.surfaces.tui.run import converse
+            restored.enter_context(interruptible())
+            keys.leave_to_screen()
+            typed = keys.typed
+            print(style.bold(marks_for(sys.stdout.encoding).prompt), end="", flush=True)
+        from hermes.surfaces.tui.run import converse
 
-            return converse(app, session, question, is_live=is_live)
+        return converse(app, session, question, is_live=is_live, typed=typed)
+
+
+def _can_redraw() -> bool:
+    """Whether the terminal can move its cursor, and has keys."""
+    is_terminal = sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()
+    return is_terminal and environment().get("TERM", "dumb") != "dumb"
 
 
 def tilde(path: Path) -> str:
@@ -71,29 +81,3 @@ def tilde(path: Path) -> str:
         if path.is_relative_to(home) and path != home
         else str(path)
     )
-
-
-@contextmanager
-def _raw_keys(*, on: bool) -> Iterator[None]:
-    """Turns off echo and line editing, so that keys typed early wait unchanged in the terminal's
-    buffer.
-
-    Restores the terminal's settings on exit.
-    """
-    if not on:
-        yield
-        return
-    import termios
-
-    fd = sys.stdin.fileno()
-    before, now = termios.tcgetattr(fd), termios.tcgetattr(fd)
-    now[0] &= ~(
-        termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR
-    )
-    now[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
-    termios.tcsetattr(fd, termios.TCSANOW, now)
-    try:
-        yield
-    finally:
-        with suppress(termios.error):  # the terminal is gone
-            termios.tcsetattr(fd, termios.TCSADRAIN, before)

@@ -31,9 +31,12 @@ from hermes.surfaces.terminal.styled_text import painted
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.tui.context_view import window_rows
 from hermes.surfaces.tui.slash_lookup import find_slash, narrowed
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
+
+t = translator(__name__)
 
 _MAX_COMMAND_RESULT_LINES = 400  # of one result
 
@@ -75,7 +78,7 @@ class TerminalChat:
             ("policy", chat.agent.policy.warning),
             ("mcp", self._servers()),
             ("queued", queued),
-            ("now", "working" if is_working else "waiting for you"),
+            ("now", "working" if is_working else t("waiting for you")),
         )
 
     def _servers(self) -> str:
@@ -90,7 +93,9 @@ class TerminalChat:
 
     async def require_idle(self) -> None:
         if await self.chat.is_busy():
-            raise SessionBusy("Hermes is working.", hint="Stop it first with /stop.")
+            raise SessionBusy(
+                t("Hermes is working."), hint=t("Stop it first with /stop.")
+            )
 
     async def begin(self) -> str:
         before = self.session
@@ -100,6 +105,13 @@ class TerminalChat:
         self.chat.app.bus.publish(
             "gateway.session.reset", about | {"new_session_id": self.session}
         )
+        return self.session
+
+    async def leave_running(self) -> str:
+        cwd = self.chat.app.store.sessions.find(self.session).cwd or "."
+        self.chat.detach()
+        app, target = self.chat.app, SessionTarget(None, Path(cwd))
+        self.chat.switch_to(await asyncio.to_thread(begin, app, target, "cli"))
         return self.session
 
     async def enter(self, name: str, *, recap: bool) -> None:
@@ -112,7 +124,7 @@ class TerminalChat:
     async def _change(self, target: SessionTarget) -> None:
         await self.require_idle()
         if target.before is not None and target.before.id == self.session:
-            raise HermesError("You are already in that session.")
+            raise HermesError(t("You are already in that session."))
         self.chat.delete_if_empty()
         app = self.chat.app
         self.chat.switch_to(await asyncio.to_thread(begin, app, target, "cli"))
@@ -175,8 +187,8 @@ class TerminalChat:
 
     def read_secret(self, name: str) -> str:
         raise HermesError(
-            f"Don't type a secret into a chat: {name}.",
-            hint=f"In a shell: hermes config set {name}",
+            t("Don't type a secret into a chat: {name}.", name=name),
+            hint=t("In a shell: hermes config set {name}", name=name),
         )
 
     def show(self, result: Result) -> None:

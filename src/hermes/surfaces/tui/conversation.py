@@ -16,23 +16,28 @@ from typing import Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.app.goals.waking import who_wakes
 from hermes.app.prompt_files import called_prompt
+from hermes.app.session_journal import read_history
 from hermes.app.session_service import Delivery
 from hermes.errors import HermesError, SessionBusy, StoreError, in_sentences
 from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.primitives.tasks import BackgroundTasks
+from hermes.schema.goals import GoalSet
 from hermes.schema.messages import Image
 from hermes.settings.load import load, load_secrets
 from hermes.surfaces.terminal.approval import question_lines
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
+from hermes.surfaces.terminal.open_agent import changed_worktrees
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
-from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, SAVED
+from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, message_saved
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import GREEN, RED, Row
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
+from hermes.surfaces.tui.left_work import LeftWork
 from hermes.surfaces.tui.mode_switch import ModeSwitch
 from hermes.surfaces.tui.notifications import Notifier
 from hermes.surfaces.tui.own_commands import OwnCommands
@@ -51,17 +56,25 @@ from hermes.surfaces.tui.status_line import (
     status_facts,
 )
 from hermes.surfaces.tui.tui_events import TuiEventRelay
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 _REDRAW_INTERVAL_S = 0.1
 EXIT_HUNG_UP = 128 + signal.SIGHUP
 _TURN_END_TIMEOUT_S = 5.0  # for the last rows of a turn to be written
-ELSEWHERE = "Another terminal or program is working on this session. It will answer your message next."
-_OTHER_MODE = (
+ELSEWHERE = to_translate(
+    "Another terminal or program is working on this session. It will answer your message next."
+)
+_OTHER_MODE = to_translate(
     "Another terminal or program is running this turn, with its own approval mode."
 )
-_LEAVE = "Ctrl-C again or Ctrl-D to quit."
-_LEAVE_ELSEWHERE = "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
+_LEAVE = to_translate("Ctrl-C again or Ctrl-D to quit.")
+_LEAVE_ELSEWHERE = to_translate(
+    "Another process is running this turn. /stop stops it there; Ctrl-C again quits and leaves it running."
+)
 _DOUBLE_PRESS_S = 2.0
+_ASKS = ("agent.approval.requested", "agent.question.asked")
 _QUESTION_POLL_INTERVAL_S = (
     0.2  # between checks whether a turn without a terminal waits for an answer
 )
@@ -115,6 +128,8 @@ class ChatConversation:
         self._relay = TuiEventRelay(app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
         self._following: asyncio.Task[None] | None = None
+        self._detached: dict[str, asyncio.Task[None]] = {}
+        """Sessions whose turn was moved to the background."""
         self._modes = ModeSwitch(
             lambda: self.approvals, self._use_mode, self._show_mode
         )
@@ -124,6 +139,7 @@ class ChatConversation:
         self.notifier: Notifier | None = None
         """Notifies the person; None where nothing can."""
         self._router = InputRouter(self)
+        self.left_work = LeftWork(app, agent)
         self._left = False
         self._hung_up = False
         self._elsewhere = False
@@ -156,12 +172,27 @@ class ChatConversation:
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Handles an event, after any rows before it that another process wrote."""
+        self._note_background(event)
         for one in self._cursor.in_order(event):
             self._interrupts.on_event(one)
             self.view.on_event(one)
             self._relay.on_event(one)
             if self.notifier is not None:
                 self.notifier.on_event(one, self.session)
+
+    def _note_background(self, event: Mapping[str, Any]) -> None:
+        """Follows a turn that began by itself, and says when one in the background asks something."""
+        kind, session = event["type"], event.get("session_id")
+        if kind == "agent.turn.started" and session == self.session:
+            if self.agent.service.works_on(self.session):
+                self.follow()
+        elif session in self._detached and kind in _ASKS:
+            short = str(session)[-6:]
+            told = t(
+                "Background task {short} asks you something: /agents open {short}",
+                short=short,
+            )
+            self.view.say(told, alarming=True)
 
     async def run(self) -> None:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
@@ -179,13 +210,19 @@ class ChatConversation:
             if reading.done():
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
+                    if self._must_warn():
+                        continue
                     break
                 self.touched()
                 await self._router.take(typed)
+        await self._leave()
+
+    async def _leave(self) -> None:
+        """Ends what belongs to this terminal."""
         if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
         if not self._elsewhere:
-            await self.agent.service.close()
+            await self.left_work.close(self.session, self.approvals, self._model)
         if not self._elsewhere and not self._hung_up:
             await self._end_permissions()
         self._interrupts.close()
@@ -219,8 +256,15 @@ class ChatConversation:
             self._not_saved(error)
             return
         if elsewhere:
-            self.view.say(ELSEWHERE)
+            self.view.say(t.marked(ELSEWHERE))
         self.follow()
+
+    def detach(self) -> None:
+        """Lets the turn run on in the background; its end is told in the next session."""
+        if self._following is not None:
+            self._detached[self.session] = self._following
+            self._following = None
+        self._interrupts.forget()
 
     def follow(self, *, resumes: bool = False) -> None:
         """Shows what the session does until it is idle."""
@@ -232,9 +276,22 @@ class ChatConversation:
         another process.
         """
         self._cursor = cursor_at_end(self.app, self.session)
+        self.own_commands.restore(self.app, self.session)
         unfinished = show_summary(self.app, self.view, self.screen)
-        if unfinished or await self.agent.service.pending(self.session):
+        await self.agent.service.tell_ends(self.session)
+        if (
+            unfinished
+            or await self.agent.service.pending(self.session)
+            or await asyncio.to_thread(self._open_goal)
+        ):
             self.follow(resumes=True)
+
+    def _open_goal(self) -> str:
+        """The state of a goal that the session works towards: active or waiting; empty if there is none."""
+        if self.app.store.log.latest(self.session, GoalSet.topic) is None:
+            return ""
+        goal = read_history(self.app.store, self.session).goal
+        return goal.status if goal.is_open else ""
 
     def interrupt(self) -> None:
         """Handles Ctrl-C: stops the turn. A second press during the turn, or two in a row when
@@ -248,11 +305,11 @@ class ChatConversation:
             if not self.halt():
                 self.quit()
         elif not self.ctrl_c.again():
-            self.view.say(_LEAVE_ELSEWHERE if elsewhere else _LEAVE)
+            self.view.say(t.marked(_LEAVE_ELSEWHERE if elsewhere else _LEAVE))
         elif not elsewhere:
             self.quit()
         else:
-            self.view.say(SAVED)
+            self.view.say(message_saved())
             self.code = EXIT_INTERRUPTED
             self._leave_at_once(elsewhere=True)
 
@@ -271,7 +328,7 @@ class ChatConversation:
         if self.own_commands.is_running:
             self.own_commands.stop()
         elif self._following is not None and is_elsewhere(self.app, self.session):
-            self.view.say(_LEAVE_ELSEWHERE)
+            self.view.say(t.marked(_LEAVE_ELSEWHERE))
         elif self._following is not None and not self.view.is_idle:
             self.halt()
         else:
@@ -304,19 +361,40 @@ class ChatConversation:
             for one in prompts
             if one.name not in names
         )
-        return [*skills, *found]
+        servers = self.agent.toolbox.servers
+        offered = servers.prompts() if servers is not None else {}
+        asked = (
+            SkillCommand(name, one.description or one.usage)
+            for name, one in offered.items()
+        )
+        return [*skills, *found, *asked]
 
     def called(self, line: str) -> str | None:
         """Returns the message for `/name text` if it calls a skill or a command from a file. Reads files."""
         text = self.agent.learner.learning.called(line, reserved())
-        return text or called_prompt(self.agent.prompt_files, self.folder, line)
+        return text or called_prompt(
+            self.agent.prompt_files, self.folder, line, self.agent.check_command
+        )
 
     def decide(self, proposals: Sequence[Proposal]) -> None:
         """Reviews proposals with the person, one at a time."""
         self._router.decide(proposals)
 
+    def _must_warn(self) -> bool:
+        """Says once what runs in the background before the person leaves. Returns whether it did."""
+        if self._left or self._hung_up or not self.screen.animates:
+            return False
+        warning = self.left_work.warning(self.session)
+        if warning:
+            self.view.say(warning)
+            self.screen.show_prompt()
+        return bool(warning)
+
     def quit(self) -> None:
-        """Leaves the chat. A running turn is interrupted and saved."""
+        """Leaves the chat. A running turn is interrupted and saved. Work in the background is warned of first."""
+        if warning := self.left_work.warning(self.session):
+            self.view.say(warning)
+            return
         if self._following is not None:
             self.view.say("Stopping ...")
         self.screen.leave()
@@ -332,6 +410,7 @@ class ChatConversation:
         self._interrupts = Interrupts(self.agent.service, session)
         self._relay = TuiEventRelay(self.app.bus.publish, session)
         self._cursor = cursor_at_end(self.app, session)
+        self.own_commands.restore(self.app, session)
         self.refresh()
 
     async def reconfigure(
@@ -363,7 +442,7 @@ class ChatConversation:
         try:
             await self.reconfigure(approvals=mode)
         except SessionBusy:
-            self.view.say(_OTHER_MODE)
+            self.view.say(t.marked(_OTHER_MODE))
             self.refresh()
 
     def _show_mode(self, mode: Approvals, remark: str) -> None:
@@ -390,7 +469,7 @@ class ChatConversation:
             lines = question_lines(request, style, columns, whole=True)
             return [((line, _diff_look(line)),) for line in lines]
 
-        await screen.show(Pager("The whole request", lay_out, screen.marks))
+        await screen.show(Pager(t("The whole request"), lay_out, screen.marks))
 
     async def edit_plan(self) -> None:
         """Opens the plan that waits in the person's editor."""
@@ -407,7 +486,7 @@ class ChatConversation:
             menu.plan = after
             for line in wrap(clean(after.strip()), self.screen.columns - 3):
                 self.screen.line(f"  {line}")
-            self.view.say("Plan changed. Accept it, or edit it again.")
+            self.view.say(t("Plan changed. Accept it, or edit it again."))
 
     @property
     def model(self) -> str:
@@ -455,16 +534,30 @@ class ChatConversation:
         return self._following is not None
 
     def delete_if_empty(self) -> bool:
-        """Deletes the session if it has no messages. Returns whether it did."""
-        if self.app.store.sessions.find(self.session).messages:
+        """Deletes the session if it has no messages, and the person ran nothing in it. Returns whether it did."""
+        sessions = self.app.store.sessions
+        is_used = sessions.find(self.session).messages or sessions.children(
+            self.session
+        )
+        if is_used or self.own_commands.has_unsent:
             return False
         self.app.delete(self.session)
         return True
 
     def print_goodbye(self) -> None:
-        """Prints the command that resumes the session."""
+        """Prints the command that resumes the session, and what else was left behind."""
+        goal, folder = self._open_goal(), self.folder
         if not self.delete_if_empty():
-            print(f"Resume with: hermes --resume {self.session}")
+            print(t("Resume with: hermes --resume {session}", session=self.session))
+        if goal == "waiting":
+            if not self.left_work.goes_on:
+                print(f"{t('The goal waits.')} {who_wakes(self.app, self.session)}")
+        elif goal:
+            print(t("The goal is not reached yet; resuming goes on with it."))
+        for line in self.left_work.lines(self.session):
+            print(line)
+        if kept := changed_worktrees(folder):
+            print(kept)
 
     async def _follow(self, *, resumes: bool) -> None:
         ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
@@ -481,6 +574,10 @@ class ChatConversation:
                 await self.agent.service.idle(self.session)
         except StoreError as error:
             self._not_saved(error)
+        except HermesError as error:  # the session could not be settled
+            self.code = 1
+            self.view.say(in_sentences(error), alarming=True)
+            self.screen.show_prompt()
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
@@ -509,6 +606,7 @@ class ChatConversation:
         """Finishes the turn without a terminal, or exits when it needs a person's answer."""
         following = self._following
         if following is None or is_elsewhere(self.app, self.session):
+            await self._finish_background()
             return
         while not following.done() and not self._left:
             await asyncio.wait({following}, timeout=_QUESTION_POLL_INTERVAL_S)
@@ -518,6 +616,16 @@ class ChatConversation:
                 os._exit(self.code or EXIT_HUNG_UP)
         await following
         self._following = None
+        await self._finish_background()
+
+    async def _finish_background(self) -> None:
+        """Finishes what runs in the background, and what a goal waits for, without a terminal."""
+        service = self.agent.service
+        await service.at_rest(self.session)
+        while service.turns and not self._left and not self.agent.questions.sessions():
+            working = asyncio.ensure_future(service.all_idle())
+            await asyncio.wait({working}, timeout=_QUESTION_POLL_INTERVAL_S)
+            working.cancel()
 
     def _not_saved(self, error: StoreError) -> None:
         self.code = 1

@@ -94,5 +94,7 @@ def _record(
         at = app.renderer._cursor_pos  # noqa: SLF001 - it has no public name
         app.renderer._cursor_pos = Point(at.x, at.y + moved)  # noqa: SLF001
     for number, row in enumerate(kept):
+        if not moved and row == old[number]:
+            continue
         cells = dict.fromkeys(range(width(plain(row))), _STALE)
         screen.data_buffer[number] = defaultdict(lambda: _BLANK, cells)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TextIO
 
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.output.vt100 import Vt100_Output
 
 from hermes.settings.load import environment
+from hermes.surfaces.terminal.mouse import ClickOutput
 
 
-class FrameOutput(Vt100_Output):
+class FrameOutput(ClickOutput):
     """Collects the output of one frame. Calls `gone` when the terminal can no longer be written to."""
 
     def __init__(self, stdout: TextIO, gone: Callable[[], object]) -> None:

@@ -22,6 +22,9 @@ from hermes.surfaces.tui.input_history import InputHistory
 from hermes.surfaces.tui.menu_input import MenuInput
 from hermes.surfaces.tui.pastes import Pastes, clipboard_image
 from hermes.surfaces.tui.plain_screen import TypedInput
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _NOTICE_QUESTION_S = 1.5  # time to notice a question while typing
 _DRAFT_DELAY_S = 0.2  # pause in typing before a draft is written
@@ -207,7 +210,7 @@ class InputBox:
             self._ignore_answers_until = float("-inf")
             self.buffer.reset()
             self.say(
-                "The question appeared while you were typing. Please answer it now."
+                t("The question appeared while you were typing. Please answer it now.")
             )
             return
         if self.menu.types:
@@ -270,7 +273,9 @@ class InputBox:
         found = await clipboard_image(self._home.cache / "pictures")
         if found is None:
             self.say(
-                "The clipboard holds no image, or no program can read it (wl-paste, xclip, pngpaste)."
+                t(
+                    "The clipboard holds no image, or no program can read it (wl-paste, xclip, pngpaste)."
+                )
             )
         else:
             self._insert(self._pastes.picture(found) + " ")

@@ -12,9 +12,11 @@ import msgspec
 from hermes.app.attachments import AttachmentFolder, attach
 from hermes.app.prompt_files import aliased
 from hermes.app.session_service import Delivery
+from hermes.commands.table import find_topic
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
+from hermes.schema.own_commands import OwnCommandRan
 from hermes.surfaces.terminal.approval import (
     KEY_GRACE_S,
     deliver_answer,
@@ -32,13 +34,19 @@ from hermes.surfaces.tui.slash_lookup import (
     reserved,
     slashes,
 )
+from hermes.text.translation import translator
 from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
+    from hermes.app import App
     from hermes.surfaces.tui.conversation import ChatConversation
+
+t = translator(__name__)
 
 _MAX_ANSWER_ATTEMPTS = 50
 _ANSWER_RETRY_S = 0.1
+_PLAIN_COMMANDS = {"exit": "/quit", "quit": "/quit", ":q": "/quit", "help": "/help"}
+"""Words that people type alone, as in other programs, and what they mean here."""
 
 
 class InputRouter:
@@ -113,7 +121,8 @@ class InputRouter:
 
     async def _take_message(self, typed: TypedInput) -> None:
         chat = self._chat
-        text = aliased(typed.text, chat.app.settings.aliases)
+        text = _PLAIN_COMMANDS.get(typed.text.strip().lower(), typed.text)
+        text = aliased(text, chat.app.settings.aliases)
         typed = msgspec.structs.replace(typed, text=text)
         if text.startswith("/") and not typed.images:
             await self._command(typed)
@@ -157,26 +166,34 @@ class InputRouter:
 
     async def _send(self, typed: TypedInput) -> None:
         chat = self._chat
-        folder = AttachmentFolder(chat.folder, Guard(chat.app.home.root, Path.home()))
+        folder = AttachmentFolder(
+            chat.folder,
+            Guard(chat.app.home.root, Path.home()),
+            listen=lambda path: _listen(chat.app, path),
+            is_elsewhere=chat.agent.names_resource,
+        )
         attached = await asyncio.to_thread(attach, typed.text, folder)
-        for remark in attached.left:
+        served = await chat.agent.with_server_texts(attached.text)
+        for remark in (*attached.left, *served.left):
             chat.view.say(remark)
         delivery: Delivery = "steer" if typed.steers and chat.is_running else "queue"
         skill_text = None
-        if attached.text.startswith("/"):
-            skill_text = await asyncio.to_thread(chat.called, attached.text)
+        if served.text.startswith("/"):
+            skill_text = await asyncio.to_thread(chat.called, served.text)
         ran = chat.own_commands.take_blocks()
         await chat.submit(
-            (skill_text or attached.text) + ran,
+            (skill_text or served.text) + ran,
             images=(*typed.images, *attached.images),
             delivery=delivery,
         )
 
     async def _run_own(self, command: str) -> None:
-        """Runs a command of the person's own. Its output goes to the model with the next message."""
+        """Runs a command of the person's own. Its output is kept, and goes to the model with the next message."""
         chat = self._chat
         chat.view.show_own_command(command)
         result = await chat.own_commands.run(command, chat.folder)
+        ran = OwnCommandRan(command=command, output=result.output, code=result.code)
+        await asyncio.to_thread(chat.app.record, chat.session, ran)
         chat.view.show_own_result(command, result.output, result.ending, result.code)
 
     async def _note(self, text: str) -> None:
@@ -189,7 +206,12 @@ class InputRouter:
         except HermesError as error:
             chat.view.say(in_sentences(error), alarming=True)
         else:
-            chat.view.say(f"Noted: {one_line(text)}. New sessions know it; see /memory")
+            chat.view.say(
+                t(
+                    "Noted: {text}. New sessions know it; see /memory",
+                    text=one_line(text),
+                )
+            )
 
     async def _command(self, typed: TypedInput) -> None:
         try:
@@ -210,10 +232,16 @@ class InputRouter:
         if not chat.screen.echoes and not typed.by_key:
             chat.view.say(f"{chat.screen.marks.prompt}{typed.text}")
         slash = find_slash(name)
+        if name not in reserved() and (said := await _of_plugin(chat, name, rest)):
+            chat.view.say(said)
+            return
         if slash is None:
-            near = nearest(name, [*(command.slash for command in slashes()), *skills])
-            hint = f"Did you mean /{near}?" if near else "See /help"
-            chat.view.say(f"There is no command /{name}. {hint}", alarming=True)
+            known = [*(command.slash for command in slashes()), *skills]
+            hint = _unknown_hint(name, known)
+            chat.view.say(
+                t("There is no command /{name}. {hint}", name=name, hint=hint),
+                alarming=True,
+            )
             return
         about = {"platform": "cli", "user": "", "session_id": chat.session}
         event = f"gateway.command.{hook_name(name, slash)}"
@@ -234,6 +262,19 @@ class InputRouter:
         return False
 
 
+async def _of_plugin(chat: "ChatConversation", name: str, words: str) -> str:
+    """What a plugin's slash command says; empty if no enabled plugin has one of that name."""
+    plugins = chat.app.plugins
+    if plugins is None:
+        return ""
+    from hermes.app.plugin_parts import run_plugin_command
+
+    found = (await asyncio.to_thread(lambda: plugins.commands)).get(name)
+    if found is None:
+        return ""
+    return await run_plugin_command(found, words.strip()) or f"/{name} is done."
+
+
 def is_note(text: str) -> bool:
     """Returns whether an input is a note for the memory: one line that begins with `#`, and no Markdown heading."""
     return text.startswith("#") and "\n" not in text and text.strip("# ") != ""
@@ -244,3 +285,17 @@ def _command_name(text: str) -> str:
     if text[1:2].isspace():
         return ""
     return next(iter(text[1:].split(None, 1)), "")
+
+
+def _unknown_hint(name: str, known: list[str]) -> str:
+    """What helps after a command that chats don't have."""
+    if find_topic(name):
+        return f"In a shell: hermes {name}"
+    near = nearest(name, known)
+    return t("Did you mean /{near}?", near=near) if near else "See /help"
+
+
+def _listen(app: "App", path: Path) -> str:
+    from hermes.app.speech import listener  # only for a recording
+
+    return listener(app)(path)

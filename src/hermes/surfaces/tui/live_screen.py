@@ -19,7 +19,10 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import ConditionalKeyBindings, merge_key_bindings
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout import (
     ConditionalContainer,
@@ -44,16 +47,20 @@ from hermes.surfaces.tui.direct_drawing import replace_top_rows
 from hermes.surfaces.tui.focus_keys import focus_keys
 from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
-from hermes.surfaces.tui.menu_rows import menu_rows
+from hermes.surfaces.tui.menu_mouse import MenuMouse
+from hermes.surfaces.tui.menu_rows import choice_at, menu_rows
 from hermes.surfaces.tui.overlays.overlay import Overlay
 from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
 from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.toolkit_style import toolkit_style
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.terminal.markdown.render import Markdown
+
+t = translator(__name__)
 
 _MAX_INPUT_ROWS = 8  # a longer input scrolls
 _MAX_MENU_ROWS = 6
@@ -96,6 +103,8 @@ class LiveScreen:
         self._output = FrameOutput(sys.stdout, self._gone)
         self._overlay = OverlayWindow(self._fragments)
         self._covered_lines: list[str] = []  # printed while an overlay is open
+        self._mouse = MenuMouse(entry.menu, self._overlay, self._choice_at)
+        self._question = _shown(self._question_menu, lambda: entry.menu.is_open)
         self._app = self._build()
         self._app.erase = self._erase
         self._app.before_render += self._adapt
@@ -259,6 +268,16 @@ class LiveScreen:
         self._app.editing_mode = EditingMode.VI if keys == "vim" else EditingMode.EMACS
         self._app.invalidate()
 
+    def type_early(self, text: str) -> None:
+        """Types what was typed before the screen was there."""
+        keys: list[KeyPress] = []
+        Vt100Parser(keys.append).feed_and_flush(text)
+        store_typeahead(self._app.input, keys)
+
+    def use_mouse(self, *, on: bool) -> None:
+        """Lets clicks choose in menus and lists, or leaves the mouse to the terminal."""
+        self._mouse.is_wanted = on
+
     def switch_keys(self) -> str:
         """Switches between the keys of vim and of emacs. Returns the name of those in use."""
         is_vim = self._app.editing_mode == EditingMode.VI
@@ -281,7 +300,7 @@ class LiveScreen:
             for text in self._entry.earlier_inputs()
         ]
         text = PickerText(
-            title="Earlier messages", nothing="No messages yet.", enter="edit"
+            title=t("Earlier messages"), nothing=t("No messages yet."), enter="edit"
         )
         picker = Picker(text, items, self.marks)
         await self.show(picker)
@@ -355,6 +374,7 @@ class LiveScreen:
 
     def _drawn(self, _: object) -> None:
         self._output.release(self.columns)
+        self._mouse.note_frame(self._app, self._question.content)
 
     def _print(self, rows: Sequence[Row]) -> None:
         if rows:
@@ -411,7 +431,7 @@ class LiveScreen:
             [
                 _shown(self._tail_text, lambda: bool(self._framed)),
                 _shown(lambda: self._fragments(self._rows), lambda: bool(self._rows)),
-                _shown(self._question_menu, lambda: self._entry.menu.is_open),
+                self._question,
                 entry,
                 _shown(
                     self._menu, lambda: self._entry.buffer.complete_state is not None
@@ -437,11 +457,13 @@ class LiveScreen:
                 [
                     ConditionalKeyBindings(self._entry.keys(), ~is_covered),
                     focus_keys(self._focused),
+                    self._mouse.keys,
                 ]
             ),
             output=self._output,
             erase_when_done=True,
             max_render_postpone_time=0,
+            mouse_support=Condition(self._mouse.is_on),
         )
         app.ttimeoutlen = 0.05
         app.timeoutlen = (
@@ -477,6 +499,14 @@ class LiveScreen:
         if menu is None or not self._entry.menu.is_open:
             return ()
         return menu_rows(menu, self.columns - 1, self.marks)
+
+    def _choice_at(self, row: int) -> int | None:
+        menu = self._entry.menu.menu
+        return (
+            choice_at(menu, row, self.columns - 1, self.marks)
+            if menu is not None
+            else None
+        )
 
     def _question_menu(self) -> AnyFormattedText:
         return self._fragments(self._question_rows())

@@ -73,7 +73,7 @@ class MenuInput:
 
     def bind(self, keys: KeyBindings) -> None:
         """Adds the keys. They come before all others while the menu can be answered."""
-        chooses = Condition(self._chooses)
+        chooses = Condition(lambda: self.chooses)
         for name in _NAMED_KEYS:
             keys.add(name, eager=True, filter=chooses)(self._named(name))
         keys.add(Keys.SIGINT, eager=True, filter=chooses)(self._named("c-c"))
@@ -84,11 +84,14 @@ class MenuInput:
 
     def choose(self, place: int) -> None:
         """Chooses a row, as a click does."""
-        if self._chooses():
-            self._press(str(place + 1))
+        menu = self.menu
+        if menu is not None and self.chooses and place < len(menu.choices):
+            menu.at = place
+            self._press("enter")
 
-    def _chooses(self) -> bool:
-        """Whether keys go to the menu: it is readable, and no command is being typed."""
+    @property
+    def chooses(self) -> bool:
+        """Whether keys and clicks go to the menu: it is readable, and no command is being typed."""
         menu = self.menu
         if menu is None or not self.is_open or self._box.answering:
             return False

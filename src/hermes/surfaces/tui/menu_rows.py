@@ -6,6 +6,9 @@ from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, YELLOW, Row
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.terminal.tool_line import Marks
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 def menu_rows(menu: QuestionMenu, columns: int, marks: Marks) -> list[Row]:
@@ -19,6 +22,19 @@ def menu_rows(menu: QuestionMenu, columns: int, marks: Marks) -> list[Row]:
         return [*rows, *hint]
     waits: list[Row] = [((marks.runs, DIM),), *([((" ", DIM),)] * (len(hint) - 1))]
     return [*(tuple((text, DIM) for text, _ in row) for row in rows), *waits]
+
+
+def choice_at(menu: QuestionMenu, row: int, columns: int, marks: Marks) -> int | None:
+    """Returns the choice that is shown in a row of the menu."""
+    if menu.types:
+        return None
+    top = len([*_title(menu, columns)])
+    for number in range(len(menu.choices)):
+        below = top + len([*_choice(menu, number, columns, marks)])
+        if top <= row < below:
+            return number
+        top = below
+    return None
 
 
 def _title(menu: QuestionMenu, columns: int) -> Iterator[Row]:
@@ -48,14 +64,16 @@ def _choice(
 def _hint(menu: QuestionMenu, marks: Marks) -> str:
     bullet = f" {marks.bullet} "
     if menu.types:
-        back = "Esc goes back" if menu.has_choices else "Esc stops"
-        return bullet.join(("Enter sends", back))
-    arrows = "↑↓" if marks.bar != "|" else "arrows"
-    view = ("v shows all",) if menu.is_approval or menu.request.get("plan") else ()
+        back = t("Esc goes back") if menu.has_choices else t("Esc stops")
+        return bullet.join((t("Enter sends"), back))
+    arrows = "↑↓" if marks.bar != "|" else t("arrows")
+    view = (t("v shows all"),) if menu.is_approval or menu.request.get("plan") else ()
     mode = (
-        ("Shift-Tab changes the mode",)
+        (t("Shift-Tab changes the mode"),)
         if menu.step == "choose" and menu.is_approval
         else ()
     )
-    back = "Esc goes back" if menu.step == "rule" else "Esc stops"
-    return bullet.join((f"{arrows}, a number or a key", *view, *mode, back))
+    back = t("Esc goes back") if menu.step == "rule" else t("Esc stops")
+    return bullet.join(
+        (t("{arrows}, a number or a key", arrows=arrows), *view, *mode, back)
+    )

@@ -5,6 +5,9 @@ from collections.abc import Awaitable, Callable
 
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.surfaces.terminal.run_options import Approvals
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MODES: tuple[Approvals, ...] = ("ask", "auto-edit", "plan", "full")
 SETTLE_S = 0.7
@@ -36,9 +39,11 @@ class ModeSwitch:
         self._chosen = MODES[(MODES.index(mode) + 1) % len(MODES)]
         remark = ""
         if has_question and self._chosen in _ALLOWING:
-            remark = (
-                f"Mode {self._chosen}: if it allows this call, the call runs in {SETTLE_WITH_QUESTION_S:.0f} seconds."
-                " Shift-Tab: next mode. Esc: stop."
+            remark = t(
+                "Mode {mode}: if it allows this call, the call runs in {seconds:.0f} seconds."
+                " Shift-Tab: next mode. Esc: stop.",
+                mode=self._chosen,
+                seconds=SETTLE_WITH_QUESTION_S,
             )
         self._show(self._chosen, remark)
         self._cancel()

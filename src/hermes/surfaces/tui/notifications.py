@@ -13,6 +13,9 @@ from typing import Any
 from hermes.children.helper_programs import find_program
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings.sections import NotifySettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 FOCUS_REPORTS_ON, FOCUS_REPORTS_OFF = "\x1b[?1004h", "\x1b[?1004l"
 _SAVE_TITLE, _RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
@@ -87,16 +90,26 @@ class Notifier:
         match event["type"]:
             case "agent.turn.started":
                 self._began = event["ts"]
-                self._show_title("working")
+                self._show_title(t("working"))
             case "agent.approval.requested" | "agent.question.asked":
-                asked = event.get("summary") or event.get("text") or "a question"
-                self._show_title("waits for you")
-                self.notify(f"Hermes asks: {asked}")
+                asked = event.get("summary") or event.get("text") or t("a question")
+                self._show_title(t("waits for you"))
+                self.notify(t("Hermes asks: {asked}", asked=asked))
             case "agent.turn.ended" if event.get("session_id") == session:
                 self._show_title("")
                 if event["ts"] - self._began >= self._settings.after:
                     done = event["reason"] == "done"
-                    self.notify(f"Hermes {'is done' if done else 'has stopped'}")
+                    self.notify(
+                        t("Hermes is done") if done else t("Hermes has stopped")
+                    )
+            case "agent.child.ended" if event.get("kind") != "delegate":
+                reason = event.get("reason") or t("ended")
+                self.notify(t("Background task: {reason}", reason=reason))
+            case "agent.goal.paused" if event.get("by") == "hermes":
+                self.notify(t("The goal is paused"))
+            case "agent.goal.judged" if event["verdict"] in ("done", "needs_you"):
+                reached = event["verdict"] == "done"
+                self.notify(t("Goal reached") if reached else t("The goal needs you"))
             case _:
                 pass
 

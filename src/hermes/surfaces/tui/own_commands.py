@@ -1,4 +1,4 @@
-"""`!command`: runs a command of the person's own, shows its output, and keeps it for the next message."""
+"""`!command`: runs a command of the person's own. Its output is logged, and goes to the model with the next message."""
 
 import asyncio
 import contextlib
@@ -8,13 +8,17 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.app import App
 from hermes.children.helper_programs import find_program
 from hermes.children.process_tree import describe_exit
+from hermes.schema.messages import UserMessage
+from hermes.schema.own_commands import OwnCommandRan
 from hermes.settings.load import environment
 
 _MAX_OUTPUT_BYTES = 100_000  # the end of a longer output is kept
 _MAX_SENT_CHARS = 20_000  # ... and goes to the model
 _READ_BYTES = 65_536
+_MAX_ROWS_BACK = 200  # in which unsent results are looked for
 _KILL_WAIT_S = 2.0  # between SIGTERM and SIGKILL
 
 
@@ -52,6 +56,27 @@ class OwnCommands:
     def is_running(self) -> bool:
         """Whether a command runs."""
         return self._process is not None
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a result waits for the next message."""
+        return bool(self._results)
+
+    def restore(self, app: App, session: str) -> None:
+        """Takes up the results in a session that no message has told the model about. Reads the log."""
+        head = app.store.sessions.find(session).head
+        rows = app.store.log.events(
+            session, after=max(0, head - _MAX_ROWS_BACK), limit=_MAX_ROWS_BACK
+        )
+        self._results = []
+        for row in rows:
+            match row.event:
+                case UserMessage(origin="user"):
+                    self._results = []
+                case OwnCommandRan(command=command, output=output, code=code):
+                    self._results.append(OwnCommandResult(command, output, code))
+                case _:
+                    pass
 
     def take_blocks(self) -> str:
         """Returns what the next message tells the model about the commands since the last one."""

@@ -1,4 +1,4 @@
-"""The lists that a chat at a live screen offers: sessions, models, and turns to go back to."""
+"""The lists that a chat at a live screen offers: sessions, models, permissions, agents, and turns to go back to."""
 
 import asyncio
 import time
@@ -7,25 +7,41 @@ from typing import TYPE_CHECKING
 
 from hermes.app import App
 from hermes.app.attachments import typed_part
+from hermes.app.child_sessions import ChildStatus
 from hermes.app.undo import Rewind, RewindPoint, shadows_of
+from hermes.commands.background import child_label
 from hermes.commands.command import Command
+from hermes.commands.context import CommandContext
+from hermes.commands.policy import Permissions
+from hermes.commands.side_work import AgentOverview
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.terminal.text import ago, count, one_line
+from hermes.surfaces.terminal.text import ago, count, money, one_line
 from hermes.surfaces.tui.live_screen import LiveScreen
 from hermes.surfaces.tui.overlays.picker import Picked, Picker, PickerItem, PickerText
+from hermes.text.translation import to_translate, translator
+from hermes.tools.escapes import shown
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.chat_port import TerminalChat
     from hermes.surfaces.tui.conversation import ChatConversation
 
+t = translator(__name__)
+
 _MAX_SESSIONS = 500
 _PREVIEW_ROWS = 60  # of the log
 _MAX_PREVIEW_CHARACTERS = 600  # of one message
+_WRITTEN = "written "
 _EXTENTS = (
-    PickerItem("both", "Conversation and files"),
-    PickerItem("conversation", "Conversation only", "files stay as they are"),
-    PickerItem("files", "Files only", "the conversation stays"),
+    PickerItem("both", to_translate("Conversation and files")),
+    PickerItem(
+        "conversation",
+        to_translate("Conversation only"),
+        to_translate("files stay as they are"),
+    ),
+    PickerItem(
+        "files", to_translate("Files only"), to_translate("the conversation stays")
+    ),
 )
 
 
@@ -56,6 +72,10 @@ async def pick_argument(port: "TerminalChat", command: Command) -> str | None:
             return await _pick_session(port.chat)
         case "model":
             return await _pick_model(port)
+        case "permissions":
+            return await _take_back_permissions(port, command)
+        case "agents":
+            return await _pick_agent(port, command)
         case _:
             return ""
 
@@ -68,18 +88,18 @@ async def pick_rewind(chat: "ChatConversation") -> tuple[RewindPoint, str] | Non
         PickerItem(
             point.turn,
             one_line(typed_part(point.text)) or "(no message)",
-            "the last turn" if point.turns == 1 else f"{point.turns} turns back",
+            t("the last turn", "{count} turns back", count=point.turns),
             lambda point=point: _turn_preview(rewind, chat.session, point),
         )
         for point in points
     ]
-    title = "Go back to just before which message?"
+    title = t("Go back to just before which message?")
     found = await pick(
-        chat, PickerText(title=title, nothing="There is no turn to undo."), items
+        chat, PickerText(title=title, nothing=t("There is no turn to undo.")), items
     )
     if found is None:
         return None
-    what = await pick(chat, PickerText(title="Restore what?"), _EXTENTS)
+    what = await pick(chat, PickerText(title=t("Restore what?")), _EXTENTS)
     if what is None:
         return None
     point = next(one for one in points if one.turn == found.item.key)
@@ -100,10 +120,111 @@ async def _pick_session(chat: "ChatConversation") -> str | None:
         for info in others
     ]
     text = PickerText(
-        title="Continue which session?", nothing="No other sessions yet.", enter="open"
+        title=t("Continue which session?"),
+        nothing=t("No other sessions yet."),
+        enter=t("open"),
     )
     found = await pick(chat, text, items)
     return found.item.key if found else None
+
+
+async def _take_back_permissions(port: "TerminalChat", command: Command) -> str | None:
+    """Lists rules and permissions; Enter takes one back, and the list stays open. Empty if there is nothing to list."""
+    while True:
+        with CommandContext(port, app=port.chat.app, conversation=port) as context:
+            found = await command.run(context, {})
+        items: list[PickerItem] = []
+        if isinstance(found, Permissions):
+            items = _permission_items(found, str(port.chat.folder))
+        if not items:
+            return ""
+        text = PickerText(title=t("What runs without asking"), enter=t("take it back"))
+        picked = await pick(port.chat, text, items)
+        if picked is None:
+            return None
+        if picked.item.key.startswith(_WRITTEN):
+            file = port.chat.app.home.root / "policy.yaml"
+            port.chat.view.say(
+                t("You wrote that rule yourself. Change it in {file}", file=file)
+            )
+            return None
+        with CommandContext(port, app=port.chat.app, conversation=port) as context:
+            port.show(await command.run(context, {"which": picked.item.key}))
+        if len(items) == 1:
+            return None
+
+
+def _permission_items(found: Permissions, folder: str) -> list[PickerItem]:
+    """The entries by the numbers that the command knows them by, then the rules that only a file holds."""
+    kinds = [*(("always", one) for one in found.remembered)]
+    kinds += [("until you quit", one) for one in found.granted]
+    reasons = {
+        "always": t("In every session, because you chose “always”."),
+        "until you quit": t("In this session, until you quit."),
+    }
+    items = [
+        PickerItem(
+            str(number),
+            shown(text.replace(folder, "this folder")),
+            when,
+            lambda text=text, when=when: t(
+                "Hermes does this without asking:\n{rule}\n\n{reason}\nEnter takes it back; Hermes asks again then.",
+                rule=shown(text),
+                reason=reasons[when],
+            ),
+        )
+        for number, (when, text) in enumerate(kinds, 1)
+    ]
+    return items + [
+        PickerItem(
+            f"{_WRITTEN}{number}",
+            shown(text),
+            "policy.yaml",
+            lambda text=text: t(
+                "{rule}\n\nYou wrote this rule in policy.yaml, and can change it there.",
+                rule=shown(text),
+            ),
+        )
+        for number, text in enumerate(found.rules)
+    ]
+
+
+async def _pick_agent(port: "TerminalChat", command: Command) -> str | None:
+    """Lists what works for this session: Enter opens one, Ctrl-X stops it, Ctrl-T writes to it.
+
+    Empty if nothing does.
+    """
+    with CommandContext(port, app=port.chat.app, conversation=port) as context:
+        found = await command.run(context, {})
+    if not isinstance(found, AgentOverview) or not found.children:
+        return ""
+    items = [
+        PickerItem(
+            one.id[-6:],
+            one_line(child_label(one)) or "(no task)",
+            f"{one.state} · {one.id[-6:]}",
+            lambda one=one: _child_preview(one),
+        )
+        for one in reversed(found.children)
+    ]
+    text = PickerText(
+        title="Agents of this session",
+        enter="open",
+        actions={"c-x": "stop", "c-t": "write to it"},
+    )
+    picked = await pick(port.chat, text, items)
+    if picked is None:
+        return None
+    if picked.key == "c-t":
+        port.chat.screen.suggest(f"/agents tell {picked.item.key} ")
+        return None
+    return f"{'stop' if picked.key == 'c-x' else 'open'} {picked.item.key}"
+
+
+def _child_preview(one: ChildStatus) -> str:
+    facts = (count(one.turns, "turn"), count(one.tokens, "token"), money(one.cost_usd))
+    head = (_shortened(one.title), one.doing, " · ".join(filter(None, facts)))
+    return "\n".join((*filter(None, head), "", _shortened(one.answer))).strip()
 
 
 async def _pick_model(port: "TerminalChat") -> str | None:
@@ -117,7 +238,7 @@ async def _pick_model(port: "TerminalChat") -> str | None:
     ]
     start = names.index(current) if current in names else 0
     found = await pick(
-        port.chat, PickerText(title="Which model answers?"), items, start=start
+        port.chat, PickerText(title=t("Which model answers?")), items, start=start
     )
     return found.item.key if found else None
 
@@ -128,7 +249,9 @@ def _model_facts(name: str, *, is_current: bool) -> str:
 
     facts = facts_of(name)
     window = (
-        "" if facts is UNKNOWN else f"{short_number(facts.window)} tokens of context"
+        ""
+        if facts is UNKNOWN
+        else t("{tokens} tokens of context", tokens=short_number(facts.window))
     )
     return ", ".join(filter(None, ("current" if is_current else "", window)))
 
@@ -158,7 +281,9 @@ def _session_preview(app: App, info: SessionInfo) -> str:
 def _turn_preview(rewind: Rewind, session: str, point: RewindPoint) -> str:
     """Returns the message, and what its turn changed in files."""
     diff = _without_headers(rewind.diff(session, turn=point.turn))
-    return f"{_shortened(typed_part(point.text))}\n\n{diff or 'No files were changed.'}"
+    return (
+        f"{_shortened(typed_part(point.text))}\n\n{diff or t('No files were changed.')}"
+    )
 
 
 def _without_headers(diff: str) -> str:

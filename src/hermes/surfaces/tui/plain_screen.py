@@ -23,6 +23,9 @@ from hermes.surfaces.terminal.style import (
 from hermes.surfaces.terminal.styled_text import Row
 from hermes.surfaces.terminal.text import clean
 from hermes.surfaces.terminal.tool_line import LINEAR_MARKS, Marks, marks_for
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class TypedInput(msgspec.Struct, frozen=True):
@@ -190,8 +193,8 @@ class PlainScreen:
 
     async def edit(self, text: str, suffix: str) -> str:  # noqa: ARG002 - the port's shape
         raise HermesError(
-            "This terminal only prints lines, so nothing can be edited here.",
-            hint="Choose No and say what should be different.",
+            t("This terminal only prints lines, so nothing can be edited here."),
+            hint=t("Choose No and say what should be different."),
         )
 
     def suggest(self, text: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 _PAUSE_FACTOR = 8.0  # the pause, in multiples of the CPU time that the drawing took
-_MIN_INTERVAL_S = 0.01
+_MIN_INTERVAL_S = 0.014  # about 70 in a second; screens show 60
 _MAX_PAUSE_S = 0.5
 
 

@@ -1,16 +1,25 @@
 """Shows the end of a conversation again, as it looked when it happened."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from hermes.schema.own_commands import OwnCommandRan
 from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.styled_text import Row, painted
 from hermes.surfaces.terminal.text import clean, wrap
+from hermes.surfaces.tui.own_commands import OwnCommandResult
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.session_view import ChatView
 
 _QUESTIONS = frozenset(("agent.approval.requested", "agent.question.asked"))
 _MAX_REPLAYED_LINES = 200
+
+
+class _Part(NamedTuple):
+    """Lines as they were printed, or a reply as it was written."""
+
+    text: str
+    is_reply: bool = False
 
 
 class ReplayScreen:
@@ -23,7 +32,7 @@ class ReplayScreen:
         self.marks = screen.marks
         self.animates = screen.animates
         self.columns = screen.columns
-        self.lines: list[str] = []
+        self._parts: list[_Part] = []
         self._reply = ""
 
     def write(self, text: str) -> None:
@@ -31,14 +40,22 @@ class ReplayScreen:
 
     def end_reply(self) -> None:
         text, self._reply = self._reply.strip("\n"), ""
-        if text and self.animates:
-            self.lines += self._drawn(text)
-        elif text:
-            self.lines += wrap(clean(text), self.columns - 1)
+        if text:
+            self._parts.append(_Part(text, is_reply=True))
 
     def line(self, text: str = "") -> None:
         self.end_reply()
-        self.lines += text.split("\n")
+        self._parts.append(_Part(text))
+
+    def last_lines(self, most: int) -> tuple[list[str], bool]:
+        """Returns the last lines, and whether some were left out. Only replies among them are drawn."""
+        lines: list[str] = []
+        for number, part in enumerate(reversed(self._parts), 1):
+            lines = [*self._lines_of(part), *lines]
+            if len(lines) >= most:
+                is_cut = len(lines) > most or number < len(self._parts)
+                return lines[-most:], is_cut
+        return lines, False
 
     def live(self, rows: Sequence[Row]) -> None:
         """Does nothing: what is over is not live."""
@@ -69,6 +86,13 @@ class ReplayScreen:
     def leave(self) -> None:
         """Does nothing."""
 
+    def _lines_of(self, part: _Part) -> list[str]:
+        if not part.is_reply:
+            return part.text.split("\n")
+        if not self.animates:
+            return list(wrap(clean(part.text), self.columns - 1))
+        return self._drawn(part.text)
+
     def _drawn(self, text: str) -> list[str]:
         """Renders a reply as it looked when it was written."""
         from hermes.surfaces.terminal.markdown.render import Markdown
@@ -76,8 +100,7 @@ class ReplayScreen:
         markdown = Markdown(
             colours=self.style.enabled, ascii_only=self.marks.bar == "|"
         )
-        room = self.columns - 1
-        rows = [*markdown.feed(text, room), *markdown.end(room)]
+        rows = markdown.whole(text, self.columns - 1)
         return [painted(row, self.style) for row in rows]
 
 
@@ -88,12 +111,21 @@ def replay(
     replayed = ReplayScreen(screen)
     past = ChatView(replayed, view.session, quiet=view.quiet)
     for event in events:
-        if event["type"] not in _QUESTIONS:
+        if event["type"] == OwnCommandRan.topic:
+            _show_own_command(event, past)
+        elif event["type"] not in _QUESTIONS:
             past.on_event(event)
     replayed.end_reply()
     view.take_over(past)
-    lines = replayed.lines[-_MAX_REPLAYED_LINES:]
+    lines, is_cut = replayed.last_lines(_MAX_REPLAYED_LINES)
     if lines:
         screen.line("\n".join(lines).rstrip("\n"))
         screen.line()
-    return len(lines) < len(replayed.lines)
+    return is_cut
+
+
+def _show_own_command(event: Mapping[str, Any], view: ChatView) -> None:
+    code = event.get("code", 0)
+    result = OwnCommandResult(event["command"], event.get("output", ""), code)
+    view.show_own_command(result.command)
+    view.show_own_result(result.command, result.output, result.ending, code)

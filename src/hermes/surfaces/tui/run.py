@@ -12,24 +12,28 @@ from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.event_watcher import events_in_loop
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import listen_for_end
-from hermes.surfaces.terminal.text import count
 from hermes.surfaces.terminal.wait_notice import NOTICES
 from hermes.surfaces.tui.conversation import EXIT_HUNG_UP, ChatConversation, folder_of
 from hermes.surfaces.tui.plain_screen import PlainScreen
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.live_screen import LiveScreen
     from hermes.surfaces.tui.notifications import Notifier
     from hermes.tools.sandbox import Sandbox
 
+t = translator(__name__)
 
-def converse(app: App, session: str, question: RunOptions, *, is_live: bool) -> int:
-    """Runs the whole conversation. Returns the exit code."""
-    return asyncio.run(_converse(app, session, question, is_live=is_live))
+
+def converse(
+    app: App, session: str, question: RunOptions, *, is_live: bool, typed: str = ""
+) -> int:
+    """Runs the whole conversation; `typed` are keys from before it. Returns the exit code."""
+    return asyncio.run(_converse(app, session, question, is_live=is_live, typed=typed))
 
 
 async def _converse(
-    app: App, session: str, question: RunOptions, *, is_live: bool
+    app: App, session: str, question: RunOptions, *, is_live: bool, typed: str
 ) -> int:
     agent = Agent(
         app,
@@ -44,6 +48,8 @@ async def _converse(
     if live is not None:
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
         live.use_keys(app.settings.display.keys)
+        live.type_early(typed)
+        live.use_mouse(on=app.settings.display.mouse)
         live.on_keys(
             cycle_mode=chat.cycle_mode,
             stop=chat.stop,
@@ -71,7 +77,7 @@ async def _converse(
             if question.resume:
                 await chat.resume()
             if live is not None and live.recover():
-                chat.view.say("Your last message is back in the input.")
+                chat.view.say(t("Your last message is back in the input."))
             screen.show_prompt()
             async with running(_warm(chat)):  # while the person types
                 await chat.run()
@@ -100,14 +106,18 @@ async def _warm(chat: ChatConversation) -> None:
     chat.view.status.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
     if sandbox.kind == "none":
         chat.view.say(
-            f"No sandbox: {sandbox.why} Hermes asks before every command.",
+            t("No sandbox: {why} Hermes asks before every command.", why=sandbox.why),
             alarming=True,
         )
     chat.view.tick()
     waiting = await asyncio.to_thread(chat.agent.learner.learning.proposals.pending)
     if waiting:
         chat.view.say(
-            f"{count(len(waiting), 'proposed change')} to review: /learn or Alt-L"
+            t(
+                "{count} proposed change to review: /learn or Alt-L",
+                "{count} proposed changes to review: /learn or Alt-L",
+                count=len(waiting),
+            )
         )
     await chat.agent.model.warm()
 

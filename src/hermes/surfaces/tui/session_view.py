@@ -1,22 +1,32 @@
 """Shows the events of a session as a chat."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from hermes.app.attachments import typed_part
 from hermes.core.ports import Clock, SystemClock
+from hermes.schema.goals import GOAL_VIA
+from hermes.settings.load import environment
 from hermes.surfaces.terminal.approval import (
     QUESTION_EVENTS,
     Questions,
     again,
     question_lines,
 )
+from hermes.surfaces.terminal.inline_images import (
+    graphics_protocol,
+    picture_sequence,
+)
 from hermes.surfaces.terminal.notices import (
     COMPACTION,
+    GOAL,
+    child_notice,
     compaction_notice,
     evidence_lines,
+    goal_notice,
     reviewed_notice,
 )
 from hermes.surfaces.terminal.question_menu import is_rules_check
@@ -29,22 +39,26 @@ from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
 from hermes.surfaces.tui.thinking import ReplyThoughts
 from hermes.surfaces.tui.tool_cards import ToolCards
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 _MAX_ECHOED_LINES = 8  # of one message
 _MAX_SHOWN_QUEUED = 3
 _OWN_LINES = 20  # of the output of a person's own command
 _STALL_S = 1.0  # without an event
 _ANSWERS = {
-    "once": "Allowed once.",
-    "session": "Allowed until you quit.",
-    "always": "Always allowed.",
-    "deny": "Not allowed.",
+    "once": to_translate("Allowed once."),
+    "session": to_translate("Allowed until you quit."),
+    "always": to_translate("Always allowed."),
+    "deny": to_translate("Not allowed."),
 }
+_FAILED = to_translate("The turn failed.")
 _ENDS = {
-    "interrupted": "Interrupted. The reply so far was saved.",
-    "refused": "The model refused.",
-    "budget": "Stopped by the budget.",
-    "crashed": "Hermes stopped during this turn.",
+    "interrupted": to_translate("Interrupted. The reply so far was saved."),
+    "refused": to_translate("The model refused."),
+    "budget": to_translate("Stopped by the budget."),
+    "crashed": to_translate("Hermes stopped during this turn."),
 }
 
 _REMARKS = frozenset(
@@ -55,7 +69,7 @@ _REMARKS = frozenset(
             "agent.reply.rejected",
             "agent.learning.reviewed",
         ),
-        *("agent.picture.reduced", "agent.picture.withheld"),
+        *("agent.picture.reduced", "agent.picture.withheld", "agent.login.expired"),
     )
 )
 
@@ -64,7 +78,7 @@ def end_sentence(reason: str, detail: str) -> str:
     """Returns a sentence on how a turn ended, for any end but a normal one."""
     if reason in {"budget", "failed"} and detail:  # the detail is a whole sentence
         return detail[:1].upper() + detail[1:]
-    return f"{_ENDS.get(reason, 'The turn failed.')} {detail}".strip()
+    return f"{t.marked(_ENDS.get(reason, _FAILED))} {detail}".strip()
 
 
 class _Waiting(msgspec.Struct, frozen=True):
@@ -108,6 +122,7 @@ class ChatView:
         self.quiet = quiet
         """Whether calls that succeed and thinking are left out."""
         self._doing = ""
+        self._checking = ""  # what of the goal is being checked
         self._waiting: dict[int, _Waiting] = {}
         self._last_event_at = self._clock.now()
         self._early_text = (
@@ -251,6 +266,8 @@ class ChatView:
         match event["type"]:
             case "agent.message.user":
                 self._queue(event)
+            case "agent.message.withdrawn":
+                self._waiting.pop(event["message"], None)
             case "agent.turn.started":
                 self.busy, self.held = True, False
                 self._began = self._step_began = event["ts"]
@@ -273,16 +290,49 @@ class ChatView:
                 self._remark(event)
             case kind if kind in COMPACTION:
                 self._compacted(event)
-            case "agent.turn.checked":
-                self._checked(event)
             case "agent.turn.ended":
                 self._end(event)
             case _:
+                self._show_progress(event)
+
+    def _show_progress(self, event: Mapping[str, Any]) -> None:
+        """Shows checks, goals and work in the background."""
+        match event["type"]:
+            case "agent.turn.checked":
+                self._checked(event)
+            case kind if kind.startswith(GOAL):
+                self._goal(event)
+            case "agent.child.ended" if event.get("kind") == "background" or (
+                event.get("kind") == "delegate" and not self.busy
+            ):  # a turn that waits for its child gets the result itself
+                self._finish_reply()
+                self.say(child_notice(event))
+                self.say(
+                    t("All of it: /agents open {child}", child=event["child"][-6:])
+                )
+            case _:
                 pass
 
+    def _goal(self, event: Mapping[str, Any]) -> None:
+        """Shows what became of the session's goal."""
+        if event["type"] == "agent.goal.checking":
+            steps = {
+                "verify": t("running the goal's check"),
+                "judge": t("judging the goal"),
+            }
+            self._checking = steps.get(event.get("step", ""), "")
+            return
+        self._checking = ""
+        needs_you = event["type"] == "agent.goal.paused" and event.get("by") == "hermes"
+        needs_you = needs_you or event.get("verdict") == "needs_you"
+        if notice := goal_notice(event):
+            self._finish_reply()
+            self.say(notice, alarming=needs_you)
+            self._screen.line()
+
     def _queue(self, event: Mapping[str, Any]) -> None:
-        """Queues a person's message until a turn reads it."""
-        if event.get("origin", "user") == "user":
+        """Queues a person's message until a turn reads it. Hermes' own message about a goal is not shown."""
+        if event.get("origin", "user") == "user" and event.get("via") != GOAL_VIA:
             text = typed_part(event["text"])
             self._waiting[event["seq"]] = _Waiting(
                 text, steers=event.get("delivery") == "steer"
@@ -315,7 +365,9 @@ class ChatView:
     def _answered(self, event: Mapping[str, Any]) -> None:
         """Shows a person's answer to a question, given here or elsewhere."""
         if event.get("by") == "expired":
-            self.say("Nobody answered in time, so the call was denied.", alarming=True)
+            self.say(
+                t("Nobody answered in time, so the call was denied."), alarming=True
+            )
         elif event.get("by") in {"remembered", "nobody", "policy"}:
             return
         elif event["type"] == "agent.approval.answered":
@@ -326,9 +378,13 @@ class ChatView:
     def _verdict(self, event: Mapping[str, Any]) -> str:
         """What a person decided, and about which call if several are open."""
         why = event.get("reason", "")
-        told = f"Not allowed: {one_line(why)}" if why else _ANSWERS[event["answer"]]
+        told = (
+            t("Not allowed: {why}", why=one_line(why))
+            if why
+            else t.marked(_ANSWERS[event["answer"]])
+        )
         if event["answer"] == "once" and is_rules_check(event):
-            told = "Allowed until the rules change."
+            told = t("Allowed until the rules change.")
         label = self._cards.label_among(event["call_id"])
         return f"{one_line(label)}: {told}" if label else told
 
@@ -340,8 +396,17 @@ class ChatView:
             case "agent.model.retried":
                 self._finish_reply()
                 self.say(
-                    f"Retrying in {duration(event.get('delay', 0))}: {_reason(event)}"
+                    t(
+                        "Retrying in {duration}: {reason}",
+                        duration=duration(event.get("delay", 0)),
+                        reason=_reason(event),
+                    )
                 )
+            case "agent.login.expired":
+                self._finish_reply()
+                again = t("Sign in again: {command}", command=event["command"])
+                words = f"{event['detail']} {again}"
+                self.say(words, alarming=True)
             case "agent.picture.reduced" | "agent.picture.withheld":
                 self._finish_reply()
                 self.say(event["detail"], alarming=True)
@@ -349,7 +414,9 @@ class ChatView:
                 self.say(reviewed_notice(event, self.status.review_cost))
                 self.status.review_cost = 0.0
             case _:
-                self.say(f"The reply could not be used: {_reason(event)}")
+                self.say(
+                    t("The reply could not be used: {reason}", reason=_reason(event))
+                )
 
     def _write(self, text: str) -> None:
         """Shows more of a reply.
@@ -386,6 +453,16 @@ class ChatView:
         for row in rows:
             self._row(row)
             self._below_call = True
+        if event["name"] == "image_generate":
+            for image in event.get("images", ()):
+                self._show_picture(Path(image["source"]))
+
+    def _show_picture(self, path: Path) -> None:
+        """Shows where a picture was saved, and the picture if this terminal can."""
+        self._row(((f"  {self._screen.marks.bar} {path}", DIM),))
+        protocol = graphics_protocol(environment()) if self._screen.animates else ""
+        if protocol:
+            self._screen.line(picture_sequence(path, protocol, self._screen.columns))
 
     def _print_calls(self) -> None:
         """Prints the finished calls that waited for others of their kind."""
@@ -408,7 +485,7 @@ class ChatView:
         if not self._thinking.text:
             return
         took = duration(self._thinking.seconds)
-        self.details.add(f"Thought for {took}", self._thinking.text)
+        self.details.add(t("Thought for {took}", took=took), self._thinking.text)
         self._thinking = ReplyThoughts()
         if not self.quiet:
             bullet = self._screen.marks.bullet
@@ -428,39 +505,46 @@ class ChatView:
         if self.busy:
             asked = question["call_id"] if question else ""
             yield from self._cards.rows(now, spinner, columns, asked=asked)
-        doing = (
-            ""
-            if self.busy and (self._cards.running or question is not None)
-            else self._activity(is_stalled=now - self._last_event_at >= _STALL_S)
+        is_shown_by_call = self._cards.running or question is not None
+        if not (self.busy and is_shown_by_call):
+            yield from self._activity_rows(now, spinner, columns)
+        if self._screen.animates:
+            yield from self._plan.rows(columns)
+        yield from self._queued_rows(columns)
+
+    def _activity_rows(self, now: float, spinner: str, columns: int) -> Iterator[Row]:
+        """Yields what is going on and for how long, and the last line of the model's thoughts."""
+        doing = self._activity(is_stalled=now - self._last_event_at >= _STALL_S)
+        if not doing:
+            return
+        is_step = self.busy and self._began
+        since = self._step_began if is_step else self._last_event_at
+        passed = f" {duration(now - since)}" if now - since >= 1 else ""
+        yield (
+            (f"{spinner} ", CYAN),
+            (cut(doing, columns - 3 - len(passed)), ""),
+            (passed, DIM),
         )
-        if doing:
-            since = (
-                self._step_began if self.busy and self._began else self._last_event_at
-            )
-            passed = f" {duration(now - since)}" if now - since >= 1 else ""
-            yield (
-                (f"{spinner} ", CYAN),
-                (cut(doing, columns - 3 - len(passed)), ""),
-                (passed, DIM),
-            )
-            last = self._thinking.last_line
-            if last:
-                yield ((f"  {marks.bar} {cut(last[-columns:], columns - 5)}", DIM),)
-        yield from self._plan.rows(columns) if self._screen.animates else ()
+        if last := self._thinking.last_line:
+            bar = self._screen.marks.bar
+            yield ((f"  {bar} {cut(last[-columns:], columns - 5)}", DIM),)
+
+    def _queued_rows(self, columns: int) -> Iterator[Row]:
+        """Yields the messages that wait for their turn."""
         waiting = list(self._waiting.values())
         for one in waiting[:_MAX_SHOWN_QUEUED]:
-            lead = (
-                f"  {'held' if self.held else one.kind} "
-                if self.busy or self.held
-                else ""
-            )
-            yield ((cut(f"{lead}{marks.prompt}{one_line(one.text)}", columns), DIM),)
+            kind = "held" if self.held else one.kind
+            lead = f"  {kind} " if self.busy or self.held else ""
+            text = f"{lead}{self._screen.marks.prompt}{one_line(one.text)}"
+            yield ((cut(text, columns), DIM),)
         if len(waiting) > _MAX_SHOWN_QUEUED:
             yield ((f"  and {len(waiting) - _MAX_SHOWN_QUEUED} more", DIM),)
 
     def _activity(self, *, is_stalled: bool) -> str:
         """Returns the current activity in a word; nothing while text streams, or at rest."""
         if not self.busy:
+            if self._checking:
+                return self._checking
             return "starting" if is_stalled and self._waiting and not self.held else ""
         if self._is_final_reply:
             return "finishing" if is_stalled else ""
@@ -506,7 +590,8 @@ class ChatView:
         tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         passed = duration(event["ts"] - self._began) if self._began else ""
         self._began = 0.0
-        parts = [passed, count(tokens, "token"), money(usage.get("cost_usd") or 0.0)]
+        used = t("{count:,} token", "{count:,} tokens", count=tokens)
+        parts = [passed, used, money(usage.get("cost_usd") or 0.0)]
         bullet = f" {self._screen.marks.bullet} "
         self._screen.line(
             self._screen.style.dim(bullet.join(part for part in parts if part))
@@ -514,7 +599,11 @@ class ChatView:
         if self.held and self._waiting:
             number = len(self._waiting)
             self.say(
-                f"{count(number, 'message')} not sent yet. Press Enter to send {'it' if number == 1 else 'them'}."
+                t(
+                    "{count} message not sent yet. Press Enter to send it.",
+                    "{count} messages not sent yet. Press Enter to send them.",
+                    count=number,
+                )
             )
         self._screen.line()
         self._screen.show_prompt()

@@ -12,9 +12,13 @@ from hermes.commands.table import (
     commands_in,
     find_command,
     find_topic,
+    group_title,
 )
 from hermes.learning.learning_service import PREFIX
 from hermes.surfaces.terminal.text import wrap
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 _GROUPS = (
     "Chat",
@@ -62,29 +66,34 @@ def reserved() -> frozenset[str]:
 
 
 KEYS = (
-    ("Enter", "send; while Hermes is working, the message is queued"),
-    ("Alt-Enter, Ctrl-J", "a new line; \\ before Enter does the same"),
-    ("Ctrl-S", "send into the running turn, as /steer does"),
-    ("Ctrl-C", "clear the input or stop the turn; press again to quit"),
-    ("Ctrl-D", "quit"),
-    ("Esc", "stop the turn"),
-    ("Esc Esc", "go back to an earlier message, as /rewind does"),
-    ("Ctrl-O", "show whole outputs, diffs and thoughts, as /details does"),
-    ("?", "this list, in an empty input"),
-    ("Up, Down", "earlier messages"),
-    ("Ctrl-R", "search earlier messages"),
-    ("Ctrl-G", "write the message in your editor ($VISUAL or $EDITOR)"),
-    ("Ctrl-Z", "suspend Hermes; fg in the shell brings it back"),
+    ("Enter", to_translate("send; while Hermes is working, the message is queued")),
+    ("Alt-Enter, Ctrl-J", to_translate("a new line; \\ before Enter does the same")),
+    ("Ctrl-S", to_translate("send into the running turn, as /steer does")),
+    ("Ctrl-C", to_translate("clear the input or stop the turn; press again to quit")),
+    ("Ctrl-D", to_translate("quit")),
+    ("Esc", to_translate("stop the turn")),
+    ("Esc Esc", to_translate("go back to an earlier message, as /rewind does")),
+    (
+        "Ctrl-O",
+        to_translate("show whole outputs, diffs and thoughts, as /details does"),
+    ),
+    ("?", to_translate("this list, in an empty input")),
+    ("Up, Down", to_translate("earlier messages")),
+    ("Ctrl-R", to_translate("search earlier messages")),
+    ("Ctrl-G", to_translate("write the message in your editor ($VISUAL or $EDITOR)")),
+    ("Ctrl-Z", to_translate("suspend Hermes; fg in the shell brings it back")),
     (
         "!command",
-        "run a command yourself; the model sees its output with your next message",
+        to_translate(
+            "run a command yourself; the model sees its output with your next message"
+        ),
     ),
-    ("#note", "keep a note in the memory"),
-    ("@file", "attach a file"),
-    ("Tab", "complete a command, or a file after @"),
-    ("Shift-Tab", "the next mode: ask, auto-edit, plan, full"),
-    ("Alt-L", "review what Hermes wants to remember, as /learn does"),
-    ("Ctrl-V", "paste a picture; you can also paste or drop its path"),
+    ("#note", to_translate("keep a note in the memory")),
+    ("@file", to_translate("attach a file")),
+    ("Tab", to_translate("complete a command, or a file after @")),
+    ("Shift-Tab", to_translate("the next mode: ask, auto-edit, plan, full")),
+    ("Alt-L", to_translate("review what Hermes wants to remember, as /learn does")),
+    ("Ctrl-V", to_translate("paste a picture; you can also paste or drop its path")),
 )
 
 
@@ -125,8 +134,9 @@ def help_lines(
     parts: dict[str, list[tuple[str, str]]] = {}
     for one in slashes():
         name = f"/{one.slash} {one.slash_value}".rstrip()
-        parts.setdefault(one.group, []).append((name, one.summary))
-    for title, rows in [*parts.items(), ("Keys", list(KEYS))]:
+        parts.setdefault(group_title(one.group), []).append((name, one.summary))
+    keys = [(key, t.marked(what)) for key, what in KEYS]
+    for title, rows in [*parts.items(), (t("Keys"), keys)]:
         yield bold(title)
         for name, summary in rows:
             if wide:
@@ -146,7 +156,7 @@ def key_lines(columns: int) -> Iterator[tuple[str, str]]:
     """Each key and what it does, in rows of at most `columns` cells."""
     longest = max(len(key) for key, _ in KEYS) + 2
     is_wide = columns >= 56
-    for key, what in KEYS:
+    for key, what in ((key, t.marked(what)) for key, what in KEYS):
         if is_wide:
             first, *more = wrap(what, columns - longest)
             yield f"{key:<{longest}}", first

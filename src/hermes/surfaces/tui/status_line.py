@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hermes.app.engine import ModelInfo
-from hermes.surfaces.terminal.text import count, cut, money, one_line, width
+from hermes.surfaces.terminal.text import cut, money, one_line, width
 from hermes.surfaces.tui.git_branch import git_branch
 from hermes.text.plurals import short_number
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
+
+t = translator(__name__)
 
 _MAX_BRANCH_CELLS = 24
 
@@ -39,6 +42,8 @@ class StatusLine(msgspec.Struct):
     """What the person's own program printed."""
     mode: str = ""
     sandbox: str = ""
+    profile: str = ""
+    """The profile, if it is not the default one."""
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Updates the line from an event."""
@@ -74,7 +79,7 @@ class StatusLine(msgspec.Struct):
         known = money(self.cost)
         if self.is_priced:
             return known
-        return f"{known} + unknown" if known else "cost unknown"
+        return f"{known} + {t('unknown')}" if known else t("cost unknown")
 
     def _add_cost(self, usage: Mapping[str, Any]) -> None:
         self.cost += usage.get("cost_usd") or 0.0
@@ -83,10 +88,12 @@ class StatusLine(msgspec.Struct):
 
     def text(self, columns: int, bullet: str) -> str:
         """Returns the line in at most `columns` cells."""
-        working = count(len(self.agents), "agent") if self.agents else ""
+        working = ""
+        if self.agents:
+            working = t("{count} agent", "{count} agents", count=len(self.agents))
         parts = [
-            *(self.model, self.mode, self.filled(), self.spent(), self.branch, working),
-            *(self.sandbox, self.script),
+            *(self.model, self.profile, self.mode, self.filled(), self.spent()),
+            *(self.branch, working, self.sandbox, self.script),
         ]
         between = f" {bullet} "
         line = ""
@@ -102,11 +109,15 @@ class StatusLine(msgspec.Struct):
         if not self.context:
             return ""
         if not self.window:
-            return (
-                f"{short_number(self.context)} token{'' if self.context == 1 else 's'}"
+            tokens = short_number(self.context)
+            return t(
+                "{tokens} token", "{tokens} tokens", count=self.context, tokens=tokens
             )
         share = 100 * self.context / self.window
-        return f"{'<1' if share < 1 else min(999, round(share))}% of {short_number(self.window)}"
+        percent = "<1" if share < 1 else min(999, round(share))
+        return t(
+            "{percent}% of {window}", percent=percent, window=short_number(self.window)
+        )
 
 
 def status_facts(line: StatusLine, session: str, folder: Path) -> dict[str, object]:
@@ -121,6 +132,7 @@ def status_facts(line: StatusLine, session: str, folder: Path) -> dict[str, obje
         "cost_usd": line.cost if line.is_priced else None,
         "branch": line.branch,
         "agents": len(line.agents),
+        "profile": line.profile,
     }
 
 
@@ -149,4 +161,7 @@ def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:
         script=before.script,
         mode=chat.approvals,
         sandbox=before.sandbox,
+        profile=t("profile {name}", name=name)
+        if (name := chat.app.home.profile)
+        else "",
     )

@@ -20,10 +20,13 @@ from hermes.settings.load import load_secrets
 from hermes.settings.sections import ModelSettings
 from hermes.surfaces.terminal.styled_text import BOLD, Row, painted
 from hermes.surfaces.terminal.text import wrap
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.chat_port import TerminalChat
     from hermes.surfaces.tui.conversation import ChatConversation
+
+t = translator(__name__)
 
 Text = Annotated[str, Arg(metavar="TEXT")]
 
@@ -54,12 +57,12 @@ async def show_details(context: CommandContext) -> TextResult:
     """Show whole outputs, diffs and thoughts."""
     chat = _chat(context)
     if not chat.view.details:
-        return message("Nothing is folded yet.")
+        return message(t("Nothing is folded yet."))
 
     def rows(columns: int) -> list[Row]:
         return chat.view.details.rows(columns, chat.screen.marks)
 
-    await _show_text(chat, "Outputs, diffs and thoughts", rows, at_end=True)
+    await _show_text(chat, t("Outputs, diffs and thoughts"), rows, at_end=True)
     return message()
 
 
@@ -101,16 +104,18 @@ async def switch_keys(context: CommandContext) -> TextResult:
 
     screen = _chat(context).screen
     if not isinstance(screen, LiveScreen):
-        return message("This terminal edits its own lines.")
+        return message(t("This terminal edits its own lines."))
     name = screen.switch_keys()
-    return message(f"Keys: {name}. To keep them: /config set display.keys {name}")
+    return message(
+        t("Keys: {name}. To keep them: /config set display.keys {name}", name=name)
+    )
 
 
 @command(slash="steer text", group="Chat")
 async def steer(context: CommandContext, text: Text = "") -> TextResult:
     """Tell the model something while it works."""
     if not text:
-        return message("There is no message to send. Usage: /steer TEXT")
+        return message(t("There is no message to send. Usage: /steer TEXT"))
     await _chat(context).submit(text, delivery="steer")
     return message()
 
@@ -123,13 +128,24 @@ async def queue(context: CommandContext, text: Text = "") -> TextResult:
         await chat.submit(text)
         return message()
     queued = [f"{number}. {one}" for number, one in enumerate(chat.view.queued, 1)]
-    return message(*(queued or ["The queue is empty."]))
+    return message(*(queued or [t("The queue is empty.")]))
 
 
-@command(slash="quit", group="Chat")
-async def leave(context: CommandContext) -> TextResult:
-    """Leave; the session stays."""
-    _chat(context).quit()
+@command(slash="quit how", group="Chat")
+async def leave(
+    context: CommandContext,
+    how: Annotated[
+        Literal["", "leave", "stop"],
+        Arg("what happens to background work: leave it running, or stop it"),
+    ] = "",
+) -> TextResult:
+    """Leave; the session stays. `leave` lets background work go on without this terminal, `stop` stops it."""
+    chat = _chat(context)
+    if how == "leave":
+        chat.left_work.leave_running()
+    if how:
+        chat.left_work.accept(chat.session)
+    chat.quit()
     return message()
 
 
@@ -138,12 +154,12 @@ async def review_proposals(context: CommandContext) -> TextResult:
     """Review what Hermes wants to remember, one key for each."""
     chat = _chat(context)
     if chat.view.questions.current is not None:
-        return message("Please answer the question first.")
+        return message(t("Please answer the question first."))
     learning = chat.agent.learner.learning
     pending = await asyncio.to_thread(learning.proposals.pending)
     if not pending:
         return message(
-            f"{NOTHING} To see what Hermes has learned: /memory, /skills, hermes skills history"
+            f"{NOTHING} {t('To see what Hermes has learned: /memory, /skills, hermes skills history')}"
         )
     chat.decide(pending)
     return message()
@@ -157,7 +173,7 @@ async def rewind(context: CommandContext) -> UndoResult | TextResult:
 
     chat = _chat(context)
     if not isinstance(chat.screen, LiveScreen):
-        return message("Go back with /undo N, which undoes the last N turns.")
+        return message(t("Go back with /undo N, which undoes the last N turns."))
     await context.chat.require_idle()
     found = await pick_rewind(chat)
     if found is None:
@@ -177,14 +193,14 @@ async def connect_model(context: CommandContext) -> TextResult:
 
     chat = _chat(context)
     if await chat.is_busy():
-        return message("Hermes is working. Stop it first with /stop.")
+        return message(t("Hermes is working. Stop it first with /stop."))
     if not isinstance(chat.screen, LiveScreen):
-        return message("In a shell: hermes setup. Then start the chat again.")
+        return message(t("In a shell: hermes setup. Then start the chat again."))
     async with chat.screen.left_to_a_program():
         process = await asyncio.create_subprocess_exec(*hermes_command("setup"))
         is_connected = await process.wait() == 0
     if not is_connected:
-        return message("The model was not changed.")
+        return message(t("The model was not changed."))
     await chat.use_saved_model()
     return message(model_in_words(chat.agent.describe(chat.session)))
 
@@ -210,7 +226,7 @@ async def copy_answer(
     text = replies[-1] if replies else ""
     text = code_of(text) if what == "code" else text
     if not text:
-        return message(f"There is no {what} to copy yet.")
+        return message(t("There is no {what} to copy yet.", what=what))
     environ = context.environment
     sequence = osc_52(text, environ)
     if sequence and isinstance(chat.screen, LiveScreen):
@@ -218,9 +234,11 @@ async def copy_answer(
     program = await copy_with_program(text, environ)
     if not program and not sequence:
         return message(
-            "This is too long for the terminal to copy, and there is no clipboard program."
+            t(
+                "This is too long for the terminal to copy, and there is no clipboard program."
+            )
         )
-    how = f" with {program}" if program else " to the terminal's clipboard"
+    how = f" with {program}" if program else t(" to the terminal's clipboard")
     return message(f"Copied {len(text):,} characters{how}.")
 
 
@@ -236,14 +254,16 @@ async def set_reasoning(
         levels = ", ".join(_levels())
         return message(f"Reasoning: {model.reasoning_effort}. Levels: {levels}.")
     if level not in _levels():
-        raise UsageError(f"There is no level {level!r}.", hint=", ".join(_levels()))
+        raise UsageError(
+            t("There is no level {level!r}.", level=level), hint=", ".join(_levels())
+        )
     if await chat.is_busy():
-        return message("Hermes is working. Stop it first with /stop.")
+        return message(t("Hermes is working. Stop it first with /stop."))
     changed = msgspec.structs.replace(model, reasoning_effort=level)
     chat.app.settings = msgspec.structs.replace(chat.app.settings, model=changed)
     await chat.agent.renew(load_secrets(home=chat.app.home))
     chat.agent.learner.start()
-    return message(f"Reasoning: {level}, from the next message on.")
+    return message(t("Reasoning: {level}, from the next message on.", level=level))
 
 
 def _levels() -> tuple[str, ...]:

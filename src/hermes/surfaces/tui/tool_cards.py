@@ -9,7 +9,7 @@ import msgspec
 
 from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
 from hermes.surfaces.terminal.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
-from hermes.surfaces.terminal.text import count, cut, one_line, width
+from hermes.surfaces.terminal.text import cut, one_line, width
 from hermes.surfaces.terminal.tool_line import (
     COMMAND_TOOLS,
     Marks,
@@ -17,9 +17,13 @@ from hermes.surfaces.terminal.tool_line import (
     last_lines,
     outcome,
     printed,
+    reason_lines,
 )
 from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.diff_view import FileDiff, diff_rows, diffs_in
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 _RUNNING_LINES = 3  # of output, while it runs
 _RESULT_LINES = 3  # ... when it is done
@@ -28,8 +32,12 @@ _MAX_DIFF_ROWS = 24
 _MAX_OUTPUT_CHARS = 2_000  # of output, per running call
 
 _SANDBOX = {
-    "\n[The sandbox may have stopped this:": "Probably stopped by the sandbox.",
-    "\n[Hidden from commands, as they may hold secrets:": "Files that may hold secrets are hidden from commands.",
+    "\n[The sandbox may have stopped this:": to_translate(
+        "Probably stopped by the sandbox."
+    ),
+    "\n[Hidden from commands, as they may hold secrets:": to_translate(
+        "Files that may hold secrets are hidden from commands."
+    ),
 }
 
 
@@ -148,9 +156,8 @@ class ToolCards:
             yield self._heading(card.label, took, columns, changes=_changes(diffs))
         else:
             reason = exit_status or one_line(text)
-            tail = f" {self._marks.bullet} ".join(filter(None, (took, reason)))
-            yield self._failed_heading(
-                card.label, tail, columns, shares_row=not exit_status
+            yield from self._failed(
+                card.label, took, reason, columns, is_short=bool(exit_status)
             )
         if diffs and not card.diff_shown:
             yield from diff_rows(
@@ -202,19 +209,23 @@ class ToolCards:
             (f" {took}" if took else "", DIM),
         )
 
-    def _failed_heading(
-        self, label: str, tail: str, columns: int, *, shares_row: bool
-    ) -> Row:
-        """Returns the first row of a failed call. With `shares_row`, a long tail takes at most half of it."""
+    def _failed(
+        self, label: str, took: str, reason: str, columns: int, *, is_short: bool
+    ) -> Iterator[Row]:
+        """Yields the first row of a failed call. A reason that would be cut there comes below, wrapped."""
         room = max(columns - 3, 16)
-        min_label = room // 2 if shares_row else 0
-        head = cut(label, max(min_label, room - width(tail) - 1, 8))
+        tail = f" {self._marks.bullet} ".join(filter(None, (took, reason)))
+        below: list[str] = []
+        if not is_short and width(label) + width(tail) + 1 > room:
+            tail, below = took, reason_lines(reason, max(columns - 5, 8))
+        head = cut(label, max(room - width(tail) - 1, 8))
         rest = cut(tail, room - width(head) - 1)
-        return (
+        yield (
             (self._marks.failed, RED),
             (f" {head}", ""),
             (f" {rest}" if rest else "", DIM),
         )
+        yield from self._output(below, columns)
 
     def _folded(
         self, card: ToolCard, text: str, columns: int, *, ok: bool
@@ -228,17 +239,16 @@ class ToolCards:
         lines = last_lines(output, len(output))
         hidden = len(lines) - most
         if hidden > 1:
-            note = f"{self._marks.runs} {count(hidden, 'more line')}{self._hint}"
+            more = t("{count:,} more line", "{count:,} more lines", count=hidden)
+            note = f"{self._marks.runs} {more}{self._hint}"
             lines = [note, *lines[-most:]]
         yield from self._output(lines, columns)
 
     def _sandbox_notes(self, text: str, columns: int) -> Iterator[Row]:
         for sign, note in _SANDBOX.items():
             if sign in text:
-                yield (
-                    (f"  {self._marks.bar} ", DIM),
-                    (cut(note, columns - 5), YELLOW),
-                )
+                for line in reason_lines(t.marked(note), max(columns - 5, 8)):
+                    yield (f"  {self._marks.bar} ", DIM), (line, YELLOW)
 
     def _output(self, lines: list[str], columns: int) -> Iterator[Row]:
         for line in lines:
@@ -247,7 +257,7 @@ class ToolCards:
 
 def _elapsed(card: ToolCard, now: float) -> str:
     if card.is_waiting:
-        return "waiting for you"
+        return t("waiting for you")
     seconds = 0.0 if card.since is None else now - card.since
     return duration(seconds) if seconds >= 1 else ""
 

@@ -12,6 +12,7 @@ from hermes.surfaces.web.hosts_and_origins import Addresses
 
 Need: TypeAlias = Literal[
     "open",
+    "mcp",
     "observe",
     "chat",
     "approve",

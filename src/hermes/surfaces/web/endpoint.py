@@ -5,14 +5,17 @@ them can lack a route.
 """
 
 import asyncio
+import gzip
 import inspect
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -30,6 +33,10 @@ CALLER = "hermes.caller"
 """Where an ASGI scope holds the caller of a request."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
 """The default; pictures are sent in a body."""
+MIN_GZIP_BYTES = 700
+"""Shorter answers fit into one packet anyway."""
+_GZIP_LEVEL = 5
+_MAX_GZIP_IN_LOOP_BYTES = 32 * 1024
 _MAX_PATH_NUMBER = 2**63 - 1
 
 
@@ -144,7 +151,7 @@ def _serve_request(endpoint: Endpoint, errors: ErrorFormat) -> ASGIApp:
         try:
             call = await _read_call(endpoint, Request(scope, receive))
             found = await handle(call)
-            response = found if callable(found) else json_response(found)
+            response = found if callable(found) else await _json(found, call.request)
             await response(scope, receive, note_start)
         except Exception as error:
             refusal = errors.refusal(error)
@@ -159,6 +166,26 @@ def _serve_request(endpoint: Endpoint, errors: ErrorFormat) -> ASGIApp:
                 log.warning("%s was cut off: %s", endpoint.path, refusal.error)
 
     return serve
+
+
+def accepts_gzip(request: Request) -> bool:
+    """Whether the client reads compressed answers."""
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+async def _json(value: object, request: Request) -> Response:
+    """A JSON answer, compressed where that saves something; in a thread if it is long."""
+    response = json_response(value)
+    content = bytes(response.body)
+    if len(content) < MIN_GZIP_BYTES or not accepts_gzip(request):
+        return response
+    work = partial(gzip.compress, content, _GZIP_LEVEL, mtime=0)
+    is_long = len(content) > _MAX_GZIP_IN_LOOP_BYTES
+    response.body = await asyncio.to_thread(work) if is_long else work()
+    response.headers["content-encoding"] = "gzip"
+    response.headers["content-length"] = str(len(response.body))
+    response.headers.add_vary_header("accept-encoding")
+    return response
 
 
 def _handler(endpoint: Endpoint) -> Callable[[EndpointCall], Any]:

@@ -11,12 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
-from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
+from hermes.settings.secrets import Secrets
 from hermes.settings.sections import BrowserSettings, WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from hermes.tools.browser.session import BrowserSession, PageView
     from hermes.tools.web.address_check import Resolver
 
-__all__ = ["BrowserTools"]
+__all__ = ["BrowserTools", "Screenshot"]
 
 _MAX_SNAPSHOT_CHARACTERS = 20_000
 _MAX_STEP_CHARACTERS = 8_000
@@ -38,6 +39,24 @@ _ELEMENT = (
 )
 
 Ref = Annotated[str, Meta(description="Element, such as e12.")]
+
+
+_MAX_IMAGES = 60
+_MAX_ADDRESS_CHARACTERS = 500
+_IMAGES_SCRIPT = """most => [...document.images].slice(0, most).map(one => ({
+  src: one.currentSrc || one.src, alt: one.alt, width: one.naturalWidth, height: one.naturalHeight }))"""
+
+
+class Screenshot(msgspec.Struct, frozen=True):
+    """A JPEG of what the browser showed, and the address of the page."""
+
+    url: str
+    data: bytes
+
+
+def _about_page(owner: "BrowserTools", arguments: Mapping[str, Any]) -> str:  # noqa: ARG001 - the callback's shape
+    """Which page a step is about, as the model last saw it."""
+    return owner.place()
 
 
 def _about_step(owner: "BrowserTools", arguments: Mapping[str, Any]) -> str:
@@ -55,26 +74,31 @@ class BrowserTools:
         folder: OutputFolder,
         environment: Mapping[str, str],
         resolver: "Resolver | None" = None,
+        *,
+        secrets: Secrets,
     ) -> None:
         self._settings = settings
         self._web = web
         self._folder = folder
         self._environment = environment
         self._resolver = resolver
+        self._secrets = secrets
         self._shown: PageView | None = None
 
     @property
     def tools(self) -> list[Tool]:
         """All of them."""
         return [
-            self.browser_open,
+            self.browser_navigate,
             self.browser_snapshot,
             self.browser_click,
             self.browser_type,
             self.browser_select,
+            self.browser_press,
             self.browser_scroll,
             self.browser_back,
-            self.browser_screenshot,
+            self.browser_get_images,
+            self.browser_console,
             self.browser_close,
         ]
 
@@ -92,14 +116,14 @@ class BrowserTools:
             self._settings, build_gate(self._web, self._resolver), self._environment
         )
 
-    @tool("browser_open", effect="network")
-    async def browser_open(self, url: str) -> ToolResult:
+    @tool("browser_navigate", effect="network")
+    async def browser_navigate(self, url: str) -> ToolResult:
         """Opens a public page in a browser that runs scripts. Returns its elements with refs."""
         from hermes.tools.web.address_check import require_no_secret
         from hermes.tools.web.urls import read_url
 
         place = read_url(url)
-        require_no_secret(url)
+        require_no_secret(url, self._secrets)
         await self._session.gate.check(
             place
         )  # the proxy checks again; here the reason can be told
@@ -139,6 +163,20 @@ class BrowserTools:
             await (await self._judged(page, ref)).select_option(option)
             return await self._page_text(page, _MAX_STEP_CHARACTERS)
 
+    @tool("browser_press", effect="other", about=_about_page)
+    async def browser_press(
+        self, key: Annotated[str, Meta(description="Such as Enter, Tab, Control+A.")]
+    ) -> ToolResult:
+        """Presses a key."""
+        async with self._session.page() as page:
+            if self._shown is not None and self._shown.url != page.url:
+                raise ToolFailed(
+                    "Another page is open than the one last shown.",
+                    hint="Nothing was done. Call browser_snapshot before you continue.",
+                )
+            await page.keyboard.press(key)
+            return await self._page_text(page, _MAX_STEP_CHARACTERS)
+
     @tool("browser_scroll", effect="network")
     async def browser_scroll(
         self, direction: Literal["down", "up"] = "down"
@@ -157,19 +195,34 @@ class BrowserTools:
             await page.go_back(wait_until="domcontentloaded")
             return await self._page_text(page, _MAX_STEP_CHARACTERS)
 
-    @tool("browser_screenshot", effect="read")
-    async def browser_screenshot(self) -> ToolResult:
-        """A picture of what the browser shows."""
+    @tool("browser_get_images", effect="read")
+    async def browser_get_images(self) -> ToolResult:
+        """The page's pictures: address, size, description. vision_analyze looks at one."""
+        from hermes.tools.escapes import one_line
+
+        async with self._session.page() as page:
+            found = await page.evaluate(_IMAGES_SCRIPT, _MAX_IMAGES)
+            source = page.url
+        lines = [
+            f"{one_line(one['src'])[:_MAX_ADDRESS_CHARACTERS]} ({one['width']} x {one['height']})"
+            f" {one_line(one['alt'])[:200]}".rstrip()
+            for one in found
+        ]
+        return ToolResult(text="\n".join(lines) or "(no pictures)", source=source)
+
+    @tool("browser_console", effect="read")
+    async def browser_console(self) -> ToolResult:
+        """What scripts wrote to the console since the last call, with their errors."""
+        async with self._session.page() as page:
+            lines = self._session.console()
+            source = page.url
+        return ToolResult(text="\n".join(lines) or "(nothing)", source=source)
+
+    async def screenshot(self) -> "Screenshot":
+        """What the browser shows now. Raises ToolFailed if no page is open."""
         async with self._session.page() as page:
             data = await page.screenshot(type="jpeg", quality=75)
-            source = page.url
-        path = await asyncio.to_thread(self._save, data, ".jpg")
-        image = Image(source=str(path), media_type="image/jpeg")
-        return ToolResult(
-            text=f"A picture of the page, saved in {path}.",
-            images=(image,),
-            source=source,
-        )
+            return Screenshot(page.url, data)
 
     @tool("browser_close", effect="read")
     async def browser_close(self, context: ToolContext) -> str:
@@ -183,6 +236,10 @@ class BrowserTools:
         if self._shown is None:
             return ""
         return f"{_named(self._shown.tree, ref) or 'an element that was not shown'} on {self._shown.url}"
+
+    def place(self) -> str:
+        """The page that was last shown; empty without one."""
+        return f"on {self._shown.url}" if self._shown is not None else ""
 
     async def _judged(self, page: "Page", ref: str) -> "Locator":
         """The element that was shown by this ref. A page that has become another one since is not acted on."""

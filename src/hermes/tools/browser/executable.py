@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
@@ -73,6 +74,20 @@ def find_executable(
     if bundled and os.access(bundled, os.X_OK):
         return bundled
     raise ToolFailed("No browser was found.", hint=_INSTALL)
+
+
+def find_browser(configured: str, environment: Mapping[str, str]) -> str:
+    """Returns a browser that could be started, without starting anything; empty if there is none."""
+    if find_spec("playwright") is None:
+        return ""
+    cache = environment.get("PLAYWRIGHT_BROWSERS_PATH") or "~/.cache/ms-playwright"
+    fetched = sorted(Path(cache).expanduser().glob("chromium-*/*/chrome"))
+    try:
+        return find_executable(
+            configured, environment, str(fetched[-1]) if fetched else ""
+        )
+    except ToolFailed:
+        return ""
 
 
 def browser_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Handles dialogs, downloads, crashes and new windows at once, and reports them later."""
 
 import contextlib
+from collections import deque
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 _MAX_OPEN_PAGES = 5
 _MAX_NOTES = 10
+_MAX_CONSOLE_LINES = 100
+_MAX_CONSOLE_CHARACTERS = 500  # of one line
 
 
 class Incidents:
@@ -19,6 +22,7 @@ class Incidents:
 
     def __init__(self) -> None:
         self._told: list[str] = []
+        self._console: deque[str] = deque(maxlen=_MAX_CONSOLE_LINES)
         self._answers = BackgroundTasks("answering a page")
 
     def note(self, words: str) -> None:
@@ -31,15 +35,26 @@ class Incidents:
         self._told = []
         return told
 
+    def take_console(self) -> list[str]:
+        """Returns what scripts wrote since the last call; of much, the latest."""
+        lines = list(self._console)
+        self._console.clear()
+        return lines
+
     def watch(self, page: "Page") -> None:
         """Watches a page, and closes the oldest if there are too many."""
         page.on("dialog", self._dialog)
         page.on("download", self._download)
         page.on("crash", self._crash)
+        page.on("console", lambda said: self._say(said.type, said.text))
+        page.on("pageerror", lambda error: self._say("exception", error.message))
         pages = page.context.pages
         if len(pages) > _MAX_OPEN_PAGES:
             self.note("The oldest page was closed.")
             self._answer(pages[0].close())
+
+    def _say(self, kind: str, text: str) -> None:
+        self._console.append(f"{kind}: {one_line(text)[:_MAX_CONSOLE_CHARACTERS]}")
 
     def _dialog(self, dialog: "Dialog") -> None:
         """Dismisses a dialog, because nobody sees it. Leaving a page is allowed."""

@@ -70,7 +70,9 @@ class BrowserSession:
         async with self._lock:
             self._schedule_close(None)
             if self._context is None and not start:
-                raise ToolFailed("No page is open.", hint="Open one with browser_open.")
+                raise ToolFailed(
+                    "No page is open.", hint="Open one with browser_navigate."
+                )
             failure = _library_error()
             limit = _STEPS_PER_CALL * self._settings.timeout
             try:
@@ -108,6 +110,10 @@ class BrowserSession:
     def notes(self) -> list[str]:
         """Returns notes since the last call: dialogs, refused downloads and refused addresses."""
         return self._incidents.take() + (self._proxy.refusals() if self._proxy else [])
+
+    def console(self) -> list[str]:
+        """Returns what scripts wrote to the console since the last call."""
+        return self._incidents.take_console()
 
     async def _wait_for_load(self, page: "Page") -> None:
         """Waits until a page has loaded, but not long."""

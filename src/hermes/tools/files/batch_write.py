@@ -14,6 +14,7 @@ import msgspec
 from hermes.errors import ToolFailed
 from hermes.tools.files.file_content import UNCHANGED, Content, read_content, unwritable
 from hermes.tools.files.file_stamps import Stamp
+from hermes.tools.files.open_buffers import OpenBuffers, place_file
 from hermes.tools.files.replace_file import (
     FileMovedAside,
     StagedFile,
@@ -33,7 +34,9 @@ class FileWrite(msgspec.Struct, frozen=True, kw_only=True):
     """Its new mode; None keeps the old one."""
 
 
-def write_all(changes: Sequence[FileWrite]) -> dict[Path, Stamp]:
+def write_all(
+    changes: Sequence[FileWrite], buffers: OpenBuffers | None = None
+) -> dict[Path, Stamp]:
     """Makes all changes and returns the new stamps of the files. If it raises ToolFailed, nothing has changed."""
     staged: dict[Path, StagedFile] = {}
     try:
@@ -44,14 +47,16 @@ def write_all(changes: Sequence[FileWrite]) -> dict[Path, Stamp]:
                     staged[change.path] = StagedFile(
                         change.path, change.after, mode=change.mode
                     )
-        return _put_in_place(changes, staged)
+        return _put_in_place(changes, staged, buffers)
     finally:
         for one in staged.values():
             one.close()
 
 
 def _put_in_place(
-    changes: Sequence[FileWrite], staged: dict[Path, StagedFile]
+    changes: Sequence[FileWrite],
+    staged: dict[Path, StagedFile],
+    buffers: OpenBuffers | None,
 ) -> dict[Path, Stamp]:
     stamps: dict[Path, Stamp] = {}
     aside: dict[Path, FileMovedAside] = {}
@@ -61,7 +66,7 @@ def _put_in_place(
                 if change.after is None:
                     aside[change.path] = FileMovedAside(change.path)
                 else:
-                    stamps[change.path] = staged[change.path].commit()
+                    stamps[change.path] = _placed(change, staged[change.path], buffers)
     except ToolFailed as error:
         stuck = [
             change.name
@@ -76,6 +81,15 @@ def _put_in_place(
         for one in aside.values():
             one.close()
     return stamps
+
+
+def _placed(
+    change: FileWrite, staged: StagedFile, buffers: OpenBuffers | None
+) -> Stamp:
+    if change.after is None or change.mode is not None:  # an editor sets no mode
+        return staged.commit()
+    before = None if change.before is None else change.before.data
+    return place_file(staged, change.after, before, buffers)
 
 
 def _is_back(

@@ -55,9 +55,8 @@ def read_content(path: Path) -> Content | None:
     return Content(data, Stamp.of(status, digest), stat.S_IMODE(status.st_mode))
 
 
-def editable(name: str, path: Path) -> Content:
-    """Reads a file that must exist and be small enough to be edited."""
-    content = read_content(path)
+def require_editable(name: str, path: Path, content: Content | None) -> Content:
+    """Raises ToolFailed unless a file exists and is small enough to be edited."""
     if content is None:
         raise ToolFailed(
             f"{name} does not exist.",

@@ -5,7 +5,7 @@ What a call shows or writes is remembered; an edit of a file that changed meanwh
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
@@ -13,34 +13,54 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult
 from hermes.tools.escapes import spelled_out
-from hermes.tools.files.batch_write import FileWrite, write_all
-from hermes.tools.files.diff import edit_diff
-from hermes.tools.files.edit_match import plan_edit
 from hermes.tools.files.file_content import (
     UNCHANGED,
+    Content,
     decoded,
-    editable,
     encoded,
     read_content,
     recoded,
+    require_editable,
     unreadable,
     unwritable,
 )
 from hermes.tools.files.file_stamps import FileStamps, Stamp
-from hermes.tools.files.read_window import MAX_LINES, read_window
-from hermes.tools.files.replace_file import replace_file
+from hermes.tools.files.open_buffers import (
+    OpenBuffers,
+    buffered_content,
+    unsaved_data,
+)
+from hermes.tools.files.read_window import (
+    MAX_LINES,
+    FileWindow,
+    NotText,
+    bytes_window,
+    read_window,
+)
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import judged, tool
+
+if TYPE_CHECKING:
+    from hermes.tools.documents.reader import DocumentReader
+
+_DOCUMENTS_OF_TEXT = (".ipynb", ".eml")  # text files that nobody reads as they are
 
 
 class FileTools:
     """The file tools of one session."""
 
     def __init__(
-        self, seen: FileStamps | None = None, outputs: OutputFolder | None = None
+        self,
+        seen: FileStamps | None = None,
+        outputs: OutputFolder | None = None,
+        environment: Mapping[str, str] = {},
+        buffers: OpenBuffers | None = None,
     ) -> None:
+        self.buffers = buffers
         self._seen = FileStamps() if seen is None else seen
         self._outputs = outputs
+        self._environment = environment
+        self._documents: DocumentReader | None = None
 
     @tool("read_file", effect="read", paths=("path",))
     def read_file(
@@ -57,30 +77,60 @@ class FileTools:
         """Reads a text file, at most 2000 lines or 50 KB at once. The first line of the result is a header with the
         range shown; the rest is the text itself."""
         file = judged(path, context)
+        if file.suffix.lower() in _DOCUMENTS_OF_TEXT:
+            return self._read_document(path, file, offset, limit)
         try:
-            window = read_window(file, offset, limit)
+            window, is_unsaved = self._window(file, offset, limit)
+        except NotText as error:
+            return self._read_document(path, file, offset, limit, error)
         except OSError as error:
             raise unreadable(path, file, error) from error
         self._seen.note(file, window.stamp)
         if not window.text:
             return ToolResult(text=f"[{path}: empty file]")
-        text = spelled_out(window.text)
-        header = f"[{path}: lines {window.first}-{window.last} of {window.total}{_remarks(window.text)}]"
-        more = window.total - window.last
-        notes = [window.cut] if window.cut else []
-        if more:
-            notes.append(f"{more} more lines: read_file with offset={window.last + 1}")
-        footer = f"[{'; '.join(notes)}]" if notes else ""
-        ended = "" if text.endswith("\n") or not footer else "\n"
+        remarks = _remarks(window.text) + _columns(file, window)
+        if is_unsaved:
+            remarks += "; not saved yet, as the user's editor has it"
         source = self._outputs.source_of(file) if self._outputs else ""
-        return ToolResult(text=f"{header}\n{text}{ended}{footer}", source=source)
+        return ToolResult(text=_shown(path, window, remarks), source=source)
+
+    def _window(self, file: Path, offset: int, limit: int) -> tuple[FileWindow, bool]:
+        """The lines, and whether they are of a text that the user has not saved yet."""
+        saved = read_content(file) if self.buffers is not None else None
+        data = unsaved_data(self.buffers, file, saved.data) if saved else None
+        if data is not None:
+            return bytes_window(data, offset, limit, file.stat()), True
+        return read_window(file, offset, limit), False
+
+    def _read_document(
+        self,
+        path: str,
+        file: Path,
+        offset: int,
+        limit: int,
+        not_text: NotText | None = None,
+    ) -> ToolResult:
+        """Reads a PDF, an Office document or the like as text. It is fenced: its author may be anybody."""
+        from hermes.tools.documents.reader import DocumentReader, read_part
+
+        if self._documents is None:
+            self._documents = DocumentReader(self._environment)
+        try:
+            part = read_part(self._documents, path, file, offset, limit)
+        except OSError as error:
+            raise unreadable(path, file, error) from error
+        if part is None:
+            if not_text is not None:
+                raise not_text
+            raise ToolFailed(f"{path} is not text.")
+        return ToolResult(text=_shown(path, part.window, part.remarks), source=path)
 
     def _check_write(
         self, arguments: Mapping[str, Any], paths: tuple[Path, ...], _: Path
     ) -> None:
         path, file = arguments["path"], paths[-1]
         try:
-            old = read_content(file)
+            old = buffered_content(file, self.buffers)
         except OSError as error:
             raise unwritable(path, error) from error
         if old is None:
@@ -96,10 +146,12 @@ class FileTools:
     ) -> None:
         path, file = arguments["path"], paths[-1]
         try:
-            old = editable(path, file)
+            old = self._editable(path, file)
         except OSError as error:
             raise unwritable(path, error) from error
         self._check_current(path, file, old.stamp)
+        from hermes.tools.files.edit_match import plan_edit
+
         plan_edit(
             decoded(path, old.data),
             arguments["old_text"],
@@ -111,13 +163,16 @@ class FileTools:
     def write_file(self, context: ToolContext, path: str, content: str) -> str:
         """Creates a file, or replaces all of it; missing directories are made. To change part of a file use
         edit_file."""
+        from hermes.tools.files.batch_write import FileWrite, write_all
+
         file = judged(path, context)
         data = encoded(content)
         try:
-            old = read_content(file)
+            old = buffered_content(file, self.buffers)
             if old is not None:
                 self._check_current(path, file, old.stamp)
-            self._seen.wrote(file, replace_file(file, data))
+            change = FileWrite(name=path, path=file, before=old, after=data)
+            self._seen.wrote(file, write_all([change], self.buffers)[file])
         except OSError as error:
             raise unwritable(path, error) from error
         size = f"{_line_count(data):,} lines, {len(data):,} bytes"
@@ -144,16 +199,20 @@ class FileTools:
         ] = False,
     ) -> str:
         """Replaces text in a file and shows the diff. The text must occur exactly once, unless replace_all."""
+        from hermes.tools.files.batch_write import FileWrite, write_all
+        from hermes.tools.files.diff import edit_diff
+        from hermes.tools.files.edit_match import plan_edit
+
         file = judged(path, context)
         try:
-            old = editable(path, file)
+            old = self._editable(path, file)
             self._check_current(path, file, old.stamp)
             edit = plan_edit(
                 decoded(path, old.data), old_text, new_text, replace_all=replace_all
             )
             after = recoded(path, edit.before, edit.after)
             change = FileWrite(name=path, path=file, before=old, after=after)
-            self._seen.wrote(file, write_all([change])[file])
+            self._seen.wrote(file, write_all([change], self.buffers)[file])
         except OSError as error:
             raise unwritable(path, error) from error
         places = (
@@ -162,12 +221,37 @@ class FileTools:
         how = f" ({edit.how})" if edit.how else ""
         return f"Edited {path}{places}{how}:\n{edit_diff(edit)}"
 
+    def _editable(self, path: str, file: Path) -> Content:
+        return require_editable(path, file, buffered_content(file, self.buffers))
+
     def _check_current(self, path: str, file: Path, now: Stamp) -> None:
         if not self._seen.is_current(file, now):
             raise ToolFailed(
                 f"{path} changed since you read it.",
                 hint=f"{UNCHANGED} Read it again first.",
             )
+
+
+def _shown(path: str, window: FileWindow, remarks: str) -> str:
+    """The lines below a header that says which they are, and above what is left."""
+    text = spelled_out(window.text)
+    header = f"[{path}: lines {window.first}-{window.last} of {window.total}{remarks}]"
+    more = window.total - window.last
+    notes = [window.cut] if window.cut else []
+    if more:
+        notes.append(f"{more} more lines: read_file with offset={window.last + 1}")
+    footer = f"[{'; '.join(notes)}]" if notes else ""
+    ended = "" if text.endswith("\n") or not footer else "\n"
+    return f"{header}\n{text}{ended}{footer}"
+
+
+def _columns(file: Path, window: FileWindow) -> str:
+    """The columns of a CSV file with their types, for the header of its first lines."""
+    if window.first != 1 or file.suffix.lower() not in (".csv", ".tsv"):
+        return ""
+    from hermes.tools.documents.csv_columns import describe_columns
+
+    return describe_columns(window.text)
 
 
 def _remarks(text: str) -> str:

@@ -19,11 +19,13 @@ MAX_WHOLE_BYTES = 1024 * 1024
 """Smaller files are read whole, and later recognised by their content."""
 _READ_BYTES = 1024 * 1024
 _HINTS = {
-    b"%PDF-": "A PDF: terminal with `pdftotext FILE -` shows its text.",
-    b"PK\x03\x04": "A zip archive (or an office document): terminal with `unzip -l FILE` lists it.",
     b"\x1f\x8b": "Compressed with gzip: terminal with `zcat FILE` shows it.",
     b"SQLite format 3": "A SQLite database: terminal with `sqlite3 FILE .schema` shows its tables.",
 }
+
+
+class NotText(ToolFailed):
+    """The file is no text; it may be a document or a picture."""
 
 
 class FileWindow(msgspec.Struct, frozen=True):
@@ -38,7 +40,7 @@ class FileWindow(msgspec.Struct, frozen=True):
 
 
 def read_window(path: Path, offset: int, limit: int) -> FileWindow:
-    """Reads up to `limit` lines from line `offset` on. Raises OSError, or ToolFailed if the file is not text."""
+    """Reads up to `limit` lines from line `offset` on. Raises OSError, or NotText."""
     with open_regular(path) as file:
         status = os.fstat(file.fileno())
         start = file.read(8192)
@@ -50,6 +52,21 @@ def read_window(path: Path, offset: int, limit: int) -> FileWindow:
         return _window(
             io.BytesIO(data), offset, limit, Stamp.of(status, digest_of(data))
         )
+
+
+def bytes_window(
+    data: bytes, offset: int, limit: int, status: os.stat_result
+) -> FileWindow:
+    """The lines of what a file is about to hold, such as a text that is not saved yet."""
+    stamp = Stamp.of(status, digest_of(data))
+    return _window(io.BytesIO(data), offset, limit, stamp)
+
+
+def text_window(
+    text: str, offset: int, limit: int, status: os.stat_result
+) -> FileWindow:
+    """The lines of a text that was made from a file, such as a document's."""
+    return _window(io.BytesIO(text.encode()), offset, limit, Stamp.of(status))
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -127,20 +144,21 @@ def _lines_left(file: BinaryIO, *, cut: bool) -> int:
     return max(0, count + unended - cut)
 
 
-def _not_text(path: Path, start: bytes, size: int) -> ToolFailed:
+def _not_text(path: Path, start: bytes, size: int) -> NotText:
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return ToolFailed(
+        return NotText(
             f"{path} is UTF-16 text.",
             hint="Convert it first: iconv -f UTF-16 -t UTF-8.",
         )
     if media_type(start[:16]):
-        return ToolFailed(
-            f"{path} is a picture ({size:,} bytes).", hint="Use view_image to see it."
+        return NotText(
+            f"{path} is a picture ({size:,} bytes).",
+            hint="Use vision_analyze to see it.",
         )
     hint = next(
         (hint for signature, hint in _HINTS.items() if start.startswith(signature)), ""
     )
-    return ToolFailed(
+    return NotText(
         f"{path} is a binary file ({size:,} bytes, beginning with {start[:8].hex(' ')}).",
         hint=hint,
     )

@@ -18,15 +18,6 @@ _FOLDER = (
 )
 
 
-def replace_file(path: Path, data: bytes) -> Stamp:
-    """Writes `data` to `path`, and creates its folder if necessary. If it raises OSError, the old file is unchanged."""
-    staged = StagedFile(path, data)
-    try:
-        return staged.commit()
-    finally:
-        staged.close()
-
-
 class StagedFile:
     """New content for a file, complete and on the same disk, to be moved into place. `close` must be called."""
 
@@ -40,7 +31,7 @@ class StagedFile:
         try:
             self._folder = _open_folder(path.parent, self.made)
             old = mode_of(self._folder, path)
-            self._stamp = self._write(data, old if mode is None else mode)
+            self.stamp = self._write(data, old if mode is None else mode)
         except BaseException:
             self.close()
             raise
@@ -54,7 +45,7 @@ class StagedFile:
             dst_dir_fd=self._folder,
         )
         self._is_placed = True
-        return self._stamp
+        return self.stamp
 
     def close(self) -> None:
         """Removes what was not moved into place, with the folders created for it. Idempotent."""

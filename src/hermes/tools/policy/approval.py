@@ -6,8 +6,9 @@ What is dangerous all the same, or needs more than the workspace, is asked about
 
 import logging
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -15,7 +16,6 @@ from hermes.core.ports import PolicyDecision, Tool
 from hermes.errors import SettingsError
 from hermes.schema.events import ApprovalRequested, Reach
 from hermes.tools.escapes import shown
-from hermes.tools.policy.command_approval import CommandApproval
 from hermes.tools.policy.policy_state import (
     BY_USER,
     PLAN_ONLY,
@@ -25,8 +25,11 @@ from hermes.tools.policy.policy_state import (
 )
 from hermes.tools.policy.project_limits import ProjectLimits
 from hermes.tools.policy.rule_file import RuleFile
-from hermes.tools.policy.tool_approval import FORBIDDEN_HOST, ToolApproval
 from hermes.tools.sensitive import is_within
+
+if TYPE_CHECKING:
+    from hermes.tools.policy.command_approval import CommandApproval
+    from hermes.tools.policy.tool_approval import ToolApproval
 
 log = logging.getLogger("hermes.tools")
 
@@ -38,8 +41,9 @@ class _HasFolder(Protocol):
     def folder(self, cwd: Path) -> Path: ...
 
 
-_KEEPS_NOTES = frozenset(("memory", "skill_manage"))
-"""Tools that count as reading because they change only Hermes' own notes, of which the user decides later."""
+_NOT_FOR_PLANS = frozenset(("memory", "skill_manage", "image_generate"))
+"""Tools that count as reading or looking up, but leave something behind: notes, of which the user decides later, or
+pictures, which cost money."""
 
 
 def _not_planned(decision: PolicyDecision) -> PolicyDecision:
@@ -54,9 +58,19 @@ class ApprovalPolicy:
         self, mode: Mode, circumstances: Circumstances, rules: RuleFile | None = None
     ) -> None:
         self._state = PolicyState(mode, circumstances, rules)
-        self._commands = CommandApproval(self._state)
-        self._tools = ToolApproval(self._state)
         self._project = ProjectLimits(self._state)
+
+    @cached_property
+    def _commands(self) -> "CommandApproval":  # loaded for the first call
+        from hermes.tools.policy.command_approval import CommandApproval
+
+        return CommandApproval(self._state)
+
+    @cached_property
+    def _tools(self) -> "ToolApproval":
+        from hermes.tools.policy.tool_approval import ToolApproval
+
+        return ToolApproval(self._state)
 
     @property
     def warning(self) -> str:
@@ -85,7 +99,9 @@ class ApprovalPolicy:
         """Whether the mode allows such a tool at all: in plan mode, only those that read, search and ask."""
         if self._state.mode != "plan":
             return True
-        return tool.effect in ("read", "network") and tool.spec.name not in _KEEPS_NOTES
+        return (
+            tool.effect in ("read", "network") and tool.spec.name not in _NOT_FOR_PLANS
+        )
 
     def check(
         self,
@@ -135,6 +151,8 @@ class ApprovalPolicy:
             return PolicyDecision("forbid", reason=PLAN_ONLY, reach="network")
         rule = self._state.rules.current().for_host(host)
         if rule is not None and rule[0] == "forbid":
+            from hermes.tools.policy.tool_approval import FORBIDDEN_HOST
+
             return PolicyDecision("forbid", reason=FORBIDDEN_HOST, reach="network")
         is_allowed = rule is not None and rule[0] == "network"
         return PolicyDecision(

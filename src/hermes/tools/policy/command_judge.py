@@ -199,9 +199,12 @@ class CommandJudge:
         never = never_allowed(name, words, self.context)
         found = [never] if never is not None else []
         ruled = self._ruled(name, words)
-        if ruled is not None:
-            return [*found, ruled]
-        return found + self._program(name, command)
+        if ruled is None:
+            return found + self._program(name, command)
+        if ruled.level is Level.WORK:  # no rule allows what is never allowed
+            inside = self._program(name, command)
+            found += [effect for effect in inside if effect.level is Level.FORBID]
+        return [*found, ruled]
 
     def _program(self, name: str, command: ShellCommand) -> list[Effect]:
         """What a program does by its entry in the table."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from hermes.settings.profiles import PROFILES_FOLDER
 from hermes.tools.policy.effects import Effect, forbidden
 from hermes.tools.policy.paths import PathContext, is_device
 from hermes.tools.policy.shell_words import Word
@@ -51,9 +52,8 @@ def write_never_allowed(target: Word, context: PathContext) -> Effect | None:
     """Why a file must never be written; None when it may."""
     if is_device(target.text):
         return forbidden(f"it writes to the device {target.text}")
-    homes = (context.guard.home, context.home / ".hermes")
     for path in context.paths(target):
-        if path.name in _POLICY_FILES and path.parent in homes:
+        if path.name in _POLICY_FILES and _is_home(path.parent, context):
             return forbidden("it changes Hermes' own policy; use `hermes policy`")
         if re.fullmatch(_SYSTEM_FILES, str(path), re.DOTALL):
             return forbidden(
@@ -62,6 +62,14 @@ def write_never_allowed(target: Word, context: PathContext) -> Effect | None:
         if str(path).startswith("/proc/sysrq"):
             return _STOPS_MACHINE
     return None
+
+
+def _is_home(folder: Path, context: PathContext) -> bool:
+    """Whether a folder is a home of Hermes, or that of one of its profiles."""
+    bases = (context.guard.base, context.home / ".hermes")
+    if folder in (context.guard.home, *bases):
+        return True
+    return any(folder.parent == base / PROFILES_FOLDER for base in bases)
 
 
 def _stops_machine(name: str, arguments: list[str]) -> bool:
@@ -147,9 +155,9 @@ def _written(name: str, arguments: Sequence[Word], operands: list[Word]) -> list
 
 def _is_of_hermes(path: Path, context: PathContext) -> bool:
     """Whether a path is Hermes' own home, or in it outside the cache."""
-    for home in (context.guard.home, context.home / ".hermes"):
+    for home in (context.guard.home, context.guard.base, context.home / ".hermes"):
         if path == home:
             return True
-        if home in path.parents and path.relative_to(home).parts[0] != "cache":
-            return True
+        if home in path.parents:
+            return path.relative_to(home).parts[0] != "cache"
     return False

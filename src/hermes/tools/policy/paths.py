@@ -118,7 +118,8 @@ class PathContext(msgspec.Struct, frozen=True):
         return any(str(path) in _ROOTS or path in self._homes() for path in found)
 
     def _homes(self) -> tuple[Path, ...]:
-        return (self.home, *self.home.parents, self.guard.home, self.home / ".hermes")
+        own = (self.guard.home, self.guard.base, self.home / ".hermes")
+        return (self.home, *self.home.parents, *own)
 
 
 def is_outside(context: PathContext, word: Word) -> bool:

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,15 @@ from hermes.core.ports import Tool
 from hermes.errors import ToolFailed
 from hermes.text.plurals import count
 from hermes.tools.escapes import shown
-from hermes.tools.files.apply_patch import plan_patch
 from hermes.tools.files.diff import edit_diff, text_diff
 from hermes.tools.files.edit_match import plan_edit
+from hermes.tools.files.open_buffers import (
+    OpenBuffers,
+    RememberedBuffers,
+    buffered_content,
+    unsaved_data,
+)
+from hermes.tools.files.patch_plan import plan_patch
 
 _MAX_COMPARED_BYTES = 400_000
 _MAX_SHOWN_CHARS = 20_000
@@ -65,9 +72,10 @@ def change_summary(
     if not paths:
         return call_summary(tool, arguments)
     patch = arguments.get("patch")
+    buffers = _buffers_of(tool)
     if isinstance(patch, str):
-        return shown(f"{tool.spec.name}\n{_cut(_patch_preview(patch, cwd))}")
-    change = _file_change(arguments, paths[-1])
+        return shown(f"{tool.spec.name}\n{_cut(_patch_preview(patch, cwd, buffers))}")
+    change = _file_change(arguments, paths[-1], buffers)
     if change is None:
         return call_summary(tool, arguments)
     return shown(f"{tool.spec.name} {listed_paths(paths)}\n{_cut(change)}")
@@ -78,16 +86,25 @@ def listed_paths(paths: tuple[Path, ...]) -> str:
     return " -> ".join(str(path) for path in paths)
 
 
-def _patch_preview(patch: str, cwd: Path) -> str:
+def _buffers_of(tool: Tool) -> OpenBuffers | None:
+    """What the tool's editor said last of its unsaved files."""
+    buffers = getattr(getattr(tool, "owner", None), "buffers", None)
+    return None if buffers is None else RememberedBuffers(buffers)
+
+
+def _patch_preview(patch: str, cwd: Path, buffers: OpenBuffers | None) -> str:
     try:
-        return plan_patch(patch, cwd).preview
+        read = partial(buffered_content, buffers=buffers)
+        return plan_patch(patch, cwd, read).preview
     except ToolFailed as error:
         return f"(as the files are now, this would fail: {error.message})\n{patch}"
 
 
-def _file_change(arguments: Mapping[str, Any], path: Path) -> str | None:
+def _file_change(
+    arguments: Mapping[str, Any], path: Path, buffers: OpenBuffers | None
+) -> str | None:
     """What a call would change in a file; None if its arguments do not say so."""
-    before = _text_of(path)
+    before = _text_of(path, buffers)
     content = arguments.get("content")
     if isinstance(content, str):
         return _new_content(before, content, exists=before is not None or path.exists())
@@ -126,12 +143,13 @@ def _cut(text: str) -> str:
     return f"{text[:_MAX_SHOWN_CHARS]}\n... {left:,} more characters are not shown here"
 
 
-def _text_of(path: Path) -> str | None:
+def _text_of(path: Path, buffers: OpenBuffers | None) -> str | None:
     """What is in a file now; None if that can't be compared."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_COMPARED_BYTES:
             return None
-        return path.read_bytes().decode()
+        saved = path.read_bytes()
+        return (unsaved_data(buffers, path, saved) or saved).decode()
     except (OSError, ValueError):
         return None
 

@@ -1,6 +1,5 @@
 """Reads and changes `policy.yaml`, the user's rules. A change is atomic and keeps the comments."""
 
-import json
 import logging
 import re
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from hermes.settings.atomic import locked, replace
 from hermes.settings.load import read_text
 from hermes.settings.parse import SettingProblem
 from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
-from hermes.tools.policy.rules import VERSION, RuleBook
+from hermes.tools.policy.rules import VERSION, List, PolicyRule, RuleBook
 
 NAME = "policy.yaml"
 LAST_GOOD_NAME = ".policy.good.yaml"
@@ -53,14 +52,40 @@ class RuleFile:
         """Adds a remembered answer. Raises SettingsError if the file can't be used or written."""
         self._change(
             lambda text, book: (
-                text if shape in book.remembered else _with_item(text, shape)
+                text
+                if shape in book.remembered
+                else _with_item(text, "remembered", shape)
             ),
-            [shape],
+            lambda book: shape in book.remembered,
         )
 
     def forget(self, shapes: tuple[str, ...]) -> None:
         """Removes remembered answers."""
-        self._change(lambda text, _: _without_items(text, shapes), [])
+        self._change(lambda text, _: _without_items(text, shapes), lambda _: True)
+
+    def add_rule(self, title: List, rule: PolicyRule) -> None:
+        """Adds a rule at the end of a list. Raises SettingsError if the file can't be used or written."""
+        self._change(
+            lambda text, book: (
+                text
+                if rule in getattr(book, title)
+                else _with_item(text, title, _written(rule))
+            ),
+            lambda book: rule in getattr(book, title),
+        )
+
+    def remove_rule(self, title: List, rule: PolicyRule) -> bool:
+        """Removes a rule that Hermes added. Returns False if it is not there. Raises SettingsError."""
+        book = self.current()
+        if rule not in getattr(book, title):
+            return False
+        self._change(
+            lambda text, _: _without_rule(text, title, _written(rule)),
+            lambda after: rule not in getattr(after, title),
+        )
+        if getattr(book, title) == (rule,):
+            self.accept()  # that the list is empty now is what the user wants
+        return True
 
     def accept(self) -> None:
         """Accepts a file that has lost rules as what the user wants. Raises SettingsError if it is broken."""
@@ -79,7 +104,9 @@ class RuleFile:
             )
 
     def _change(
-        self, edit: Callable[[str, RuleBook], str], expected: list[str]
+        self,
+        edit: Callable[[str, RuleBook], str],
+        is_expected: Callable[[RuleBook], bool],
     ) -> None:
         with locked(self.path) as target:
             text = read_text(target) or ""
@@ -92,7 +119,7 @@ class RuleFile:
                 )
             changed = edit(text or _HEAD, book)
             after, problem = parse_rules(changed)
-            if problem or not set(expected) <= set(after.remembered):
+            if problem or not is_expected(after):
                 raise SettingsError(
                     f"{target} can't be changed by Hermes.",
                     hint="Nothing was changed. Edit it yourself.",
@@ -286,32 +313,60 @@ def _line_of(text: str, key: str, item: int = 0) -> int:
     return inside or 1
 
 
-def _with_item(text: str, shape: str) -> str:
-    """Adds a remembered answer to a text, at the end of the list."""
-    item = f"  - {json.dumps(shape)}\n"
+def _written(rule: PolicyRule) -> dict[str, object]:
+    """A rule as it is written: only what differs from the defaults."""
+    given: dict[str, object] = msgspec.json.decode(msgspec.json.encode(rule))
+    return {
+        name: value
+        for name, value in given.items()
+        if value and (name, value) != ("reach", "workspace")
+    }
+
+
+def _with_item(text: str, title: str, value: object) -> str:
+    """Adds an item to a text, at the end of a list."""
+    item = f"  - {_quoted(value)}\n"
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
-    start = next(
-        (
-            place
-            for place, line in enumerate(lines)
-            if re.match(r"['\"]?remembered['\"]?\s*:", line)
-        ),
-        None,
-    )
+    start = _list_start(lines, title)
     if start is None:
-        return "".join([*lines, "remembered:\n", item])
+        return "".join([*lines, f"{title}:\n", item])
     if re.search(r":\s*(\[\s*\]|null|~)", lines[start]):
         lines[start] = re.sub(r":\s*(\[\s*\]|null|~)", ":", lines[start], count=1)
-    end = start + 1
     last = start
-    while end < len(lines) and not re.match(r"[^\s#-]", lines[end]):
-        if re.match(r"\s*- ", lines[end]):
-            last = end
-            item = f"{re.match(r' *', lines[end])[0]}- {json.dumps(shape)}\n"  # type: ignore[index]
-        end += 1
+    for place in _list_places(lines, start):
+        if re.match(r"\s*- ", lines[place]):
+            last = place
+            item = f"{re.match(r' *', lines[place])[0]}- {_quoted(value)}\n"  # type: ignore[index]
     return "".join([*lines[: last + 1], item, *lines[last + 1 :]])
+
+
+def _list_start(lines: list[str], title: str) -> int | None:
+    pattern = rf"['\"]?{title}['\"]?\s*:"
+    return next((n for n, line in enumerate(lines) if re.match(pattern, line)), None)
+
+
+def _list_places(lines: list[str], start: int) -> range:
+    """The lines of a list behind its title."""
+    end = start + 1
+    while end < len(lines) and not re.match(r"[^\s#-]", lines[end]):
+        end += 1
+    return range(start + 1, end)
+
+
+def _without_rule(text: str, title: str, rule: dict[str, object]) -> str:
+    """Removes a rule that is written on one line from a list; without other items, the list too."""
+    lines = text.splitlines(keepends=True)
+    start = _list_start(lines, title)
+    if start is None:
+        return text
+    places = _list_places(lines, start)
+    gone = {place for place in places if _is_item(lines[place], (rule,))}
+    left = [place for place in places if re.match(r"\s*- ", lines[place])]
+    if gone and set(left) <= gone:
+        gone.add(start)
+    return "".join(line for place, line in enumerate(lines) if place not in gone)
 
 
 def _without_items(text: str, shapes: tuple[str, ...]) -> str:
@@ -321,7 +376,7 @@ def _without_items(text: str, shapes: tuple[str, ...]) -> str:
     return "".join(kept)
 
 
-def _is_item(line: str, shapes: tuple[str, ...]) -> bool:
+def _is_item(line: str, shapes: tuple[object, ...]) -> bool:
     found = re.match(r"\s*- (.*)$", line)
     if not found:
         return False
@@ -329,3 +384,10 @@ def _is_item(line: str, shapes: tuple[str, ...]) -> bool:
         return parse_yaml(found[1]) in shapes
     except ValueError:
         return False
+
+
+def _quoted(value: object) -> str:
+    """A value as YAML. JSON is YAML, and escapes everything that could mean something."""
+    import json
+
+    return json.dumps(value)

@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from hermes.core.parallel_calls import Effect
 from hermes.core.ports import PolicyDecision, Tool
 from hermes.tools.escapes import shown
-from hermes.tools.files.apply_patch import deletes_files
+from hermes.tools.files.patch_plan import deletes_files
 from hermes.tools.policy.effects import Level
 from hermes.tools.policy.policy_state import BY_USER, NO_SANDBOX, PolicyState
 from hermes.tools.policy.request import (
@@ -40,6 +41,12 @@ class ToolCallRequest(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """The name of the tool."""
         return self.tool.spec.name
+
+    @property
+    def effect(self) -> Effect:
+        """What this call does, which may be less than other calls of the tool do."""
+        effect_of = getattr(self.tool, "effect_of", None)
+        return effect_of(self.arguments) if callable(effect_of) else self.tool.effect
 
     @property
     def summary(self) -> str:
@@ -83,7 +90,7 @@ class ToolApproval:
             "files": self._write,
             "network": self._look_up,
             "other": self._act,
-        }[call.tool.effect]
+        }[call.effect]
         decision = decide(call)
         is_allowed = found is not None and self._covers(found[1], call)
         if decision.verdict == "ask" and is_allowed:
@@ -169,6 +176,8 @@ class ToolApproval:
         )
 
     def _look_up(self, call: ToolCallRequest) -> PolicyDecision:
+        if call.paths and (reading := self._read(call)).verdict != "allow":
+            return reading  # a file that would be sent
         book = self._state.rules.current()
         texts = [value for value in call.arguments.values() if isinstance(value, str)]
         found = [book.for_host(host_of(text)) for text in texts]

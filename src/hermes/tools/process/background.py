@@ -184,6 +184,19 @@ class Processes:
             else ("workspace", "")
         )
 
+    def running(self) -> dict[str, str]:
+        """The commands that have not ended, by their id."""
+        return {
+            entry.id: entry.running.command
+            for entry in self._all.values()
+            if not entry.ended.is_set()
+        }
+
+    async def end_of(self, handle: str) -> None:
+        """Waits until a command has ended; one that is not known has."""
+        if (entry := self._all.get(handle)) is not None:
+            await entry.ended.wait()
+
     async def close(self) -> None:
         """Ends all background commands."""
         for entry in list(self._all.values()):

@@ -83,6 +83,7 @@ class CommandProcess:
                 stdin,
                 output,
                 (report,),
+                supervised=True,
             )
             started = sandbox.start(launch, fence)
             self._stop_answering = answer_notices(started, fence, self._is_marked)

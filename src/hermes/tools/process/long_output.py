@@ -6,12 +6,12 @@ number and age of the files.
 
 import contextlib
 import os
-import re
 import time
 from pathlib import Path
 
 from hermes.errors import os_reason
 from hermes.primitives.files import make_private_folder, open_private
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.tools.escapes import clean
 
 MAX_SHOWN_BYTES = 30_000
@@ -20,7 +20,7 @@ _SHOWN_HEAD_BYTES = 10_000
 _TAIL_BYTES = MAX_SHOWN_BYTES - _SHOWN_HEAD_BYTES
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 """The rest of a longer output is not saved."""
-_FOREIGN = re.compile(r"([a-z_]+-from|mcp-[\w.-]+)-[0-9a-f]{12}(\.|$)")
+_FOREIGN = lazy_pattern(r"([a-z_]+-from|mcp-[\w.-]+)-[0-9a-f]{12}(\.|$)")
 _MAX_SAVED_OUTPUTS = 50
 _MAX_AGE_S = 7 * 24 * 3600.0
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,15 +13,13 @@ from hermes.children.helper_programs import personal_program_folders
 from hermes.children.orphan_reaper import OrphanReaper
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.tools.process.command_process import CommandOrder, CommandProcess
-from hermes.tools.process.environment import command_environment, confined_environment
 from hermes.tools.process.resource_limits import ResourceLimits, emptied
 from hermes.tools.sandbox import Fence, Sandbox, find_sandbox
-from hermes.tools.sandbox.protected_paths import is_workspace
-from hermes.tools.sandbox.repositories import MAX_FOLDERS
-from hermes.tools.sandbox.restore import Protection
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
-from hermes.tools.sandbox.written_notes import listed
+
+if TYPE_CHECKING:  # what starts and confines commands is loaded for the first one
+    from hermes.tools.process.command_process import CommandProcess
+    from hermes.tools.sandbox.restore import Protection
 
 NETWORK = "network"
 _MAX_COMMAND_BYTES = 100_000
@@ -51,9 +50,9 @@ class RunningCommand(msgspec.Struct, frozen=True):
     """A running command, with what must be checked when it has ended."""
 
     command: str
-    job: CommandProcess
+    job: "CommandProcess"
     fence: Fence
-    protection: Protection | None
+    protection: "Protection | None"
     """None if nothing confines the command."""
 
     @property
@@ -121,13 +120,21 @@ class SessionCommands:
                 if not began:
                     words = await self._give_up(running)
             if began:
+                if takes_input and running.protection is not None:
+                    await asyncio.to_thread(running.protection.sync_mark)
                 return running
         raise ToolFailed(
             f"The sandbox could not be set up: {words}.", hint="Nothing was run."
         )
 
     def _prepare(self, context: ToolContext) -> None:
-        """Prepares the sandbox. What fails here fails again at the start, which reports it."""
+        """Loads what starts commands, and prepares the sandbox, both in a thread: the event loop must not wait for them.
+
+        What fails here fails again at the start, which reports it.
+        """
+        from hermes.tools.process import command_process  # noqa: F401
+        from hermes.tools.sandbox import restore  # noqa: F401
+
         with contextlib.suppress(OSError, ValueError):
             self.sandbox.prepare(self._fence(context))
 
@@ -156,12 +163,21 @@ class SessionCommands:
                 f"A command can't be longer than {_MAX_COMMAND_BYTES:,} bytes or hold a NUL.",
                 hint="Nothing was run. Write long text to a file with write_file.",
             )
+        from hermes.tools.process.command_process import CommandOrder, CommandProcess
+        from hermes.tools.process.environment import (
+            command_environment,
+            confined_environment,
+        )
+        from hermes.tools.sandbox.restore import Protection
+
         sandbox = self.sandbox
+        protection: Protection | None = None
         try:
             fence = self._fence(context)
             confined = sandbox.kind != "none" and context.reach != "machine"
             held = sandbox.kind == "bubblewrap"
-            protection = Protection(fence.workspace, held=held) if confined else None
+            if confined:
+                protection = Protection(fence.workspace, held=held)
             around = self._around.environment
             environment = (
                 confined_environment(around, fence.temporary)
@@ -177,8 +193,12 @@ class SessionCommands:
                 takes_input,
                 self._around.limits,
             )
+            if protection is not None and _may_write(fence):
+                protection.mark(fence.hermes_home)
             job = CommandProcess(order, sandbox, fence)
         except (OSError, ValueError) as error:
+            if protection is not None:
+                protection.unmark()
             raise ToolFailed(
                 f"The command could not be started in {folder}: {error}."
             ) from error
@@ -203,21 +223,30 @@ class SessionCommands:
         protection = running.protection
         if protection is None:
             return []
+        from hermes.tools.sandbox.written_notes import listed
+
         self._guarding.remove(protection)
-        if not is_workspace(running.fence.workspace):
-            return []
+        if not _may_write(running.fence):
+            return []  # whatever changed there, the command did not do it
         undone = self._undo(protection)
         written = protection.record_notes(running.fence.hermes_home)
+        protection.unmark()
         return [*undone, listed(written)] if written else undone
 
-    def _undo(self, protection: Protection) -> list[str]:
+    def _undo(self, protection: "Protection") -> list[str]:
         """Restores files that run later. What is moved aside goes where no command can write or link."""
         changed = protection.changed()
         notes: list[str] = []
-        if protection.is_cut and not self._told_cut:
+        if (protection.is_cut or protection.is_product_cut) and not self._told_cut:
+            from hermes.tools.sandbox.repositories import (
+                MAX_FOLDERS,
+                MAX_FOLDERS_WITH_PRODUCTS,
+            )
+
             self._told_cut = True
+            most = MAX_FOLDERS if protection.is_cut else MAX_FOLDERS_WITH_PRODUCTS
             notes.append(
-                f"only the first {MAX_FOLDERS:,} folders are searched for new repositories that run something"
+                f"only the first {most:,} folders are searched for new repositories that run something"
             )
         if not changed:
             return notes
@@ -257,6 +286,13 @@ class SessionCommands:
             hide_secrets=self._around.hide_secrets
             and self.sandbox.kind == "bubblewrap",
         )
+
+
+def _may_write(fence: Fence) -> bool:
+    """Whether a confined command may write in its workspace."""
+    from hermes.tools.sandbox.protected_paths import is_workspace
+
+    return not fence.read_only and is_workspace(fence.workspace)
 
 
 def _listed(paths: list[Path]) -> str:

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.events import Reach
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.load import find_home
@@ -25,25 +26,24 @@ from hermes.tools.process.session_commands import (
     Surroundings,
 )
 from hermes.tools.sandbox import Sandbox
-from hermes.tools.sandbox.protected_paths import PROTECTED, hidden, secrets_of
 from hermes.tools.tool import tool
 
 _STOP_GRACE_S = 0.5
 _INTERRUPT_GRACE_S = 0.05
 """Shorter, because an interrupt must be done within 200 ms."""
-_WITHOUT_RIGHTS = re.compile(
+_WITHOUT_RIGHTS = lazy_pattern(
     r"(?i)read-only file system|permission denied|operation not permitted|\b(EROFS|EACCES|EPERM)\b"
 )
-_CHANGE_REFUSED = re.compile(
+_CHANGE_REFUSED = lazy_pattern(
     r"(?i)read-only file system|resource busy|\b(EROFS|EBUSY)\b"
 )
 """What a program says when it may not change or replace a file that is mounted read-only."""
-_WITHOUT_NETWORK = re.compile(
+_WITHOUT_NETWORK = lazy_pattern(
     r"(?i)network is unreachable|address family not|name resolution|(could not|couldn't|cannot) resolve"
     r"|name or service not known|\b(ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b|failed to establish a new connection"
     r"|no route to host"
 )
-_ABOUT_SECRETS = re.compile(
+_ABOUT_SECRETS = lazy_pattern(
     r"(?i)environment variable|\bdotenv\b|\bKeyError\b|(api|secret|access|private)[ _-]?key|credential|password|\btoken"
 )
 """What a program says when a setting or a key is missing."""
@@ -207,6 +207,8 @@ def _refusal(running: RunningCommand, text: str) -> str:
 
 def _refused_changes(text: str) -> str:
     """Names the protected paths of the workspace that the output says could not be changed."""
+    from hermes.tools.sandbox.protected_paths import PROTECTED
+
     refused = [line for line in text.splitlines() if _CHANGE_REFUSED.search(line)]
     return ", ".join(
         name
@@ -224,6 +226,8 @@ def _mentions(line: str, name: str) -> bool:
 
 def _missed_secrets(running: RunningCommand, text: str) -> str:
     """Names hidden secret files of the workspace that a command may have needed."""
+    from hermes.tools.sandbox.protected_paths import secrets_of
+
     files = secrets_of(running.fence).files
     names = [path.removeprefix(f"{running.fence.workspace}/") for path in files]
     told = f"{running.command}\n{text}"
@@ -240,9 +244,11 @@ def _missed_secrets(running: RunningCommand, text: str) -> str:
 
 def _names_hidden(running: RunningCommand, text: str) -> bool:
     """Whether a path is reported missing that is only hidden."""
-    return "No such file" in text and any(
-        f"{path.name}/" in text for path in hidden(running.fence)
-    )
+    if "No such file" not in text:
+        return False
+    from hermes.tools.sandbox.protected_paths import hidden
+
+    return any(f"{path.name}/" in text for path in hidden(running.fence))
 
 
 def _outcome(

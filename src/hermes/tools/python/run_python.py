@@ -10,20 +10,21 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from hermes.children.own_python import python_command
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult
-from hermes.tools.process.helper_process import Dialogue
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.progress import Live
 from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.tool import tool
+
+if TYPE_CHECKING:
+    from hermes.tools.process.helper_process import Dialogue
 
 MAX_CALLS = 200
 _MAX_PARALLEL_CALLS = 8
@@ -64,6 +65,9 @@ class PythonRunner:
     ) -> ToolResult:
         """Runs Python code that can call your tools: tools.read_file("a.py") returns the text, or raises
         tools.ToolError. Only what it prints comes back: good for going through many files or results."""
+        from hermes.children.own_python import python_command
+        from hermes.tools.process.helper_process import Dialogue
+
         source = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
         command = shlex.join(python_command("-B", "-u", "-c", source))
         tools = {
@@ -88,7 +92,7 @@ class _Run:
         self,
         context: ToolContext,
         tools: Mapping[str, Tool],
-        dialogue: Dialogue,
+        dialogue: "Dialogue",
         output: OutputFolder,
     ) -> None:
         self._context = context

@@ -3,6 +3,7 @@ folder, secrets are covered, and processes, network and devices are its own.
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import msgspec
 
 from hermes.children.own_python import own_code
 from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence, Kind, Started
+from hermes.tools.sandbox.filtered_thread import load_filter, start_in_thread
+from hermes.tools.sandbox.mount_check import ExpectedMounts, expected
 from hermes.tools.sandbox.protected_paths import (
     Hidden,
     find_hidden,
@@ -17,7 +20,11 @@ from hermes.tools.sandbox.protected_paths import (
     protected,
     sockets,
 )
-from hermes.tools.sandbox.seccomp import SyscallNumbers, inside_namespaces
+from hermes.tools.sandbox.seccomp import (
+    SyscallNumbers,
+    inside_namespaces,
+    outside_namespaces,
+)
 from hermes.tools.sandbox.secret_files import Identity
 
 _VISIBLE_IN_RUN = (
@@ -80,45 +87,80 @@ class Bubblewrap:
         """Starts a program in namespaces of its own, which end with it and with Hermes."""
         if fence.reach == "machine":
             return Started(launch.start())
-        filter_file = self._filter(fence)
+        calls = self._calls
+        if calls is None or not launch.supervised or self._is_setuid():
+            return self._start(launch, fence, supervised=False)
+        return start_in_thread(
+            lambda: self._start_supervised(launch, fence, calls), stays=True
+        )
+
+    def _start_supervised(
+        self, launch: ConfinedLaunch, fence: Fence, calls: SyscallNumbers
+    ) -> Started:
+        """Starts a program about which the kernel asks: before it begins, and what it may connect to."""
         try:
-            seccomp = ("--seccomp", str(filter_file)) if filter_file >= 0 else ()
+            code = outside_namespaces(calls, fence.reach)
+            notices = load_filter(calls, code, asks=True)
+        except OSError:  # somebody around this Hermes is asked already
+            return self._start(launch, fence, supervised=False)
+        try:
+            started = self._start(launch, fence, supervised=True)
+        except BaseException:
+            os.close(notices)
+            raise
+        return msgspec.structs.replace(started, notices=notices)
+
+    def _start(
+        self, launch: ConfinedLaunch, fence: Fence, *, supervised: bool
+    ) -> Started:
+        arguments, mounts = self._arguments(fence)
+        filter_file = self._filter(fence, supervised=supervised)
+        has_filter = filter_file >= 0
+        try:
             prefix = [
-                *self.arguments(fence),
-                *seccomp,
-                "--chdir",
-                str(launch.folder),
-                "--",
+                *arguments,
+                *(("--seccomp", str(filter_file)) if has_filter else ()),
+                *("--chdir", str(launch.folder), "--"),
             ]
-            return Started(
-                launch.start(prefix, (filter_file,) if filter_file >= 0 else ()),
-                ends_with_hermes=True,
-            )
+            process = launch.start(prefix, (filter_file,) if has_filter else ())
+            return Started(process, mounts=mounts, ends_with_hermes=True)
         finally:
-            if filter_file >= 0:
+            if has_filter:
                 os.close(filter_file)
 
-    def arguments(self, fence: Fence) -> list[str]:
-        """Returns the command line up to the program. Later mounts cover earlier ones."""
+    def _is_setuid(self) -> bool:
+        """Whether bubblewrap needs privileges that a filter before it takes away."""
+        return not self._administrator and bool(
+            self._program.stat().st_mode & stat.S_ISUID
+        )
+
+    def _arguments(self, fence: Fence) -> tuple[list[str], ExpectedMounts]:
+        """Returns the command line up to the program, and what must be mounted. Later mounts cover earlier ones."""
         view = self._view(fence)
         own = [fence.workspace] if is_workspace(fence.workspace) else []
         doors = [path for path in sockets(fence) if not _within(path, view.hidden)]
         inside = [path for path in doors if _within(path, own)]
+        # Where the kernel asks about connections, or there are no Unix sockets, nothing
+        # outside needs a cover, which could not be mounted once the socket is gone.
+        covers = doors if self._calls is None else []
+        outside = [path for path in covers if path not in inside]
         gone = [Path("/run"), Path("/tmp")]  # noqa: S108 - others take their place
         kept = [path for path in _kept(own) if not _within(Path(path), view.hidden)]
         again = [
             path for path in (*view.hidden, *inside) if _within(path, map(Path, kept))
         ]
-        return [
+        hidden = [path for path in view.hidden if _within(path, own)]
+        required = (*map(str, own), *map(str, (*hidden, *inside)), *kept)
+        mounts = expected(fence.workspace, dict.fromkeys(required))
+        arguments = [
             *view.before,
-            *_covered(
-                path for path in doors if path not in inside and not _within(path, gone)
-            ),
+            *_covered(path for path in outside if not _within(path, gone)),
             *view.behind,
             *_covered(inside),
             *_each("--ro-bind", kept),
             *_covered(again),
         ]
+        return arguments, mounts
 
     def _view(self, fence: Fence) -> "_View":
         """Returns what stays the same from command to command; built again when there is more or less to hide."""
@@ -193,12 +235,13 @@ class Bubblewrap:
             for capability in _ROOT_CAPABILITIES:
                 yield from ("--cap-add", capability)
 
-    def _filter(self, fence: Fence) -> int:
+    def _filter(self, fence: Fence, *, supervised: bool) -> int:
         """Returns a file with the filter of system calls, or -1 for an unknown processor."""
         if self._calls is None:
             return -1
         handle = os.memfd_create("hermes-filter")
-        os.write(handle, inside_namespaces(self._calls, fence.reach))
+        code = inside_namespaces(self._calls, fence.reach, supervised=supervised)
+        os.write(handle, code)
         os.lseek(handle, 0, os.SEEK_SET)
         return handle
 
@@ -232,15 +275,16 @@ def _covered(paths: Iterable[Path]) -> Iterator[str]:
 def _kept(own: Iterable[Path]) -> Iterator[str]:
     """Yields what must stay read-only in the workspace, including this Hermes if it runs from there.
 
-    Links are left alone. What does not exist yet is handled by `restore`, because mounting over it would create it.
+    Links are left alone; behind a link out of the workspace nothing can be written. What does not exist yet is handled
+    by `restore`, because mounting over it would create it.
     """
     for workspace in own:
         yield from (str(path) for path in own_code() if workspace in path.parents)
-        yield from (
-            path
-            for path in protected(workspace)
-            if os.path.exists(path) and not os.path.islink(path)  # noqa: PTH110, PTH114
-        )
+        for path in protected(workspace):
+            if os.path.lexists(path) and not os.path.islink(path):  # noqa: PTH114
+                real = os.path.realpath(path)
+                if real.startswith(f"{workspace}/") and os.path.exists(real):  # noqa: PTH110
+                    yield real
 
 
 def _program_mounts(workspace: Path, programs: Iterable[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 
 from hermes.schema.events import Reach
+from hermes.tools.sandbox.mount_check import ExpectedMounts
 
 Kind: TypeAlias = Literal["bubblewrap", "landlock", "none"]
 
@@ -40,6 +41,8 @@ class ConfinedLaunch(msgspec.Struct, frozen=True):
     stdin: int
     output: int
     pass_fds: tuple[int, ...] = ()
+    supervised: bool = False
+    """Whether somebody answers the kernel's questions about the program. Without, bubblewrap gives it no Unix sockets."""
 
     def start(
         self, prefix: Sequence[str] = (), more_fds: tuple[int, ...] = ()
@@ -63,6 +66,8 @@ class Started(msgspec.Struct, frozen=True):
     process: "Popen[bytes]"
     notices: int = -1
     """A file on which the kernel asks what the program may do, or -1; see `seccomp_notify`."""
+    mounts: ExpectedMounts | None = None
+    """What must be mounted before the program may begin, if it runs in namespaces and the kernel asks."""
     ends_with_hermes: bool = False
     """Whether the kernel ends the program when Hermes ends, and everything it started when it ends."""
 

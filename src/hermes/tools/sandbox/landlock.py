@@ -8,21 +8,20 @@ import contextlib
 import ctypes
 import os
 import stat
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence, Kind, Started
+from hermes.tools.sandbox.filtered_thread import check, load_filter, start_in_thread
 from hermes.tools.sandbox.protected_paths import hidden, is_workspace
 from hermes.tools.sandbox.seccomp import SyscallNumbers, beside_landlock
 
-_CREATE, _ADD, _RESTRICT, _SECCOMP = 444, 445, 446, {0xC000003E: 317, 0xC00000B7: 277}
+_CREATE, _ADD, _RESTRICT = 444, 445, 446
 _NO_NEW_PRIVILEGES, _DROP_BOUND, _CAPABILITIES = 38, 24, 0x20080522
 _KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7)
 """What root keeps: files of any owner (chown, dac_override, fowner, fsetid), signals, becoming another user."""
-_FILTER, _NEW_LISTENER = 1, 1 << 3
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE = 1 << 4 | 1 << 5
 _MAKE = (
@@ -51,10 +50,6 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("access", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
-
-
 def landlock_abi() -> int:
     """The version of Landlock the kernel offers; 0 when it offers none."""
     return max(0, ctypes.CDLL(None).syscall(_CREATE, None, ctypes.c_size_t(0), 1))
@@ -81,20 +76,7 @@ class Landlock:
         if fence.reach == "machine":
             return Started(launch.start())
         ruleset = self._ruleset(fence)
-        outcome: list[Started | BaseException] = []
-
-        def confined() -> None:
-            try:
-                outcome.append(self._start_confined(launch, fence, ruleset))
-            except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
-                outcome.append(error)
-
-        thread = threading.Thread(target=confined, name="hermes-confined")
-        thread.start()
-        thread.join()
-        if isinstance(outcome[0], BaseException):
-            raise outcome[0]
-        return outcome[0]
+        return start_in_thread(lambda: self._start_confined(launch, fence, ruleset))
 
     def _start_confined(
         self, launch: ConfinedLaunch, fence: Fence, ruleset: int
@@ -102,12 +84,12 @@ class Landlock:
         libc = ctypes.CDLL(None, use_errno=True)
         attended = True
         _drop_capabilities(libc)
-        _check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-        _check(libc.syscall(_RESTRICT, ruleset, 0))
+        check(libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+        check(libc.syscall(_RESTRICT, ruleset, 0))
         try:
-            notices = self._filter(libc, fence, attended=True)
+            notices = self._filter(fence, attended=True)
         except OSError:  # somebody outside attends already, and so holds us
-            attended, notices = False, self._filter(libc, fence, attended=False)
+            attended, notices = False, self._filter(fence, attended=False)
         try:
             return Started(launch.start(), notices if attended else -1)
         except BaseException:
@@ -115,18 +97,11 @@ class Landlock:
                 os.close(notices)
             raise
 
-    def _filter(self, libc: ctypes.CDLL, fence: Fence, *, attended: bool) -> int:
+    def _filter(self, fence: Fence, *, attended: bool) -> int:
         code = beside_landlock(
             self._calls, fence.reach, attended=attended, signals=self._abi < _FULL_ABI
         )
-        buffer = ctypes.create_string_buffer(code, len(code))
-        program = _Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
-        flags = _NEW_LISTENER if attended else 0
-        return _check(
-            libc.syscall(
-                _SECCOMP[self._calls.arch], _FILTER, flags, ctypes.byref(program)
-            )
-        )
+        return load_filter(self._calls, code, asks=attended)
 
     def _ruleset(self, fence: Fence) -> int:
         """The rules for a fence, made again only when a folder has changed that had to be listed for them."""
@@ -152,7 +127,7 @@ def _build(abi: int, fence: Fence) -> _Rules:
     attributes = _Attributes(handled, 0, _SCOPES if abi >= _FULL_ABI else 0)
     libc = ctypes.CDLL(None, use_errno=True)
     size = 8 if abi < 4 else 16 if abi < _FULL_ABI else 24
-    ruleset = _check(
+    ruleset = check(
         libc.syscall(_CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
     )
     secret = hidden(fence)
@@ -206,7 +181,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
             access &= _ONLY_FILES
         if access:
-            _check(
+            check(
                 libc.syscall(
                     _ADD, ruleset, 1, ctypes.byref(_Beneath(access, handle)), 0
                 )
@@ -226,17 +201,17 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     sets = (
         ctypes.c_uint32 * 6
     )()  # effective, permitted, inheritable; then their upper halves
-    _check(libc.capget(header, sets))
+    check(libc.capget(header, sets))
     kept = sum(1 << capability for capability in _KEPT_CAPABILITIES)
     held = sets[1] & kept
-    _check(libc.capset(header, (ctypes.c_uint32 * 6)(held & sets[0], held, 0, 0, 0, 0)))
+    check(libc.capset(header, (ctypes.c_uint32 * 6)(held & sets[0], held, 0, 0, 0, 0)))
 
 
 def _times(folders: Iterable[Path]) -> tuple[int, ...]:
     times: list[int] = []
     for folder in folders:
         try:
-            times.append(folder.stat().st_mtime_ns)
+            times.append(folder.stat().st_ctime_ns)
         except OSError:
             times.append(0)
     return tuple(times)
@@ -249,10 +224,3 @@ def _weakness(abi: int) -> str:
     if abi < 3:
         return f"This kernel's Landlock can't keep a command from emptying files; a newer kernel can. {secrets}"
     return secrets
-
-
-def _check(result: int) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result

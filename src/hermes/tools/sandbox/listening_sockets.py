@@ -1,5 +1,6 @@
 """Asks the kernel which files the sockets of this machine are bound to, whatever they are called now."""
 
+import os
 import socket
 import struct
 
@@ -14,10 +15,16 @@ _READ_BYTES = 256 * 1024
 
 def bound_inodes() -> set[int]:
     """Returns the inode numbers (32 bits) of the files that sockets of this network are bound to. Raises OSError."""
+    return {inode for inode, _ in bound_files()}
+
+
+def bound_files() -> set[tuple[int, int]]:
+    """Returns the files that sockets of this network are bound to: inode number (32 bits) and the kernel's number of the
+    file system (`kernel_device`). Raises OSError."""
     body = struct.pack(
         "<BBHIIIII", socket.AF_UNIX, 0, 0, _ALL_STATES, 0, _SHOW_FILE, 0, 0
     )
-    found: set[int] = set()
+    found: set[tuple[int, int]] = set()
     with socket.socket(
         socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG
     ) as kernel:
@@ -37,11 +44,17 @@ def bound_inodes() -> set[int]:
                 data = data[(length + 3) & ~3 :]
 
 
-def _files(attributes: bytes) -> list[int]:
-    found: list[int] = []
+def kernel_device(st_dev: int) -> int:
+    """Returns a device number in the form that the kernel uses inside."""
+    return os.major(st_dev) << 20 | os.minor(st_dev)
+
+
+def _files(attributes: bytes) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
     while len(attributes) >= 4:
         length, kind = struct.unpack_from("<HH", attributes)
         if kind == _FILE:
-            found.append(struct.unpack_from("<I", attributes, 4)[0])
+            inode, device = struct.unpack_from("<II", attributes, 4)
+            found.append((inode, device))
         attributes = attributes[max(4, (length + 3) & ~3) :]
     return found

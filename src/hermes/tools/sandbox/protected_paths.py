@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from hermes.settings.profiles import base_of
 from hermes.tools.project_rules import project_rules
 from hermes.tools.sandbox.confinement import Fence
 from hermes.tools.sandbox.git_settings import modules
@@ -128,7 +129,14 @@ def watched(workspace: Path) -> "Watched":
     gits = git_of((*near.gits, *deep))
     names = dict.fromkeys((*_protected(workspace, near), *found.pointers, *gits))
     notes = tuple(path for path in found.notes if path not in names)
-    return Watched(tuple(names), gits, frozenset(deep), notes, is_cut=found.is_cut)
+    return Watched(
+        tuple(names),
+        gits,
+        frozenset(deep),
+        notes,
+        is_cut=found.is_cut,
+        is_product_cut=found.is_product_cut,
+    )
 
 
 class Watched(msgspec.Struct, frozen=True):
@@ -142,7 +150,9 @@ class Watched(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     """Project notes in sub-folders, which a checkout may bring."""
     is_cut: bool
-    """Whether there are more folders than were searched."""
+    """Whether there are more folders than were searched, not counting what builds make."""
+    is_product_cut: bool
+    """Whether there are more folders that builds make than were searched."""
 
 
 def git_of(gits: Iterable[str]) -> dict[str, str]:
@@ -214,10 +224,11 @@ def secrets_of(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Secr
 
 
 def _times(folders: Iterable[str]) -> tuple[int, ...]:
+    """Returns when each folder changed, by the time that a command can't set."""
     times: list[int] = []
     for folder in folders:
         try:
-            times.append(os.stat(folder).st_mtime_ns)  # noqa: PTH116
+            times.append(os.stat(folder).st_ctime_ns)  # noqa: PTH116
         except OSError:
             times.append(0)
     return tuple(times)
@@ -329,6 +340,7 @@ def _changed_at(folder: str) -> int:
 
 
 def _candidates(fence: Fence) -> Iterator[str]:
+    yield str(base_of(fence.hermes_home))
     yield str(fence.hermes_home)
     yield from _OF_THE_SYSTEM
     yield from (path for path in _children("/etc/ssh") if path.endswith("_key"))

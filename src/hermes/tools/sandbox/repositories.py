@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.core.prompt import PROJECT_FILES
+from hermes.core.prompt import NOTE_FILES
 from hermes.tools.sensitive import is_build_product
 
 MAX_FOLDERS = 2_000
-_MAX_FOLDERS_WITH_PRODUCTS = 500
+MAX_FOLDERS_WITH_PRODUCTS = 10_000
 """Folders that builds and package managers make are searched too, up to this number of folders."""
 _SETTLED_NS = 100_000_000
 """How long ago a folder must have changed to be trusted: the kernel's clock is coarse."""
@@ -31,6 +31,8 @@ class Repositories(msgspec.Struct, frozen=True):
     """Files and links called `.git`, which say where the git folder is."""
     is_cut: bool
     """Whether there are more folders than were searched, not counting what builds make."""
+    is_product_cut: bool
+    """Whether there are more folders that builds make than were searched."""
     notes: tuple[str, ...] = ()
     """Files with the names of project notes."""
 
@@ -53,7 +55,7 @@ def find_repositories(workspace: Path) -> Repositories:
     waiting, later, looked_at = deque([str(workspace)]), deque[str](), 0
     gits, pointers, notes = list[str](), list[str](), list[str]()
     while (queue := waiting or later) and looked_at < (
-        MAX_FOLDERS if waiting else _MAX_FOLDERS_WITH_PRODUCTS
+        MAX_FOLDERS if waiting else MAX_FOLDERS_WITH_PRODUCTS
     ):
         path = queue.popleft()
         looked_at += 1
@@ -70,7 +72,11 @@ def find_repositories(workspace: Path) -> Repositories:
         notes += folder.notes
     kept[0] = unchanged
     return Repositories(
-        tuple(gits), tuple(pointers), is_cut=bool(waiting), notes=tuple(notes)
+        tuple(gits),
+        tuple(pointers),
+        is_cut=bool(waiting),
+        is_product_cut=bool(later),
+        notes=tuple(notes),
     )
 
 
@@ -98,7 +104,7 @@ def _look(path: str, known: _Folder | None) -> _Folder:
         if is_folder:
             group = products if is_build_product(Path(name)) else inner
             group.append(f"{path}/{name}")
-    notes = tuple(f"{path}/{name}" for name in PROJECT_FILES if name in names)
+    notes = tuple(f"{path}/{name}" for name in NOTE_FILES if name in names)
     return _Folder(
         stamp, tuple(inner), tuple(products), tuple(gits), tuple(pointers), notes
     )

@@ -2,21 +2,40 @@
 
 Bubblewrap makes those that exist read-only, but can't protect a name that does not exist yet without creating it;
 Landlock can protect neither. So when the command has ended, changed files are restored and new ones are moved aside.
+
+New project notes (AGENTS.md and the like) stay, because a person may have made them while the command ran: no trace says
+who did. They run nothing, and Hermes reads them only once a person has accepted them (`written_notes`). One that has a
+second name is moved aside too: later commands could write it by that name.
 """
 
 import errno
 import itertools
+import logging
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from hermes.core.prompt import NOTE_FILES, PROJECT_FILES
+from hermes.tools.sandbox.command_markers import (
+    CommandMarker,
+    CommandStart,
+    left_over,
+)
 from hermes.tools.sandbox.git_settings import points_into, runs_something
 from hermes.tools.sandbox.protected_paths import Watched, watched
 from hermes.tools.sandbox.quarantine import QuarantineFolder, put
-from hermes.tools.sandbox.written_notes import record, record_cut, stamps
+from hermes.tools.sandbox.written_notes import (
+    digest_of,
+    listed,
+    record,
+    record_cut,
+    stamps,
+)
+
+log = logging.getLogger("hermes.tools")
 
 _MAX_CONTENT_BYTES = 256 * 1024
 """Larger files are compared by size and time."""
@@ -44,11 +63,35 @@ class Protection:
         self._held = held
         self.is_cut = False
         """Whether the last search stopped because there were too many folders."""
-        self._began_ns = time.time_ns()
+        self.is_product_cut = False
+        """Whether it stopped because there were too many that builds make."""
+        began_ns = time.time_ns()
         found = watched(workspace)
-        self._notes = stamps(found.notes)
+        own = [path for path in _own_notes(workspace) if os.path.lexists(path)]
+        read_only = tuple(path for path in own if held and _is_single(path, own))
+        self._writable = {
+            path: digest_of(path) for path in own if path not in read_only
+        }
+        """Notes in the workspace's own folder that the command may be able to write, with their content."""
+        self._start = CommandStart(
+            workspace=str(workspace),
+            began_ns=began_ns,
+            notes=stamps((*found.notes, *self._writable)),
+            read_only=read_only,
+            is_cut=found.is_cut,
+            is_product_cut=found.is_product_cut,
+        )
+        self._marker: CommandMarker | None = None
         self._found_notes = found.notes
+        self._new_notes: set[str] = set()
+        """Notes in the workspace's own folder that did not exist."""
         self._existed = {name for name in found.names if os.path.lexists(name)}
+        self._read_only = {
+            name: _identity(Path(name))
+            for name in found.names
+            if held and found.gits.get(name) not in found.deep and _is_folder(name)
+        }
+        """Folders that the kernel makes read-only for the command."""
         self._before: dict[Path, State] = {}
         self._accepted: set[Path] = set()
         """What was replaced since, which the kernel no longer protects."""
@@ -74,22 +117,58 @@ class Protection:
                 self._before[path] = state
             else:
                 self._before.pop(path, None)
+            self._accept_note(str(path))
+
+    def _accept_note(self, path: str) -> None:
+        if path not in _own_notes(self._workspace):
+            return
+        if path in self._writable:
+            self._writable[path] = digest_of(path)
+        self._start.notes.update(stamps([path]))
+        if self._marker is not None:
+            self._marker.write(self._start)
+
+    def mark(self, hermes_home: Path) -> None:
+        """Notes in Hermes' home that the command runs, until `record_notes` or `unmark`."""
+        if not hermes_home.is_dir():
+            return  # no session reads notes for it
+        settle_left_over(hermes_home)
+        self._marker = CommandMarker(hermes_home, self._start)
+
+    def sync_mark(self) -> None:
+        """Makes the mark survive a power cut: for a command that runs for long."""
+        if self._marker is not None:
+            self._marker.sync()
+
+    def unmark(self) -> None:
+        """Removes the mark, because the command has ended or did not start."""
+        if self._marker is not None:
+            self._marker.remove()
+            self._marker = None
 
     def changed(self) -> list[Path]:
         """Returns what changed. A new repository is no change as long as it runs nothing."""
         changed = {path for path in list(self._before) if self._is_changed(path)}
         found = watched(self._workspace)
         self.is_cut = found.is_cut
+        self.is_product_cut = found.is_product_cut
         self._found_notes = found.notes
         for name in found.names:
             changed.update(self._appeared(name, found))
         return sorted(changed)
 
     def record_notes(self, hermes_home: Path) -> list[Path]:
-        """Remembers the project notes in sub-folders that were there at the last `changed` and are written since."""
-        if self.is_cut:
-            record_cut(hermes_home, self._workspace, self._began_ns)
-        return record(hermes_home, self._notes, stamps(self._found_notes))
+        """Remembers the project notes that were there at the last `changed` and are written since the command began."""
+        # What `undo` has restored is another file with the same content.
+        own = [path for path, was in self._writable.items() if digest_of(path) != was]
+        found = (*self._found_notes, *sorted(self._new_notes), *own)
+        return _record(
+            hermes_home,
+            self._start,
+            found,
+            is_cut=self.is_cut,
+            is_product_cut=self.is_product_cut,
+        )
 
     def undo(self, aside: Path) -> "Undone":
         """Restores what changed, and moves what is there now to `aside`, a folder no command can write to."""
@@ -156,14 +235,14 @@ class Protection:
             return False
         if git := self._deep.get(path):
             return os.path.lexists(git)  # a repository may be deleted as a whole
-        return (
-            not self._held
-            or path in self._accepted
-            or any(
-                identity != _identity(folder)
-                for folder, identity in self._folders.items()
-                if path.is_relative_to(folder)
-            )
+        return not self._is_held(path) or path in self._accepted
+
+    def _is_held(self, path: Path) -> bool:
+        """Whether the kernel kept the command from changing this path: then somebody else did."""
+        return self._held and not any(
+            identity != _identity(folder)
+            for folder, identity in self._folders.items()
+            if path.is_relative_to(folder)
         )
 
     def _appeared(self, name: str, found: Watched) -> Iterator[Path]:
@@ -173,6 +252,9 @@ class Protection:
         if name not in self._existed:
             yield from self._new(name, found)
         elif name not in self._crowded:
+            is_same = self._read_only.get(name, ()) == _identity(Path(name))
+            if is_same and self._is_held(Path(name)):
+                return  # the new files are a person's
             for file in itertools.islice(_files(name), _MAX_FILES_PER_NAME):
                 if file not in self._before:
                     yield file
@@ -181,6 +263,9 @@ class Protection:
         """Yields what must go of a protected name that did not exist: all of it, but of a new repository only what
         runs something."""
         path, git = Path(name), found.gits.get(name, "")
+        if self._is_note(path):
+            self._new_notes.add(name)
+            return
         if path.name == ".git" and path.parent != self._workspace:
             if not points_into(path, frozenset(found.gits.values())):
                 yield path
@@ -191,6 +276,16 @@ class Protection:
             yield path
             return
         yield from (file for file in files if _runs_something(file, Path(git)))
+
+    def _is_note(self, path: Path) -> bool:
+        """Whether a path is a project note: a file with one name, not a link or a folder that could lead elsewhere."""
+        if path.parent != self._workspace or path.name not in PROJECT_FILES:
+            return False
+        try:
+            info = path.lstat()
+        except OSError:  # somebody removed it a moment ago
+            return False
+        return stat.S_ISREG(info.st_mode) and info.st_nlink == 1
 
     def _remove_empty(self, path: Path) -> None:
         """Removes a new folder that is empty after its files were moved aside."""
@@ -205,6 +300,59 @@ class Protection:
             except OSError:
                 return
             folder = folder.parent
+
+
+def settle_left_over(hermes_home: Path) -> None:
+    """Records what commands wrote whose Hermes was killed: all that changed since they began, as nobody saw them end."""
+    for path, start in left_over(hermes_home):
+        found = watched(Path(start.workspace))
+        own = (note for note in _own_notes(start.workspace) if os.path.lexists(note))
+        written = _record(
+            hermes_home,
+            start,
+            (*found.notes, *(note for note in own if note not in start.read_only)),
+            is_cut=start.is_cut or found.is_cut,
+            is_product_cut=start.is_product_cut or found.is_product_cut,
+        )
+        path.unlink(missing_ok=True)
+        if written:
+            log.warning("Hermes stopped while a command ran. %s", listed(written))
+
+
+def _record(
+    hermes_home: Path,
+    start: CommandStart,
+    notes: Iterable[str],
+    *,
+    is_cut: bool,
+    is_product_cut: bool,
+) -> list[Path]:
+    if is_cut or is_product_cut:
+        place = Path(start.workspace)
+        record_cut(hermes_home, place, start.began_ns, only_products=not is_cut)
+    return record(hermes_home, start.notes, stamps(notes))
+
+
+def _own_notes(workspace: Path | str) -> list[str]:
+    """The paths of the notes in a workspace's own folder, existing or not."""
+    return [f"{workspace}/{name}" for name in NOTE_FILES]
+
+
+def _is_single(note: str, notes: list[str]) -> bool:
+    """Whether a note can only be written by a name that the kernel protects; a link may lead to another note."""
+    real = os.path.realpath(note)
+    try:
+        info = os.lstat(real)
+    except OSError:
+        return False
+    return real in notes and stat.S_ISREG(info.st_mode) and info.st_nlink == 1
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(name).st_mode)
+    except OSError:
+        return False
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

@@ -35,6 +35,7 @@ BOUNDS = (6, 10)
 """RLIMIT_NPROC and RLIMIT_LOCKS: how many processes, and the mark by which they are found. Once set, they can't be changed."""
 _SET_ID = 0o6000
 _CREATES = 0x400040  # O_CREAT, O_TMPFILE: only with these an opening call has a mode
+_LOAD_FILTER = 22  # PR_SET_SECCOMP
 _FILE_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: chattr
 
 Instruction = tuple[int, int, int, int]
@@ -63,6 +64,7 @@ class SyscallNumbers(msgspec.Struct, frozen=True):
     """Calls that can make a file, with the place of its mode among the arguments; that of the flags is before it."""
     making: "dict[int, int]"
     """Calls that always make one, with the place of its mode."""
+    prctl: int
 
 
 # Mounting and namespaces, other processes' memory, keys, modules, clocks, disks, and rings that bypass filters.
@@ -95,6 +97,7 @@ _CALLS = {
         },
         opening={2: 2, 257: 3},
         making={85: 1, 133: 1, 259: 2},
+        prctl=157,
     ),
     "aarch64": SyscallNumbers(
         arch=0xC00000B7,
@@ -120,6 +123,7 @@ _CALLS = {
         },
         opening={56: 3},
         making={33: 2},
+        prctl=167,
     ),
 }  # fmt: skip
 _CLONE3 = 435
@@ -132,18 +136,34 @@ def calls_of(machine: str) -> SyscallNumbers | None:
     return _CALLS.get(machine)
 
 
-def inside_namespaces(calls: SyscallNumbers, reach: Reach) -> bytes:
-    """For a command with a network and files of its own: its sockets are free, unless it shares the network."""
-    families = (_UNIX, _INET, _INET6) if reach == "workspace" else (_INET, _INET6)
+def inside_namespaces(
+    calls: SyscallNumbers, reach: Reach, *, supervised: bool
+) -> bytes:
+    """For a command with a network and files of its own. It has Unix sockets only if somebody decides what it connects
+    to (`supervised`), and none if it shares the network."""
+    has_unix = supervised and reach == "workspace"
+    families = (_UNIX, _INET, _INET6) if has_unix else (_INET, _INET6)
     program = [
         *_preamble(calls),
         *_always(calls),
         *_sockets(calls, families),
-        *_pairs(calls, reach),
+        *_pairs(calls),
     ]
     for name, index in _MODES.items():
         if name in calls.attended:
             program += _when(calls.attended[name], _no_set_id(index))
+    return _encode([*program, _allow()])
+
+
+def outside_namespaces(calls: SyscallNumbers, reach: Reach) -> bytes:
+    """For bubblewrap itself and the command in it: asks before the command begins, when bubblewrap has mounted everything
+    and loads the command's filter, and about each connection where the command has Unix sockets."""
+    program: list[Instruction] = [
+        (_LOAD, 0, 0, _NUMBER),
+        *_when(calls.prctl, _ask_about(0, (_LOAD_FILTER,))),
+    ]
+    if reach == "workspace":
+        program += _when(calls.connect, [(_RETURN, 0, 0, _NOTIFY)])
     return _encode([*program, _allow()])
 
 
@@ -154,7 +174,7 @@ def beside_landlock(
     the attendant about what Landlock does not see (`signals` too, on kernels where it does not see those)."""
     program = [*_preamble(calls), *_always(calls)]
     families = (_UNIX,) if reach == "workspace" else (_INET, _INET6)
-    program += [*_sockets(calls, families), *_pairs(calls, "network")]
+    program += [*_sockets(calls, families), *_pairs(calls)]
     if reach == "workspace":
         program += _deny(calls.connect, _EPERM)
         program += _when(calls.sendto, [*_argument_is_not_zero(4), _errno(_EPERM)])
@@ -212,10 +232,11 @@ def _always(calls: SyscallNumbers) -> Iterator[Instruction]:
 
 
 def _sockets(calls: SyscallNumbers, families: Sequence[int]) -> Iterator[Instruction]:
-    """Only sockets of these families, and of netlink only the table of routes, which looking up names needs."""
+    """Only sockets of these families, of Unix ones only those with a connection, and of netlink only the table of routes,
+    which looking up names needs."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS)]
     for family in families:
-        if family == _UNIX and len(families) == 1:
+        if family == _UNIX:
             body += [
                 (_EQUAL, 0, 5, _UNIX),
                 (_LOAD, 0, 0, _ARGUMENTS + 8),
@@ -242,12 +263,11 @@ def _sockets(calls: SyscallNumbers, families: Sequence[int]) -> Iterator[Instruc
     )
 
 
-def _pairs(calls: SyscallNumbers, reach: Reach) -> Iterator[Instruction]:
+def _pairs(calls: SyscallNumbers) -> Iterator[Instruction]:
     """A pair of sockets without a connection (datagrams; raw ones are the same) can also write to others' sockets."""
-    if reach != "workspace":
-        check: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]
-        check += [(_EQUAL, 2, 0, _STREAM), (_EQUAL, 1, 0, _PACKETS)]
-        yield from _when(calls.socketpair, [*check, _errno(_EPERM)])
+    check: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]
+    check += [(_EQUAL, 2, 0, _STREAM), (_EQUAL, 1, 0, _PACKETS)]
+    yield from _when(calls.socketpair, [*check, _errno(_EPERM)])
 
 
 def _deny(number: int, error: int) -> list[Instruction]:

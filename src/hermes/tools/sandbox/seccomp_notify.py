@@ -8,27 +8,26 @@ Hermes does the work in its place, on a file that it holds open and has checked.
 import asyncio
 import contextlib
 import errno
-import fcntl
 import os
 import platform
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
-
-import msgspec
+from typing import Protocol
 
 from hermes.tools.sandbox.confinement import Fence, Started
+from hermes.tools.sandbox.namespace_supervisor import NamespaceSupervisor
 from hermes.tools.sandbox.seccomp import SyscallNumbers, calls_of
+from hermes.tools.sandbox.syscall_notices import (
+    MAX_PATH_BYTES,
+    NoticeChannel,
+    SyscallNotice,
+    read_memory,
+)
 
-_RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
-_GO_ON = 1
 _HERE, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
 _NOW, _OMIT = (1 << 30) - 1, (1 << 30) - 2
 _NO_SET_ID = 0o1777  # a file that runs as its owner would do so outside too
-_PAGE_BYTES, _MAX_PATH_BYTES = 4096, 4096
-
-Arguments: TypeAlias = tuple[int, ...]
 
 
 def answer_notices(
@@ -38,29 +37,34 @@ def answer_notices(
     calls = calls_of(platform.machine())
     if started.notices < 0 or calls is None:
         return lambda: None
-    folders = (fence.workspace, fence.temporary)
-    supervisor = SeccompSupervisor(started.notices, calls, folders, is_own)
+    channel = NoticeChannel(started.notices)
+    supervisor: _Supervisor
+    if started.mounts is not None:
+        supervisor = NamespaceSupervisor(channel, calls, started.mounts)
+    else:
+        folders = (fence.workspace, fence.temporary)
+        supervisor = SeccompSupervisor(channel, calls, folders, is_own)
     loop = asyncio.get_running_loop()
 
     def answer() -> None:
-        if not supervisor.answer_one():
-            loop.remove_reader(supervisor.notices)
+        try:
+            notice = channel.receive()
+        except EOFError:
+            loop.remove_reader(channel.handle)
+            return
+        if notice is not None:
+            supervisor.answer(notice)
 
     def stop() -> None:
-        loop.remove_reader(supervisor.notices)
-        supervisor.close()
+        loop.remove_reader(channel.handle)
+        channel.close()
 
-    loop.add_reader(supervisor.notices, answer)
+    loop.add_reader(channel.handle, answer)
     return stop
 
 
-class SyscallNotice(msgspec.Struct, frozen=True):
-    """One question of the kernel: which process makes which call, with which arguments."""
-
-    id: int
-    pid: int
-    call: str
-    arguments: Arguments
+class _Supervisor(Protocol):
+    def answer(self, notice: SyscallNotice) -> None: ...
 
 
 class SeccompSupervisor:
@@ -68,12 +72,12 @@ class SeccompSupervisor:
 
     def __init__(
         self,
-        notices: int,
+        channel: NoticeChannel,
         calls: SyscallNumbers,
         folders: tuple[Path, ...],
         is_own: Callable[[int], bool],
     ) -> None:
-        self.notices = notices
+        self._channel = channel
         bounds = {"setrlimit": calls.setrlimit, "prlimit": calls.prlimit}
         self._names = {
             number: name
@@ -83,49 +87,23 @@ class SeccompSupervisor:
         self._folders = folders
         self._is_own = is_own
 
-    def answer_one(self) -> bool:
-        """Answers one question; False if no process can ask any more."""
-        buffer = bytearray(80)
+    def answer(self, notice: SyscallNotice) -> None:
+        """Answers one question."""
+        error = 0
+        call = self._names.get(notice.number, "")
         try:
-            fcntl.ioctl(self.notices, _RECEIVE, buffer)
-        except OSError as error:
-            return error.errno in (errno.EINTR, errno.EAGAIN) or (
-                error.errno == errno.ENOENT and self._has_askers()
-            )
-        number, pid, _, call = struct.unpack_from("<QIIi", buffer)
-        notice = SyscallNotice(
-            number,
-            pid,
-            self._names.get(call, ""),
-            struct.unpack_from("<6Q", buffer, 32),
-        )
-        self._answer(notice)
-        return True
-
-    def close(self) -> None:
-        """Stops answering. The kernel tells whoever still asks that there is no such call."""
-        os.close(self.notices)
-
-    def _has_askers(self) -> bool:
-        import select
-
-        poll = select.poll()
-        poll.register(self.notices, select.POLLIN)
-        return not any(event & select.POLLHUP for _, event in poll.poll(0))
-
-    def _answer(self, notice: SyscallNotice) -> None:
-        flags = error = 0
-        try:
-            if notice.call in _BY_VALUE:
+            if call in _BY_VALUE:
                 allowed = (
-                    self._may_bound(notice)
-                    if notice.call in _BOUNDING
+                    self._may_bound(notice, call)
+                    if call in _BOUNDING
                     else self._may_signal(notice)
                 )
-                flags = _GO_ON if allowed else 0
-                error = 0 if flags else errno.EPERM
+                if allowed:
+                    self._channel.let_pass(notice)
+                    return
+                error = errno.EPERM
             else:
-                self._act(notice)
+                self._act(notice, call)
         except OSError as problem:
             error = problem.errno or errno.EPERM
         except (
@@ -134,14 +112,11 @@ class SeccompSupervisor:
             struct.error,
         ):  # numbers, names or memory that nothing can be done with
             error = errno.EINVAL
-        with contextlib.suppress(OSError):  # the asker is gone
-            fcntl.ioctl(
-                self.notices, _SEND, struct.pack("<QqiI", notice.id, 0, -error, flags)
-            )
+        self._channel.answer(notice, error)
 
-    def _act(self, notice: SyscallNotice) -> None:
+    def _act(self, notice: SyscallNotice, call: str) -> None:
         arguments = notice.arguments
-        match notice.call:
+        match call:
             case "chmod":
                 self._chmod(self._at(notice, _HERE, arguments[0], 0), arguments[1])
             case "fchmod":
@@ -193,7 +168,7 @@ class SeccompSupervisor:
         wanted = (
             None
             if times == 0
-            else struct.unpack("<4q", self._memory(notice, times, 32))
+            else struct.unpack("<4q", read_memory(notice.pid, times, 32))
         )
         handle = (
             self._held(notice, folder)
@@ -212,7 +187,7 @@ class SeccompSupervisor:
     def _at(self, notice: SyscallNotice, folder: int, name: int, flags: int) -> int:
         """Opens the file that a call names, and checks that it is the command's own."""
         text = os.fsdecode(
-            self._memory(notice, name, _MAX_PATH_BYTES).partition(b"\0")[0]
+            read_memory(notice.pid, name, MAX_PATH_BYTES).partition(b"\0")[0]
         )
         if not text and flags & _EMPTY_PATH:
             return self._held(notice, folder)
@@ -245,9 +220,7 @@ class SeccompSupervisor:
         try:
             place = Path(os.readlink(f"/proc/self/fd/{handle}"))  # noqa: PTH115 - no path, a link of the kernel's
             self._check_place(place)
-            fcntl.ioctl(
-                self.notices, _IS_VALID, struct.pack("<Q", notice.id)
-            )  # not another process by now
+            self._channel.check_asker(notice)
         except BaseException:
             os.close(handle)
             raise
@@ -259,24 +232,11 @@ class SeccompSupervisor:
         ):
             raise PermissionError(errno.EPERM, "outside the workspace")
 
-    def _memory(self, notice: SyscallNotice, address: int, size: int) -> bytes:
-        """Reads the caller's memory, page by page, up to `size` bytes or the first NUL after a whole page."""
-        handle = os.open(f"/proc/{notice.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            data = os.pread(
-                handle, min(size, _PAGE_BYTES - address % _PAGE_BYTES), address
-            )
-            if len(data) < size and (size < _MAX_PATH_BYTES or b"\0" not in data):
-                data += os.pread(handle, size - len(data), address + len(data))
-            return data
-        finally:
-            os.close(handle)
-
-    def _may_bound(self, notice: SyscallNotice) -> bool:
+    def _may_bound(self, notice: SyscallNotice, call: str) -> bool:
         """Whether a resource limit may be set: once each, by what starts the command. Reading is always allowed."""
         first, second, new, *_ = notice.arguments
-        bound = (first if notice.call == "setrlimit" else second) & 0xFFFFFFFF
-        if notice.call == "prlimit" and new == 0:
+        bound = (first if call == "setrlimit" else second) & 0xFFFFFFFF
+        if call == "prlimit" and new == 0:
             return True
         if bound in self._bounded:
             return False

@@ -1,30 +1,38 @@
-"""Project notes (AGENTS.md and the like) in sub-folders of a workspace that confined commands wrote.
+"""Project notes (AGENTS.md and the like) of a workspace that confined commands wrote.
 
-In the workspace's own folder such files are protected. Further down they stay, because a checkout or a package may bring
-them. But Hermes remembers what a command wrote, and a session in that folder does not read it until a person accepts it.
+In the workspace's own folder a command can't change those that exist. New ones stay: further down a checkout or a package
+may bring them, and anywhere a person may have made them meanwhile. But Hermes remembers what appeared while a command
+ran, and a session in that folder does not read it until a person accepts it.
 
 A workspace with more folders than are searched has an entry of its own, with a `/` at the end: since that time, whatever
-changed in its sub-folders counts as written by a command.
+changed in its sub-folders counts as written by a command. With `/.` at the end, this is so only in folders that builds
+make. While a command runs, its marker says what was there before (`command_markers`).
 """
 
 import hashlib
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import replace_file
+from hermes.tools.sandbox.command_markers import (
+    CLOCK_NS,
+    CommandStart,
+    Stamps,
+    running_starts,
+    to_json,
+)
+from hermes.tools.sensitive import is_build_product
 
 _FILE = "written_notes.json"
 _MAX_BYTES = 1024 * 1024
 _LOCK_TIMEOUT_S = 5.0
-_CLOCK_NS = 100_000_000
-"""How far the kernel's clock for files may be behind."""
 _ACCEPTED = "accepted "
-Stamps: TypeAlias = dict[str, tuple[int, ...]]
+_PRODUCTS = "/."
 
 
 def stamps(notes: Iterable[str]) -> Stamps:
@@ -34,41 +42,99 @@ def stamps(notes: Iterable[str]) -> Stamps:
 
 def record(hermes_home: Path, before: Stamps, after: Stamps) -> list[Path]:
     """Remembers the notes that were written between two calls of `stamps`, and returns them."""
-    written = [path for path, stamp in after.items() if before.get(path) != stamp]
+    changed = [path for path, stamp in after.items() if before.get(path) != stamp]
+    known = _read(hermes_home) if changed else {}
+    written = {
+        path: digest
+        for path in changed
+        # While one command ran, a person may have accepted what another wrote.
+        if known.get(os.path.realpath(path)) != _ACCEPTED + (digest := digest_of(path))
+    }
     if written:
-        _change(hermes_home, {path: _digest(path) for path in written})
+        _change(hermes_home, written)
     return list(map(Path, written))
 
 
-def record_cut(hermes_home: Path, workspace: Path, began_ns: int) -> None:
+def record_cut(
+    hermes_home: Path, workspace: Path, began_ns: int, *, only_products: bool = False
+) -> None:
     """Remembers that a command ran in a workspace of which not all folders could be searched."""
-    if f"{workspace}/" not in _read(hermes_home):
-        _change(hermes_home, {f"{workspace}/": str(began_ns - _CLOCK_NS)})
+    key = f"{workspace}{_PRODUCTS if only_products else '/'}"
+    if key not in _read(hermes_home):
+        _change(hermes_home, {key: str(began_ns - CLOCK_NS)})
 
 
 def is_written(hermes_home: Path, path: Path) -> bool:
     """Whether a command wrote this file as it is now, and nobody has accepted it."""
     known, real = _read(hermes_home), os.path.realpath(path)
     entry = known.get(real)
-    if not known or (entry is None and not _may_be_written(known, real)):
+    suspected = _may_be_written(known, real) or _is_being_written(hermes_home, path)
+    if entry is None and not suspected:
         return False
-    digest = _digest(str(path))
+    digest = digest_of(str(path))
     if entry == _ACCEPTED + digest:
         return False
-    return entry == digest or _may_be_written(known, real)
+    # Of a file with another name, nobody knows who changed it: a command may have used that name.
+    return entry == digest or suspected or _has_other_names(real)
 
 
 def _may_be_written(known: dict[str, str], real: str) -> bool:
     """Whether a file changed in a sub-folder of a workspace that could not be searched, since a command ran there."""
     since = [
         int(entry)
-        for folder, entry in known.items()
-        if folder.endswith("/")
-        and real.startswith(folder)
-        and "/" in real[len(folder) :]
+        for key, entry in known.items()
+        if key.endswith(("/", _PRODUCTS))
+        and _is_unsearched(
+            real, key.removesuffix(".")[:-1], only_products=key.endswith(_PRODUCTS)
+        )
     ]
+    return bool(since) and _changed_since(real, min(since))
+
+
+def _is_being_written(hermes_home: Path, path: Path) -> bool:
+    """Whether a file changed since a command began that has not ended, or that nobody saw end."""
+    place = f"{os.path.realpath(path.parent)}/{path.name}"
+    return any(
+        place.startswith(f"{start.workspace}/")
+        and place not in start.read_only
+        and _has_changed(place, start)
+        for start in running_starts(hermes_home)
+    )
+
+
+def _has_changed(place: str, start: CommandStart) -> bool:
+    before = start.notes.get(place)
+    if before is None and (
+        (start.is_cut and _is_unsearched(place, start.workspace))
+        or (
+            start.is_product_cut
+            and _is_unsearched(place, start.workspace, only_products=True)
+        )
+    ):
+        return _changed_since(place, start.began_ns - CLOCK_NS)
+    return before != _stamp(place)
+
+
+def _is_unsearched(path: str, workspace: str, *, only_products: bool = False) -> bool:
+    """Whether a file is in a sub-folder of a workspace, which a search that was cut may have left out."""
+    if not path.startswith(f"{workspace}/"):
+        return False
+    folders = path[len(workspace) + 1 :].split("/")[:-1]
+    if only_products:
+        return any(is_build_product(Path(folder)) for folder in folders)
+    return bool(folders)
+
+
+def _changed_since(path: str, since_ns: int) -> bool:
     try:
-        return bool(since) and os.lstat(real).st_ctime_ns >= min(since)
+        return os.lstat(path).st_ctime_ns >= since_ns
+    except OSError:
+        return False
+
+
+def _has_other_names(path: str) -> bool:
+    try:
+        return os.lstat(path).st_nlink > 1
     except OSError:
         return False
 
@@ -77,7 +143,7 @@ def accept(hermes_home: Path, path: Path) -> bool:
     """Accepts a file as it is now. Returns False if there was nothing to accept."""
     if not is_written(hermes_home, path):
         return False
-    _change(hermes_home, {os.path.realpath(path): _ACCEPTED + _digest(str(path))})
+    _change(hermes_home, {os.path.realpath(path): _ACCEPTED + digest_of(str(path))})
     return True
 
 
@@ -86,19 +152,18 @@ def _change(hermes_home: Path, digests: dict[str, str]) -> None:
     with FileLock(hermes_home / f"{_FILE}.lock") as lock:
         lock.acquire(_LOCK_TIMEOUT_S)
         known = _read(hermes_home) | {
-            path if path.endswith("/") else os.path.realpath(path): digest
+            path if path.endswith(("/", _PRODUCTS)) else os.path.realpath(path): digest
             for path, digest in digests.items()
         }
         kept = {path: digest for path, digest in known.items() if os.path.lexists(path)}
-        replace_file(hermes_home / _FILE, msgspec.json.encode(kept))
+        replace_file(hermes_home / _FILE, to_json(kept))
 
 
 def _read(hermes_home: Path) -> dict[str, str]:
     try:
-        return msgspec.json.decode(
-            (hermes_home / _FILE).read_bytes(), type=dict[str, str]
-        )
-    except (FileNotFoundError, msgspec.DecodeError):
+        found = json.loads((hermes_home / _FILE).read_bytes())
+        return msgspec.convert(found, dict[str, str])
+    except (FileNotFoundError, ValueError):
         return {}
 
 
@@ -115,7 +180,8 @@ def _stamp(path: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _digest(path: str) -> str:
+def digest_of(path: str) -> str:
+    """The content of a file, as a digest."""
     try:
         with open(path, "rb", opener=_opened) as file:
             return hashlib.sha256(file.read(_MAX_BYTES)).hexdigest()
@@ -131,7 +197,7 @@ def listed(paths: Iterable[Path]) -> str:
     """The note for the model about notes that were written."""
     files = list(paths)
     more = f" and {len(files) - 3} more" if files[3:] else ""
-    names = ", ".join(map(str, files[:3]))
+    names = ", ".join(os.fsencode(file).decode(errors="replace") for file in files[:3])
     return (
         f"{names}{more}: sessions in that folder do not read this until the user has looked at it and runs"
         f" hermes policy accept FILE"

@@ -6,6 +6,6 @@ repository is never written to.
 
 from hermes.tools.shadow.call_keeper import ShadowKeeper
 from hermes.tools.shadow.repository import ShadowFailed
-from hermes.tools.shadow.shadow import RestoreOutcome, Shadow, Shadows
+from hermes.tools.shadow.shadows import RestoreOutcome, Shadows
 
-__all__ = ["RestoreOutcome", "Shadow", "ShadowFailed", "ShadowKeeper", "Shadows"]
+__all__ = ["RestoreOutcome", "ShadowFailed", "ShadowKeeper", "Shadows"]

@@ -7,16 +7,18 @@ whoever undoes the turn.
 import asyncio
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.core.ports import ToolContext
 from hermes.primitives.recent import RecentDict
-from hermes.tools.shadow.prune import sweep
 from hermes.tools.shadow.repository import ShadowFailed
-from hermes.tools.shadow.shadow import Shadows
-from hermes.tools.shadow.turn_diff import display
-from hermes.tools.shadow.turn_record import Unkept
+from hermes.tools.shadow.shadows import Shadows
+
+if TYPE_CHECKING:  # what saves files is loaded when a turn changes something
+    from hermes.tools.files.open_buffers import OpenBuffers
+    from hermes.tools.shadow.turn_record import Unkept
 
 log = logging.getLogger("hermes.tools")
 
@@ -39,11 +41,16 @@ class ShadowKeeper:
 
     def __init__(self, shadows: Shadows) -> None:
         self._shadows = shadows
+        self.buffers_of: Callable[[str], OpenBuffers | None] = lambda _: None
+        """The editor that a session runs in."""
         self._turns: RecentDict[str, _Kept] = RecentDict(_MAX_REMEMBERED_TURNS)
         self._told: set[tuple[Path, str]] = set()
 
     async def keep(self, context: ToolContext, paths: tuple[Path, ...]) -> None:
         """Keeps the named files, or the working directory when there are none, before their first change in a turn."""
+        from hermes.tools.shadow.turn_record import Unkept
+
+        await self._save_buffers(context.session, paths)
         kept = self._turns.get_or_make(context.turn, lambda: _Kept(context.cwd))
         async with kept.lock:  # a call of the same turn must not run before what it shares with this one is kept
             try:
@@ -57,12 +64,20 @@ class ShadowKeeper:
                 ]
         self._report_unsaved(context, unkept)
 
+    async def _save_buffers(self, session: str, paths: tuple[Path, ...]) -> None:
+        """Lets the editor save the files first, so that undo returns to what the user had on the screen."""
+        buffers = self.buffers_of(session)
+        if buffers is not None:
+            from hermes.tools.files.open_buffers import save_buffers
+
+            await asyncio.to_thread(save_buffers, buffers, paths)
+
     async def finish(self, turn: str, workspace: Path) -> None:
         """Keeps how things stand at the end of a turn, however it ended; nothing when it changed nothing."""
         self._turns.pop(turn, None)
-        shadow = self._shadows.at(workspace)
-        if not shadow.has(turn):
+        if not self._shadows.has(workspace, turn):
             return
+        shadow = self._shadows.at(workspace)
         try:
             await asyncio.to_thread(shadow.end, turn)
             await asyncio.to_thread(self._tidy)
@@ -71,7 +86,7 @@ class ShadowKeeper:
 
     def _keep(
         self, context: ToolContext, kept: _Kept, paths: tuple[Path, ...]
-    ) -> list[Unkept]:
+    ) -> "list[Unkept]":
         shadow = self._shadows.at(context.cwd)
         folders = [path for path in paths if path.is_dir() and not path.is_symlink()]
         files = {_canonical(path) for path in paths if path not in folders} - kept.files
@@ -100,8 +115,10 @@ class ShadowKeeper:
             )
         return why
 
-    def _report_unsaved(self, context: ToolContext, unkept: Iterable[Unkept]) -> None:
+    def _report_unsaved(self, context: ToolContext, unkept: "Iterable[Unkept]") -> None:
         """Says once what undo will not bring back."""
+        from hermes.tools.shadow.turn_diff import display
+
         here = {os.fsencode(context.cwd), os.fsencode(os.path.realpath(context.cwd))}
         news: list[str] = []
         for note in unkept:
@@ -125,6 +142,8 @@ class ShadowKeeper:
             context.show(sentence + "\n")
 
     def _tidy(self) -> None:
+        from hermes.tools.shadow.prune import sweep
+
         dropped = sweep(self._shadows)
         if dropped:
             log.info("%s", dropped)

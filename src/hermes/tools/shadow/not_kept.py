@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.tools.shadow.path_state import unkept
 from hermes.tools.shadow.repository import EXCLUDED, ShadowGit, View
 from hermes.tools.shadow.turn_record import Tree, Unkept
@@ -27,7 +28,7 @@ _MAX_SEARCHED_PATHS = 4_000
 _MAX_IGNORED_FOLDER_ENTRIES = 1_500
 _THERE = "there"
 _CLOCK_LAG_S = 1.0  # seconds by which the times of files can lag behind the clock
-_COMPLAINT = re.compile(rb"warning: could not open directory '(.*?)/?': ", re.DOTALL)
+_COMPLAINT = lazy_pattern(rb"warning: could not open directory '(.*?)/?': ", re.DOTALL)
 
 
 class Ignored(msgspec.Struct, frozen=True, array_like=True):

@@ -10,7 +10,7 @@ from hermes.primitives.files import make_private_folder
 from hermes.text.plurals import count
 from hermes.tools.shadow.path_state import PathState
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit, ShadowRepository
-from hermes.tools.shadow.shadow import Shadows
+from hermes.tools.shadow.shadows import Shadows
 from hermes.tools.shadow.turn_record import Tree, TurnRecord, read
 
 MAX_AGE_DAYS = 30

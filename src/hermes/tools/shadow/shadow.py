@@ -6,21 +6,16 @@ Everything here blocks; callers with an event loop use a thread.
 # Names are bytes here, as a file's name need not be text.
 # ruff: noqa: PTH120
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-import msgspec
-
-from hermes.children.git_folder import find_git
-from hermes.children.helper_programs import add_workspace
-from hermes.core.ports import Clock
-from hermes.tools.shadow.folder_snapshot import SnapshotLimits, keep_trees
+from hermes.tools.shadow.folder_snapshot import keep_trees
 from hermes.tools.shadow.path_state import ABSENT, FOLDER, drop_draft, read_state
 from hermes.tools.shadow.repository import ShadowGit, ShadowRepository, blob_id
 from hermes.tools.shadow.restore_files import Conflict, carry_out, plan
+from hermes.tools.shadow.shadows import RestoreOutcome, Shadows, turn_file
 from hermes.tools.shadow.turn_changes import Changes, PathChange, changes_of
 from hermes.tools.shadow.turn_diff import display, unified
 from hermes.tools.shadow.turn_record import (
@@ -42,61 +37,6 @@ Helps: TypeAlias = Callable[[str], bool]
 
 def _nobody(session: str) -> bool:  # noqa: ARG001 - the shape of `Helps`
     return False
-
-
-class RestoreOutcome(msgspec.Struct, frozen=True):
-    """The result of restoring files. Paths are as a person reads them."""
-
-    restored: tuple[str, ...] = ()
-    conflicts: tuple[tuple[str, str], ...] = ()
-    """Files that were not changed, and why."""
-    unkept: tuple[tuple[str, str], ...] = ()
-    """What the turns changed, or may have changed, that was not saved, and why."""
-
-
-class Shadows:
-    """Makes the shadows of all working directories, below one folder."""
-
-    def __init__(
-        self,
-        home: Path,
-        *,
-        environment: Mapping[str, str],
-        user_home: Path,
-        clock: Clock,
-        limits: SnapshotLimits | None = None,
-    ) -> None:
-        self.folder = Path(os.path.realpath(home)) / "undo"
-        self._environment = environment
-        self.clock = clock
-        self.limits = limits or SnapshotLimits()
-        self._home = Path(os.path.realpath(home))
-        self._user_home = Path(os.path.realpath(user_home))
-
-    @property
-    def git(self) -> str:
-        """The path of git; empty if there is none that can be used."""
-        return find_git(self._environment)
-
-    def at(self, workspace: Path) -> "Shadow":
-        """Returns the shadow of a working directory. Touches nothing, and never uses a git from that directory."""
-        real = Path(os.path.realpath(workspace))
-        add_workspace(real)
-        name = hashlib.sha256(os.fsencode(real)).hexdigest()[:24]
-        return Shadow(self, real, ShadowRepository(self.folder / name, self.git))
-
-    def too_wide(self, workspace: Path) -> str:
-        """Says why a folder is not saved as a whole; empty if it is."""
-        if workspace == self._user_home or workspace in self._user_home.parents:
-            return "it is the home folder, or holds it"
-        if workspace.is_relative_to(self._home):
-            return "it belongs to Hermes itself"
-        return ""
-
-    @property
-    def own_folders(self) -> tuple[Path, ...]:
-        """Returns what is never saved."""
-        return (self._home,)
 
 
 class Shadow:
@@ -316,12 +256,7 @@ class Shadow:
         append(file, *begun, *lines)
 
     def _file(self, turn: str) -> Path:
-        """Turns are named by whoever wrote the log, perhaps in another place: the name must not lead anywhere."""
-        return (
-            self._repository.folder
-            / "turns"
-            / f"{blob_id(turn.encode(errors='surrogatepass'))}.jsonl"
-        )
+        return turn_file(self._repository.folder, turn)
 
     def _name(self, path: bytes) -> str:
         return display(path, self.workspace)

@@ -58,7 +58,7 @@ class WebTools:
     async def web_fetch(
         self,
         context: ToolContext,
-        url: Annotated[str, Meta(description="http(s) address.")],
+        url: str,
     ) -> ToolResult:
         """Fetches a public web page as Markdown; also JSON, feeds, text and pictures. Runs no scripts."""
         self._keep_secrets(url)

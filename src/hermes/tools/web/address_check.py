@@ -162,13 +162,13 @@ def _refused(place: WebAddress, why: str) -> ToolFailed:
     return ToolFailed(f"{place} was not contacted: {why}.", hint=_ALLOW)
 
 
-def require_no_secret(text: str, secrets: Secrets | None = None) -> None:
+def require_no_secret(text: str, secrets: Secrets) -> None:
     """Raises ToolFailed if a text to be sent holds one of the user's keys, or something shaped like a key.
 
     A page could talk a model into fetching an address with a key in it.
     """
     spellings = (text, unquote(text), unquote(unquote(text)))
-    values = [secrets.get(name) or "" for name in secrets] if secrets else []
+    values = [secrets.get(name) or "" for name in secrets]
     known = [value for value in values if len(value) >= _MIN_SEARCHED_SECRET_CHARACTERS]
     for spelling in spellings:
         if is_secret_value(spelling) or any(value in spelling for value in known):

@@ -122,7 +122,7 @@ class PageReader:
             )
         suffix = ".pdf" if media.type == "application/pdf" else ".bin"
         path = self._save(answer.body, suffix)
-        hint = " A program such as pdftotext can read it." if suffix == ".pdf" else ""
+        hint = " read_file reads it." if suffix == ".pdf" else ""
         return ToolResult(
             text=f"{what} It is saved in {path}.{hint}",
             ok=answer.status < 400,

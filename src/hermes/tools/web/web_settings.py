@@ -48,6 +48,15 @@ def build_gate(settings: WebSettings, resolver: Resolver | None = None) -> Addre
     return AddressCheck(settings.allow_hosts, resolver=resolver or system_resolver)
 
 
+def build_client(
+    settings: WebSettings,
+    environment: Mapping[str, str],
+    resolver: Resolver | None = None,
+) -> WebClient:
+    """Returns a client that reaches what the settings allow."""
+    return _client(settings, environment, build_gate(settings, resolver))
+
+
 def build_reader(
     settings: WebSettings,
     folder: OutputFolder,
@@ -56,9 +65,7 @@ def build_reader(
     digest: Digest | None = None,
 ) -> PageReader:
     """Returns the reader of pages."""
-    return PageReader(
-        _client(settings, environment, build_gate(settings, resolver)), folder, digest
-    )
+    return PageReader(build_client(settings, environment, resolver), folder, digest)
 
 
 def build_searcher(

@@ -31,7 +31,7 @@ def test_tools_are_listed_by_set_with_what_they_may_do() -> None:
     assert lines[0] == "terminal: run commands"
     assert lines[1].split()[:4] == ["terminal", "off", "Runs", "a"]
     assert any(
-        line.split()[:4] == ["read_file", "only", "reads", "Reads"] for line in lines
+        line.split()[:4] == ["read_file", "changes", "no", "files"] for line in lines
     )
     assert max(map(len, lines)) <= 100
     offered = {row.name: row.offered for row in listed(TOOLS, ToolChoice("gateway"))}
@@ -54,7 +54,7 @@ def test_the_document_has_everything() -> None:
     assert found["tools"][1] == {
         "name": "read_file",
         "toolset": "files",
-        "does": "only reads",
+        "does": "changes no files",
         "summary": "Reads a text file, at most 2000 lines or 50 KB at once.",
         "offered": True,
     }

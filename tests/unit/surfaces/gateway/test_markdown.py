@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from hermes.commands.markdown import markdown
 from hermes.commands.undo import TurnDiff
 from hermes.commands.views import Block, Column, Record, message, table
 from hermes.surfaces.gateway.adapters.text_formats import telegram_html
-from hermes.surfaces.gateway.markdown import markdown
 
 _LINK = "[your bank](https://evil.example)"
 

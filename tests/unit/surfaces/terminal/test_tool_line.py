@@ -57,7 +57,8 @@ def test_arguments_of_many_lines_and_broken_ones_stay_on_one_line() -> None:
 def test_it_fits_the_screen(columns: int) -> None:
     arguments = '{"command": "' + "x" * 500 + '"}'
     assert len(line(arguments, columns=columns)) <= columns
-    assert len(line(arguments, columns=columns, ok=False, text="y" * 500)) <= columns
+    failed = line(arguments, columns=columns, ok=False, text="y" * 500)
+    assert all(len(one) <= columns for one in failed.split("\n"))
 
 
 def test_waiting_for_an_answer_does_not_count() -> None:
@@ -131,3 +132,24 @@ def test_a_command_that_failed_says_how_it_ended_and_what_it_said_last() -> None
         "  │ three",
         "  │ four",
     ]
+
+
+def test_a_reason_that_does_not_fit_beside_the_call_is_whole_below_it() -> None:
+    reason = "Not run: this would delete everything, and is never allowed."
+    calls = RunningCalls()
+    for name, text in (("write_file", reason), ("write_file", "word " * 100)):
+        event = {"call_id": "c", "name": name, "ts": 1.0, "ok": False, "text": text}
+        calls.on_event(
+            {
+                "type": "agent.tool.started",
+                "call_id": "c",
+                "name": name,
+                "arguments": '{"path": "a.txt", "content": ""}',
+                "ts": 0.0,
+            }
+        )
+        shown = calls.finish(event, PLAIN, Marks(), 40).split("\n")
+        assert shown[0] == "✗ Write a.txt 1.0 s"
+        said = " ".join(line.removeprefix("  │ ") for line in shown[1:])
+        assert said == reason or (len(shown) == 5 and said.endswith("…"))
+        assert all(len(line) < 40 for line in shown)

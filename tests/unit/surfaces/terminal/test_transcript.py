@@ -15,7 +15,7 @@ from hermes.schema.messages import (
 from hermes.store.log_row import Row, draft
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import TextScreen, width
-from hermes.surfaces.terminal.transcript import arguments, listing, transcript
+from hermes.surfaces.terminal.transcript import listing, transcript
 
 PLAIN = Style(enabled=False)
 
@@ -56,22 +56,37 @@ def test_a_failed_turn_says_why_and_an_unknown_price_is_called_so() -> None:
         ]
     )
     assert "turn failed: no such model" in said
-    assert "price unknown" in said
+    assert "cost unknown" in said
 
 
-def test_calls_show_their_arguments_shortened() -> None:
-    call = ToolCall(
-        id="c",
-        name="read_file",
-        arguments='{"path": "a.py", "text": "' + "x" * 500 + '"}',
+def test_calls_are_shown_in_words_and_shortened() -> None:
+    calls = (
+        ToolCall(id="c", name="read_file", arguments='{"path": "a.py"}'),
+        ToolCall(id="d", name="terminal", arguments=f'{{"command": "{"x" * 500}"}}'),
     )
-    said = text([AssistantMessage(tool_calls=(call,), finish="tool_calls")], columns=60)
-    assert '→ read_file(path="a.py", text="xxx' in said
+    said = text(
+        [
+            AssistantMessage(tool_calls=calls, finish="tool_calls"),
+            ToolFinished(call_id="c", name="read_file", text="print()"),
+        ],
+        columns=60,
+    )
+    assert "→ Read a.py" in said
+    assert "→ Run xxx" in said
+    assert "← Read a.py" in said
     assert "x" * 100 not in said
 
 
-def test_arguments_that_are_not_json_are_shown_as_they_are() -> None:
-    assert arguments('{"broken\n') == '{"broken'
+def test_arguments_that_are_not_json_are_said_to_be_unreadable() -> None:
+    call = ToolCall(id="c", name="read_file", arguments='{"broken')
+    said = text([AssistantMessage(tool_calls=(call,), finish="tool_calls")])
+    assert "→ Read (unreadable arguments)" in said
+
+
+def test_of_attached_text_only_the_size_is_shown() -> None:
+    said = text([UserMessage(text='/init\n\n<command name="init">\nLook.\n</command>')])
+    assert "  /init\n  [and 40 characters of attached text]" in said
+    assert "Look." not in said
 
 
 def test_a_long_result_says_how_much_of_it_is_hidden() -> None:

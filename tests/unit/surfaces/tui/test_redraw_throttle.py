@@ -7,7 +7,7 @@ from hermes.testing.clock import FakeClock
 
 
 @pytest.mark.parametrize(
-    ("cost", "pause"), [(0.0, 0.01), (0.001, 0.009), (0.05, 0.4), (3.0, 0.5)]
+    ("cost", "pause"), [(0.0, 0.014), (0.001, 0.013), (0.05, 0.4), (3.0, 0.5)]
 )
 def test_what_takes_long_is_drawn_less_often_but_still_drawn(
     cost: float, pause: float

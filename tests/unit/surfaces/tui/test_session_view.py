@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,6 +101,28 @@ def test_a_picture_that_is_left_out_is_said() -> None:
     )
 
 
+@pytest.mark.parametrize(("term", "shows"), [("xterm-kitty", True), ("tmux", False)])
+def test_a_made_picture_is_shown_where_the_terminal_can(
+    term: str, shows: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    path = tmp_path / "cat.png"
+    pillow.new("RGB", (4, 3)).save(path)
+    monkeypatch.delenv("TMUX", raising=False)
+    monkeypatch.delenv("STY", raising=False)
+    monkeypatch.setenv("TERM", term)
+    arguments = '{"prompt": "a cat"}'
+    call: dict[str, Any] = {"call_id": "c", "name": "image_generate"}
+    image = {"source": str(path), "media_type": "image/png", "withheld": True}
+    text = viewed(
+        event("tool.started", arguments=arguments, **call),
+        event("tool.finished", text="Saved.", ok=True, images=[image], **call),
+    ).text
+    assert "Draw a cat" in text
+    assert str(path) in text
+    assert ("\x1b_Ga=T,f=100" in text) is shows
+
+
 SAID = event("message.user", text="hello\nyou", seq=2)
 STARTED = event("turn.started", inputs=[2])
 ENDED = event(
@@ -108,6 +131,19 @@ ENDED = event(
     ts=11.5,
     usage={"input_tokens": 1000, "output_tokens": 20, "cost_usd": 0.5},
 )
+
+
+@pytest.mark.parametrize("outlives", [True, False])
+def test_a_child_agent_that_outlives_the_turn_is_not_ended_silently(
+    outlives: bool,
+) -> None:
+    gone = {
+        **event("child.ended", child="20261117-aa11bb", reason="done", text="3 pears"),
+        "kind": "delegate",
+        "title": "count",
+    }
+    shown = viewed(SAID, STARTED, *((ENDED, gone) if outlives else (gone, ENDED))).text
+    assert ("Child agent aa11bb (count) done: 3 pears" in shown) is outlives
 
 
 def test_a_whole_turn() -> None:
@@ -543,6 +579,14 @@ def test_a_failed_call_stands_alone_below_those_before_it() -> None:
         *call(2, "read_file", '{"path": "b"}', ok=False, text="There is no b."),
     )
     assert screen.text == ("✓ Read a 500 ms\n✗ Read b 500 ms · There is no b.\n")
+
+
+def test_why_a_call_failed_is_not_cut() -> None:
+    why = "There is no b here, nor in any of the folders that were searched for it."
+    screen = viewed(STARTED, *call(2, "read_file", '{"path": "b"}', ok=False, text=why))
+    heading, *below = screen.text.strip().split("\n")
+    assert heading == "✗ Read b 500 ms"
+    assert " ".join(line.removeprefix("  │ ") for line in below) == why
 
 
 def test_long_output_is_folded_and_kept_whole() -> None:

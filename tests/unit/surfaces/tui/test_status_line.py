@@ -53,3 +53,8 @@ def test_children_that_work_are_counted() -> None:
     assert foot.on_child_event({"type": "agent.turn.ended", "session_id": "a"})
     assert not foot.on_child_event({"type": "agent.turn.ended", "session_id": "a"})
     assert foot.text(80, "·") == "m · main · 1 agent · mine"
+
+
+def test_the_profile_is_shown_unless_it_is_the_default_one() -> None:
+    assert StatusLine(model="m", profile="profile work").text(80, "-") == "m - profile work"  # fmt: skip
+    assert StatusLine(model="m").text(80, "-") == "m"

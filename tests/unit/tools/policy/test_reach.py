@@ -177,3 +177,20 @@ def test_rules_that_reach_further_are_not_joined_with_other_work() -> None:
     )
     assert (alone.level, alone.reach) == (Level.WORK, "network")
     assert (joined.level, "combines" in joined.reason) == (Level.ASK, True)
+
+
+@pytest.mark.parametrize(
+    ("program", "command"),
+    [
+        ("sudo", "sudo rm -rf /"),
+        ("bash", "bash -c 'rm -rf ~'"),
+        ("env", "env X=1 rm -rf /"),
+        ("xargs", "echo / | xargs rm -rf /"),
+    ],
+)
+def test_no_rule_allows_what_is_never_allowed(program: str, command: str) -> None:
+    book = RuleBook(allow=(PolicyRule(program=program),))
+    site = PathContext(CWD, (CWD,), HOME, Guard(HOME / ".hermes"))
+    assert judge_command(command, site, book).effect.level == Level.FORBID
+    harmless = judge_command(f"{program} --version", site, book).effect.level
+    assert harmless == Level.WORK

@@ -71,7 +71,7 @@ def test_what_is_wrong_is_found_with_its_line(text: str, line: int) -> None:
 )
 def test_an_answer_is_added_and_taken_away_with_everything_else_kept(text: str) -> None:
     shape = 'terminal in /b (network): git fetch "x: y" # z'
-    longer = _with_item(text, shape)
+    longer = _with_item(text, "remembered", shape)
     book, problem = parse_rules(longer)
     assert problem is None
     assert book.remembered[-1] == shape

@@ -10,6 +10,7 @@ from hermes.tools.sandbox.seccomp import (
     beside_landlock,
     calls_of,
     inside_namespaces,
+    outside_namespaces,
 )
 
 ALLOW, NOTIFY, REFUSED = 0x7FFF0000, 0x7FC00000, 0x00050000
@@ -62,7 +63,7 @@ def calls(request: pytest.FixtureRequest) -> SyscallNumbers:
 
 
 def programs(calls: SyscallNumbers) -> list[bytes]:
-    both = [inside_namespaces(calls, reach) for reach in REACHES]
+    both = [inside_namespaces(calls, reach, supervised=True) for reach in REACHES]
     return both + [
         beside_landlock(calls, reach, attended=True, signals=True) for reach in REACHES
     ]
@@ -93,7 +94,12 @@ def test_calls_of_the_other_numbering_are_refused() -> None:
     calls = calls_of("x86_64")
     assert calls is not None
     assert (
-        answer(inside_namespaces(calls, "workspace"), calls, 0x40000000 | 41, INET)
+        answer(
+            inside_namespaces(calls, "workspace", supervised=True),
+            calls,
+            0x40000000 | 41,
+            INET,
+        )
         == REFUSED
     )
 
@@ -103,8 +109,8 @@ def test_calls_of_the_other_numbering_are_refused() -> None:
     [
         ("workspace", UNIX, STREAM | CLOSE_ON_EXEC, True, True),
         ("workspace", UNIX, PACKETS, True, True),
-        ("workspace", UNIX, DATAGRAM, False, True),
-        ("workspace", UNIX, RAW | CLOSE_ON_EXEC, False, True),
+        ("workspace", UNIX, DATAGRAM, False, False),
+        ("workspace", UNIX, RAW | CLOSE_ON_EXEC, False, False),
         ("workspace", INET, STREAM, False, True),
         ("workspace", INET6, DATAGRAM, False, True),
         ("workspace", NETLINK, 3, False, True),
@@ -128,12 +134,33 @@ def test_sockets_follow_the_reach(
 ) -> None:
     beside = beside_landlock(calls, reach, attended=True, signals=False)
     assert (answer(beside, calls, calls.socket, family, kind) == ALLOW) is landlock
-    inside = inside_namespaces(calls, reach)
+    inside = inside_namespaces(calls, reach, supervised=True)
     assert (answer(inside, calls, calls.socket, family, kind) == ALLOW) is namespaces
 
 
+def test_without_somebody_to_ask_a_namespace_has_no_unix_sockets(
+    calls: SyscallNumbers,
+) -> None:
+    program = inside_namespaces(calls, "workspace", supervised=False)
+    assert answer(program, calls, calls.socket, UNIX, STREAM) == REFUSED
+    assert answer(program, calls, calls.socket, INET, STREAM) == ALLOW
+
+
+def test_connections_and_the_beginning_of_a_command_are_asked_about(
+    calls: SyscallNumbers,
+) -> None:
+    program = outside_namespaces(calls, "workspace")
+    assert answer(program, calls, calls.connect, 3) == NOTIFY
+    assert answer(program, calls, calls.prctl, 22) == NOTIFY
+    assert answer(program, calls, calls.prctl, 38) == ALLOW
+    assert answer(program, calls, calls.socket, UNIX, STREAM) == ALLOW
+    shared = outside_namespaces(calls, "network")
+    assert answer(shared, calls, calls.connect, 3) == ALLOW
+    assert answer(shared, calls, calls.prctl, 22) == NOTIFY
+
+
 def test_of_netlink_only_routes(calls: SyscallNumbers) -> None:
-    program = inside_namespaces(calls, "network")
+    program = inside_namespaces(calls, "network", supervised=True)
     assert answer(program, calls, calls.socket, NETLINK, 3, 0) == ALLOW
     assert answer(program, calls, calls.socket, NETLINK, 3, 12) == REFUSED
 
@@ -152,7 +179,7 @@ def test_with_landlock_nothing_is_sent_to_others(calls: SyscallNumbers) -> None:
     assert (
         answer(program, calls, calls.socketpair, UNIX, RAW | CLOSE_ON_EXEC) == REFUSED
     )
-    shared = inside_namespaces(calls, "network")
+    shared = inside_namespaces(calls, "network", supervised=True)
     assert answer(shared, calls, calls.socketpair, UNIX, RAW) == REFUSED
     assert answer(shared, calls, calls.socketpair, UNIX, STREAM) == ALLOW
     assert answer(program, calls, calls.prlimit, 0) == ALLOW

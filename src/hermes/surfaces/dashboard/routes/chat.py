@@ -4,6 +4,8 @@ import asyncio
 import base64
 import contextlib
 import hashlib
+import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,15 +14,22 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from hermes.app.agent import Agent
-from hermes.app.attachments import Attached, AttachmentFolder, attach
+from hermes.app.attachments import (
+    Attached,
+    AttachmentFolder,
+    attach,
+    may_name_recording,
+    uploaded_file,
+)
 from hermes.app.compaction import outlook_of
 from hermes.app.engine import ApprovalMode
 from hermes.app.prompt_files import aliased, called_prompt
+from hermes.app.speech import listener
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.accepted_plan import needs_trust
 from hermes.core.context_usage import CompactionPreview, ContextPart
 from hermes.errors import SessionNotFound, UsageError
-from hermes.images.image_info import media_type
+from hermes.images.image_info import convertible_type, media_type
 from hermes.primitives.files import replace_file
 from hermes.schema.events import QuestionAsked
 from hermes.schema.messages import Image, ToolFinished, UserMessage
@@ -38,6 +47,7 @@ from hermes.surfaces.web.errors import Refusal
 from hermes.tools.sensitive import Guard
 
 _BY = "dashboard"
+_MAX_SHOWN_SIDE_PIXELS = 4096
 _PICTURES = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
@@ -53,10 +63,24 @@ class ImageBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data: str
 
 
+class FileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A document or another file; `data` is base64."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    data: str
+
+
 class MessageAccepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(max_length=4_000_000)]
     delivery: Literal["queue", "steer", "interrupt"] = "queue"
     images: Annotated[list[ImageBody], Meta(max_length=20)] = []
+    files: Annotated[
+        list[FileBody],
+        Meta(
+            max_length=20,
+            description="Files to read: documents (PDF, Office, EPUB, e-mail) and text.",
+        ),
+    ] = []
     model: Annotated[
         str | None,
         Meta(
@@ -158,6 +182,7 @@ class DiffQuery(msgspec.Struct, frozen=True):
 
 class Diff(msgspec.Struct, frozen=True):
     diff: str
+    turn: Annotated[str, Meta(description="The turn; empty if there is none.")] = ""
 
 
 class Filling(msgspec.Struct, frozen=True):
@@ -193,10 +218,21 @@ def _read_picture(source: str) -> tuple[bytes, str]:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         raise Refusal(404, "The picture no longer exists.") from error
+    if convertible_type(content[:16]):  # browsers don't show these either
+        content = _converted(content)
     kind = media_type(content[:16])
     if kind not in _PICTURES:
         raise Refusal(404, "That is not a picture.")
     return content, kind
+
+
+def _converted(content: bytes) -> bytes:
+    from hermes.images.image_resize import ImageLimits, NotShrunk, converted
+
+    try:
+        return converted(content, ImageLimits(MAX_BODY_BYTES, _MAX_SHOWN_SIDE_PIXELS))
+    except NotShrunk as error:
+        raise Refusal(404, f"This can't be shown: {error.message}", error.hint) from error  # fmt: skip
 
 
 def _require(call: EndpointCall, scope: Scope, why: str) -> None:
@@ -224,6 +260,13 @@ class ChatRoutes:
                 self.send_message,
                 body=MessageAccepted,
                 answer=Taken,
+            ),
+            Endpoint(
+                "DELETE",
+                f"{one}/messages/{{seq:int}}",
+                "chat",
+                self.withdraw,
+                answer=Counted,
             ),
             Endpoint("PUT", f"{one}/mode", "chat", self.set_mode, body=Mode),
             Endpoint("POST", f"{one}/interrupt", "chat", self.interrupt),
@@ -295,27 +338,42 @@ class ChatRoutes:
         """Accepts a message and attaches the files it names. When the response comes, the message is on disk."""
         said: MessageAccepted = call.body
         info = await asyncio.to_thread(find, self._board, call.path["id"])
-        if not said.text.strip() and not said.images:
+        if not said.text.strip() and not said.images and not said.files:
             raise UsageError("The message is empty.", hint="Nothing was sent.")
         if said.approvals not in (None, "ask", "plan"):
             _require(call, "approve", "it lets Hermes do more without asking")
         images = await asyncio.to_thread(self._save_pictures, said.images)
+        names = " ".join(file.name for file in said.files)
+        files = await self._heard(names)(self._save_files, info.id, said.files)
         if said.model is not None:
             await asyncio.to_thread(self._board.agent.choose, info.id, said.model)
         if said.approvals is not None:
             await self._board.agent.set_mode(info.id, said.approvals)
-        attached = await asyncio.to_thread(self._attach, said.text, info.cwd)
+        attached = await self._heard(said.text)(self._attach, said.text, info.cwd)
         agent, text = self._board.agent, attached.text
         if text.startswith(
             "/"
         ):  # perhaps a skill or a command from a file; those of a surface never get here
             line = aliased(text, self._board.app.settings.aliases)
             text = await asyncio.to_thread(_called, agent, line, info.cwd) or line
+        served = await agent.with_server_texts(text)
         images += attached.images
+        text = served.text + files
         epoch, seq = await agent.service.submit(
             info.id, text, images=images, delivery=said.delivery
         )
-        return Taken(info.id, epoch, seq, attached.left)
+        return Taken(info.id, epoch, seq, (*attached.left, *served.left))
+
+    async def withdraw(self, call: EndpointCall) -> Counted:
+        """Takes back a message that Hermes has not read yet."""
+        info = await asyncio.to_thread(find, self._board, call.path["id"])
+        service = self._board.agent.service
+        return Counted(await service.withdraw(info.id, call.path["seq"], by=_BY))
+
+    def _heard(self, text: str) -> Callable[..., Awaitable[Any]]:
+        """What runs work in a thread: in turn if the text names a recording, because that may take minutes, and other
+        messages need the threads."""
+        return self._board.speech.run if may_name_recording(text) else asyncio.to_thread
 
     def _attach(self, text: str, cwd: str) -> Attached:
         """The message with the files of the session's folder that it names."""
@@ -324,7 +382,11 @@ class ChatRoutes:
         return attach(
             text,
             AttachmentFolder(
-                Path(cwd), Guard(self._board.app.home.root, Path.home()), is_far=True
+                Path(cwd),
+                Guard(self._board.app.home.root, Path.home()),
+                is_far=True,
+                listen=listener(self._board.app),
+                is_elsewhere=self._board.agent.names_resource,
             ),
         )
 
@@ -401,11 +463,9 @@ class ChatRoutes:
 
     def diff(self, call: EndpointCall) -> Diff:
         """What a turn changed, by default the last one, as a unified diff."""
-        return Diff(
-            self._rewind.diff(
-                find(self._board, call.path["id"]).id, turn=call.query.turn
-            )
-        )
+        session = find(self._board, call.path["id"]).id
+        turn = call.query.turn or self._rewind.last_turn(session)
+        return Diff(self._rewind.diff(session, turn=turn), turn)
 
     def picture(self, call: EndpointCall) -> Response:
         """A picture of a message. Serves only files that the log names and that really are pictures."""
@@ -479,6 +539,27 @@ class ChatRoutes:
     async def _session(self, call: EndpointCall) -> str:
         return (await asyncio.to_thread(find, self._board, call.path["id"])).id
 
+    def _save_files(self, session: str, files: list[FileBody]) -> str:
+        """Saves files in the session's media folder. Returns what the message says about them."""
+        folder = self._board.app.home.media / session
+        blocks: list[str] = []
+        for file in files:
+            try:
+                data = base64.b64decode(file.data, validate=True)
+            except ValueError as error:
+                raise UsageError(
+                    f"{file.name} can't be read: it is not base64.",
+                    hint="Nothing was sent.",
+                ) from error
+            name = re.sub(r"[^\w.\-]+", "_", Path(file.name).name).strip("._")[-80:]
+            own = folder / hashlib.sha256(data).hexdigest()[:8]
+            path = own / (name or "file")
+            if not path.exists():
+                self._board.app.home.ensure(folder.parent, folder, own)
+                replace_file(path, data, durable=True, alone=False)
+            blocks.append(uploaded_file(path, listen=listener(self._board.app)))
+        return "".join(blocks)
+
     def _save_pictures(self, pictures: list[ImageBody]) -> tuple[Image, ...]:
         """Saves pictures as files, named by a hash of their content."""
         folder = self._board.app.home.root / "pictures"
@@ -508,4 +589,6 @@ class ChatRoutes:
 def _called(agent: Agent, line: str, cwd: str) -> str | None:
     """The message for a line that calls a skill or a command from a file."""
     text = agent.learner.learning.called(line)
-    return text or called_prompt(agent.prompt_files, Path(cwd or "."), line)
+    return text or called_prompt(
+        agent.prompt_files, Path(cwd or "."), line, agent.check_command
+    )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 from starlette.responses import Response
@@ -42,7 +42,9 @@ class CommandRoutes:
     """Handlers over one dashboard."""
 
     def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
         self._app = dashboard.app
+        self._agent = dashboard.agent
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -61,6 +63,12 @@ class CommandRoutes:
             "POST", path, command.scope or "admin", handler, body=command.form, answer=answer
         )  # fmt: skip
 
+    def _saved(self) -> list[tuple[int, int]]:
+        """When the settings and secrets were written: what a command changed there holds at once."""
+        files = (self._app.home.config, self._app.home.env_file)
+        found = [path.stat() for path in files if path.exists()]
+        return [(one.st_mtime_ns, one.st_size) for one in found]
+
     def _handler(
         self, command: Command
     ) -> Callable[[EndpointCall], Awaitable[Response]]:
@@ -69,9 +77,14 @@ class CommandRoutes:
                 call.query if call.body is None else call.body
             )
             surface = HttpSurface()
-            with CommandContext(surface, app=self._app) as context:
+            before = await asyncio.to_thread(self._saved)
+            with CommandContext(surface, app=self._app, agent=self._agent) as context:
                 result = await command.run(context, arguments)
                 content = await asyncio.to_thread(_encode, result, surface.warnings)
+            if command.scope == "admin" and before != await asyncio.to_thread(
+                self._saved
+            ):
+                await self._board.use_changed_model()
             return Response(content, media_type="application/json")
 
         handle.__doc__ = f"{command.summary[:1].upper()}{command.summary[1:]}."
@@ -85,10 +98,12 @@ def run_command(app: App, command: Command, **arguments: Any) -> Any:
 
 
 def _answer_type(command: Command) -> Any:
-    """The type of the response, for the OpenAPI description; None if the JSON differs from the struct."""
+    """The type of the response, for the OpenAPI description; None if the JSON is no public struct."""
     kind = command.result_type
+    if hasattr(kind, "document"):
+        kind = get_type_hints(kind.document).get("return")
     is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-    return kind if is_struct and not hasattr(kind, "document") else None
+    return kind if is_struct and not kind.__name__.startswith("_") else None
 
 
 def _encode(result: Result, warnings: list[str]) -> bytes:

@@ -8,7 +8,6 @@ metadata service nor another link-local one.
 import asyncio
 import ipaddress
 import logging
-import socket
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -54,11 +53,7 @@ from hermes.providers.embedded import (
 )
 from hermes.providers.key_recognition import RecognisedKey, recognise
 from hermes.providers.local_model import display_name
-from hermes.providers.metadata_addresses import (
-    METADATA_ADDRESSES,
-    IpAddress,
-    meant_address,
-)
+from hermes.providers.metadata_addresses import leads_to_own_network
 from hermes.providers.routing import EMBEDDED
 from hermes.providers.server_discovery import LocalServer, find_local_servers
 from hermes.settings import Home
@@ -70,7 +65,6 @@ log = logging.getLogger("hermes.dashboard")
 
 CODEX = "codex"
 _MAX_BODY_BYTES = 16_384
-_METADATA_HOSTS = frozenset(("metadata.google.internal", "metadata", "instance-data"))
 _UNCHANGED = "Nothing was changed."
 
 Key = Annotated[str, Meta(max_length=8192)]
@@ -255,7 +249,7 @@ class ConnectionRoutes:
 
     def choices(self) -> ConnectionChoices:
         """The providers, which keys are set, and whether codex is signed in. Never a key."""
-        every = [one.family for one in provider_table.FAMILIES if one.needs_key]
+        every = [one.family for one in provider_table.FAMILIES if one.takes_key]
         return ConnectionChoices(
             providers=self._known(every), codex_login=has_codex_login(self._home)
         )
@@ -397,7 +391,7 @@ def _recognised(key: str) -> RecognisedKey:
 
 
 def _keyed() -> list[str]:
-    return [one.family for one in provider_table.FAMILIES if one.needs_key]
+    return [one.family for one in provider_table.FAMILIES if one.takes_key]
 
 
 def _is_loopback(base_url: str) -> bool:
@@ -409,32 +403,9 @@ def _is_loopback(base_url: str) -> bool:
 
 
 def _require_allowed(base_url: str) -> None:
-    """Refuses addresses where no model server is, but a cloud keeps the machine's credentials.
-
-    A name may lead elsewhere later: the connection itself checks where it arrived (`direct_http`).
-    """
-    parts = urlsplit(base_url)
-    host = (parts.hostname or "").lower().rstrip(".")
-    addresses = _resolved(host, parts.port or 443)
-    is_special = any(map(_is_special, map(meant_address, addresses)))
-    if host in _METADATA_HOSTS or is_special:
+    """Refuses addresses where no model server is, but a cloud keeps the machine's credentials."""
+    if leads_to_own_network(base_url):
         raise UsageError(
             "Hermes does not call that address: it belongs to the machine's own network.",
             hint=f"{_UNCHANGED} A model server has an address of its own.",
         )
-
-
-def _is_special(address: IpAddress) -> bool:
-    return (
-        address.is_link_local or address.is_multicast or address in METADATA_ADDRESSES
-    )
-
-
-def _resolved(host: str, port: int) -> list[IpAddress]:
-    """The addresses of a host; none if it is unknown, which the attempt to connect reports."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, ValueError):
-        return []
-    texts = (str(one[4][0]).partition("%")[0] for one in found)
-    return [ipaddress.ip_address(text) for text in texts]

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hermes.app.learning.remote_lease import remote_lease
 from hermes.commands.proposals import list_proposals
 from hermes.errors import UsageError
 from hermes.learning.change import (
@@ -269,7 +270,13 @@ class LearningRoutes:
 
     def _learning(self) -> LearningService:
         app = self._board.app
-        return open_learning(app.home, self._settings, environment(), clock=app.clock)
+        return open_learning(
+            app.home,
+            self._settings,
+            environment(),
+            clock=app.clock,
+            exclusive_remote=remote_lease(app.settings, lambda: app.store),
+        )
 
 
 def _row(skill: Skill, record: SkillRecord, use: SkillUse) -> SkillRow:

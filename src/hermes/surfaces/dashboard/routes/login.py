@@ -21,28 +21,41 @@ _PURPOSES = (
     "x-purpose",
     "x-moz",
 )  # headers with which browsers fetch in advance
-_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Hermes</title>
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sign in · Hermes</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}
-<link rel="icon" href="data:,">
+<link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <meta name="color-scheme" content="light dark">
-<style>body{{font:16px/1.5 system-ui,sans-serif;margin:0;padding:16vh 1rem 2rem}}
-main{{max-width:30rem;margin:auto;text-align:center}}h1{{font-size:1.5rem;margin:.8rem 0}}
-input,button{{font:inherit;padding:.5rem .7rem;border-radius:8px;border:1px solid #8888}}
-button{{background:#4f46d8;border-color:#4f46d8;color:#fff;cursor:pointer}}
-code{{font-family:ui-monospace,monospace;padding:.5rem .9rem;border:1px solid #8888;border-radius:8px}}</style></head>
-<body><main>{logo}<h1>Hermes</h1>{body}</main></body></html>"""
+<style>:root{{--text:light-dark(#1c1c21,#ececf1);--muted:light-dark(#5e5f69,#a3a6b1);--line:light-dark(#d9d9d3,#383b45);
+--card:light-dark(#fff,#18191f);--accent:light-dark(#4b42d6,#9c98ff);--on:light-dark(#fff,#11111f);
+--bad:light-dark(#b92525,#ff8585)}}
+body{{font:16px/1.55 system-ui,sans-serif;margin:0;min-height:100vh;display:grid;place-items:center;color:var(--text);
+background:radial-gradient(60rem 40rem at 50% -10rem,light-dark(#e8e6ff,#23214a),light-dark(#fafaf8,#111216))}}
+main{{box-sizing:border-box;width:min(27rem,100% - 2rem);margin:2rem 0;padding:2.4rem 2rem;text-align:center;
+background:var(--card);border:1px solid var(--line);border-radius:18px;box-shadow:0 18px 60px light-dark(#1414280f,#0008)}}
+h1{{font-size:1.6rem;margin:.9rem 0 .2rem}}p{{margin:.6rem 0}}
+.muted{{color:var(--muted);font-size:.92rem}}.bad{{color:var(--bad)}}
+form,ol{{text-align:left;margin:1.4rem 0 0}}label{{display:block;font-weight:600;font-size:.92rem}}
+input,button{{font:inherit;box-sizing:border-box;width:100%;padding:.7rem .9rem;border-radius:10px;
+border:1px solid var(--line)}}input{{margin:.35rem 0 .9rem;background:transparent;color:inherit}}
+:focus-visible{{outline:3px solid var(--accent);outline-offset:2px}}
+button,.go{{background:var(--accent);border-color:var(--accent);color:var(--on);font-weight:600;cursor:pointer}}
+.go{{display:inline-block;padding:.7rem 1.4rem;border-radius:10px;text-decoration:none}}
+ol{{padding-left:1.3rem}}li{{margin:.5rem 0}}code{{display:inline-block;font:.92rem ui-monospace,monospace;padding:.35rem .6rem;
+border:1px solid var(--line);border-radius:8px;user-select:all}}</style></head>
+<body><main>{logo}<h1>Hermes</h1><p class="muted">The AI agent that belongs to you.</p>{body}</main></body></html>"""
 _LOGO = (
     '<svg width="56" height="56" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9" '
     'fill="#544bdc"/><path d="M9 23V9m14 14V9M9 16h14" stroke="#fff" stroke-width="3.2" stroke-linecap="round" '
     'fill="none"/><circle cx="16" cy="16" r="3.4" fill="#fff"/></svg>'
 )
 _FORM = (
-    '<form method="post" action="/login"><label>Password <input type="password" name="password" required autofocus '
-    'autocomplete="current-password"></label> <button>Sign in</button></form>'
+    '<form method="post" action="/login"><label>Password<input type="password" name="password" required autofocus '
+    'autocomplete="current-password"></label><button>Sign in</button></form>'
 )
 _HOW = (
-    "<p>To sign in, run this command on the machine that runs Hermes, and open the link that it prints:</p>"
-    "<p><code>hermes dashboard --link</code></p>"
+    "<ol><li>On the machine that runs Hermes, run<br><code>hermes dashboard --link</code></li>"
+    "<li>Open the link that it prints, in this browser.</li></ol>"
+    '<p class="muted">A link works once. Afterwards this browser stays signed in for 30 days.</p>'
 )
 
 
@@ -68,6 +81,8 @@ class Who(msgspec.Struct, frozen=True):
     expires: float
     shared_store: bool
     """Whether several machines may use the store."""
+    profile: str = ""
+    """The profile that is shown; empty for the default one."""
 
 
 class EntryRoutes:
@@ -111,7 +126,8 @@ class EntryRoutes:
             raise Refusal(503, "This link works once, so it can't be prefetched.")
         if self._access.links.redeem(code) is None:
             return self._wrong(
-                "link", f"<p>This link has already been used or has expired.</p>{_HOW}"
+                "link",
+                f'<p class="bad" role="alert">This link has already been used or has expired.</p>{_HOW}',
             )
         return self._welcome()
 
@@ -128,15 +144,20 @@ class EntryRoutes:
                 wait=wait,
             )
         if not self._access.is_password(given):
-            return self._wrong("password", f"<p>Wrong password.</p>{_FORM}")
+            return self._wrong(
+                "password", f'<p class="bad" role="alert">Wrong password.</p>{_FORM}'
+            )
         throttle.succeeded("password")
         return self._welcome()
 
     async def who(self, call: EndpointCall) -> Who:
         """The caller's scopes, and when they expire."""
         identity: Identity = call.caller
-        is_shared = bool(self._board.app.settings.store.url)
-        return Who(identity.scopes, identity.by, identity.held.expires, is_shared)
+        app, held = self._board.app, identity.held
+        is_shared = bool(app.settings.store.url)
+        return Who(
+            identity.scopes, identity.by, held.expires, is_shared, app.home.profile
+        )
 
     async def ticket(self, call: EndpointCall) -> Ticket:
         """A ticket for one WebSocket, with the caller's scopes."""
@@ -167,7 +188,7 @@ class EntryRoutes:
     def _welcome(self) -> Response:
         """The page after signing in. A redirect would not work: a browser from another site would not send the cookie."""
         answer = _page(
-            '<p><a href="/">Continue to Hermes</a></p>',
+            '<p><a class="go" href="/">Continue to Hermes</a></p>',
             head='<meta http-equiv="refresh" content="0;url=/">',
         )
         answer.set_cookie(

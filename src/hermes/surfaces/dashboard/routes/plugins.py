@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from hermes.app import App
 from hermes.errors import HermesError, UsageError
 from hermes.plugins import Plugin
+from hermes.plugins.agent_plugins import ENTRY
 from hermes.plugins.plugin_registry import files_of, hash_of
 from hermes.surfaces.dashboard.plugins import Plugins
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
@@ -35,7 +37,10 @@ _SERVED = frozenset(
 
 
 class PluginRow(msgspec.Struct, frozen=True):
-    """A plugin as the page shows it. `state`: off, enabled, changed (asks again), broken or failed."""
+    """A plugin as the page shows it. `state`: off, enabled, changed (asks again), broken or failed.
+
+    `uses_sdk`: its page is written for the SDK of the original agent. `in_agent`: it adds something to the agent.
+    """
 
     name: str
     state: str
@@ -47,6 +52,8 @@ class PluginRow(msgspec.Struct, frozen=True):
     description: str = ""
     tab: bool = False
     widget: bool = False
+    uses_sdk: bool = False
+    in_agent: bool = False
     bundled: bool = False
     entry: str = ""
     css: str = ""
@@ -83,8 +90,9 @@ class Enable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PluginRoutes:
     """Handlers over the plugins of one dashboard."""
 
-    def __init__(self, plugins: Plugins) -> None:
+    def __init__(self, plugins: Plugins, app: App) -> None:
         self._plugins = plugins
+        self._app = app
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -106,13 +114,23 @@ class PluginRoutes:
                 body=Enable,
                 answer=PluginList,
             ),
-            Endpoint(
-                "GET", "/plugins/{name}/{file:path}", "observe", self.file, answer=None
+            *(
+                Endpoint(
+                    "GET",
+                    f"/{place}/{{name}}/{{file:path}}",
+                    "observe",
+                    self.file,
+                    answer=None,
+                )
+                for place in ("plugins", "dashboard-plugins")
             ),
         ]
 
     async def overview(self) -> PluginList:
         """All plugins, and their state."""
+        agent = self._app.plugins
+        if agent is not None:
+            await asyncio.to_thread(agent.contexts)  # which may fail to be imported
         return PluginList(
             [self._row(plugin) for plugin in await self._plugins.refresh()]
         )
@@ -149,7 +167,10 @@ class PluginRoutes:
         return await self.overview()
 
     def file(self, call: EndpointCall) -> Response:
-        """A file of a running plugin's page, if it is still the one the user approved."""
+        """A file of a running plugin's page, if it is still the one the user approved.
+
+        Plugins for the original agent ask for theirs below `/dashboard-plugins`.
+        """
         name = PurePosixPath(call.path["file"])
         content = (
             self._plugins.file(call.path["name"], str(name))
@@ -170,11 +191,20 @@ class PluginRoutes:
         return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
 
     def _row(self, plugin: Plugin) -> PluginRow:
-        error = self._plugins.errors.get(plugin.name, "")
-        said: dict[str, Any] = (
-            msgspec.to_builtins(plugin.manifest) if plugin.manifest else {}
+        agent = self._app.plugins
+        error = self._plugins.errors.get(plugin.name, "") or (
+            agent.errors.get(plugin.name, "") if agent is not None else ""
         )
-        said.pop("name", None)
+        said: dict[str, Any] = {}
+        if manifest := plugin.manifest:
+            said = msgspec.to_builtins(manifest)
+            said.pop("name")
+            said |= {
+                "tab": manifest.has_tab,
+                "uses_sdk": manifest.uses_sdk,
+                "css": manifest.css or "",
+                "api": manifest.api or "",
+            }
         state = "failed" if error and plugin.state == "enabled" else plugin.state
         return PluginRow(
             plugin.name,
@@ -182,6 +212,7 @@ class PluginRoutes:
             plugin.hash,
             error or plugin.problem,
             bundled=plugin.bundled,
+            in_agent=(plugin.folder / ENTRY).is_file(),
             **said,
         )
 

@@ -71,6 +71,9 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     tools: str
     model: str
     cwd: str
+    place: Annotated[
+        str, Meta(description="The only machine that runs it; empty for any.")
+    ]
     times: int
     by: str
     created: float
@@ -198,11 +201,13 @@ class ScheduleRoutes:
         return self._row_of(run_command(self._app, command, **arguments).job)
 
     async def run(self, call: EndpointCall) -> JobRow:
-        """Runs a job now, in this process, even if it is paused."""
+        """Runs a job now, even if it is paused: in this process, or on the machine that has its folder."""
         job, instant = await asyncio.to_thread(
             lambda: self._book.by_hand(self._id(call))
         )
-        if not await self._board.jobs.start(job, instant):
+        if not self._book.is_here(job):
+            await asyncio.to_thread(self._book.store.plan, instant)
+        elif not await self._board.jobs.start(job, instant):
             raise Refusal(
                 409,
                 f"{job.name} is running.",

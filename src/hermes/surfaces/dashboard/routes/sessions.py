@@ -1,6 +1,8 @@
 """Sessions: listing, reading, searching, renaming, exporting, deleting."""
 
 import asyncio
+import io
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,28 +12,62 @@ from msgspec import Meta
 from starlette.responses import Response, StreamingResponse
 
 from hermes.app.engine import ApprovalMode
+from hermes.app.session_documents import (
+    MEDIA_TYPES,
+    DocumentFormat,
+    session_document,
+)
 from hermes.errors import HermesError, SessionNotFound, UsageError
 from hermes.providers.catalogue import UNKNOWN, facts_of
-from hermes.schema.events import SessionCreated, SessionTitled
+from hermes.schema.event_base import payload_of
+from hermes.schema.events import SessionCreated, SessionMarked, SessionTitled
 from hermes.schema.messages import Message
 from hermes.settings.load import typed_path
 from hermes.store.log_row import Row
 from hermes.store.search import MessageHit
-from hermes.store.sessions import SessionInfo
+from hermes.store.sessions import FiledAs, SessionInfo
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 
 _LONGEST_TITLE = 500
+_MAX_PINNED = 200
+_MAX_EXPORTED = 100
 
 
 class ListQuery(msgspec.Struct, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
     before: float | None = None
+    folder: str | None = None
+    archived: bool = False
 
 
 class SessionList(msgspec.Struct, frozen=True):
     sessions: list[SessionInfo]
     more: bool
+    pinned: Annotated[
+        list[SessionInfo], Meta(description="With the first page only.")
+    ] = []
+    folders: Annotated[
+        list[str], Meta(description="All folders, with the first page only.")
+    ] = []
+    running: Annotated[
+        list[str], Meta(description="Sessions that work right now.")
+    ] = []
+
+
+class ExportQuery(msgspec.Struct, frozen=True):
+    format: DocumentFormat = "jsonl"
+
+
+class ExportsQuery(msgspec.Struct, frozen=True):
+    sessions: Annotated[str, Meta(description="Their ids, with commas between them.")]
+    format: DocumentFormat = "md"
+
+
+class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many messages the session had when somebody looked at it."""
+
+    messages: Annotated[int, Meta(ge=0)]
 
 
 class NewSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +139,9 @@ class SearchQuery(msgspec.Struct, frozen=True):
 
 class Hits(msgspec.Struct, frozen=True):
     hits: list[MessageHit]
+    sessions: Annotated[
+        list[SessionInfo], Meta(description="Sessions whose titles have the words.")
+    ] = []
 
 
 class FileQuery(msgspec.Struct, frozen=True):
@@ -162,7 +201,23 @@ class SessionRoutes:
             Endpoint(
                 "GET", f"{one}/children", "observe", self.children, answer=SessionList
             ),
-            Endpoint("GET", f"{one}/export", "observe", self.export, answer=None),
+            Endpoint(
+                "GET",
+                f"{one}/export",
+                "observe",
+                self.export,
+                ExportQuery,
+                answer=None,
+            ),
+            Endpoint(
+                "GET",
+                "/api/exports",
+                "observe",
+                self.export_several,
+                ExportsQuery,
+                answer=None,
+            ),
+            Endpoint("POST", f"{one}/seen", "chat", self.see, body=Seen),
             Endpoint(
                 "GET",
                 f"{one}/files",
@@ -181,10 +236,17 @@ class SessionRoutes:
         query: ListQuery = call.query
         if not self._app.has_log:
             return SessionList([], more=False)
-        found = self._app.store.sessions.recent(
-            limit=query.limit + 1, updated_before=query.before
+        store = self._app.store
+        filed = FiledAs(query.folder, archived=query.archived)
+        found = store.sessions.recent(
+            limit=query.limit + 1, updated_before=query.before, filed=filed
         )
-        return SessionList(found[: query.limit], more=len(found) > query.limit)
+        shown, more = found[: query.limit], len(found) > query.limit
+        if query.before is not None:
+            return SessionList(shown, more)
+        pinned = store.sessions.recent(limit=_MAX_PINNED, filed=FiledAs(pinned=True))
+        folders = store.marks.folders()
+        return SessionList(shown, more, pinned, folders, self._board.running())
 
     async def begin(self, call: EndpointCall) -> StartedSession:
         """Starts a session; with a text, also its first turn."""
@@ -272,23 +334,49 @@ class SessionRoutes:
             more=False,
         )
 
-    def export(self, call: EndpointCall) -> Response:
-        """The session as JSON lines, as `hermes sessions import` reads it."""
+    def see(self, call: EndpointCall) -> Acknowledged:
+        """Writes that somebody looked at a session."""
         info = find(self._board, call.path["id"])
-        lines = self._app.store.transfer.export(info.id)
-        name = "".join(
-            sign if sign.isalnum() or sign in "-_." else "_" for sign in info.id
-        )
+        if info.seen < call.body.messages:
+            self._app.store.marks.see(info.id, call.body.messages)
+            event = SessionMarked(sessions=(info.id,))
+            self._app.bus.publish(event.topic, payload_of(event))
+        return Acknowledged()
+
+    def export(self, call: EndpointCall) -> Response:
+        """The session as JSON lines, as `hermes sessions import` reads it, or in another format."""
+        info = find(self._board, call.path["id"])
+        kind: DocumentFormat = call.query.format
+        lines = iter(session_document(self._app.store, info, kind))
+        name = _file_name(info.id)
 
         async def body() -> AsyncIterator[bytes]:
             while (line := await asyncio.to_thread(next, lines, None)) is not None:
                 yield line.encode() + b"\n"
 
         headers = {
-            "content-disposition": f'attachment; filename="session_{name}.jsonl"'
+            "content-disposition": f'attachment; filename="session_{name}.{kind}"'
         }
-        return StreamingResponse(
-            body(), media_type="application/x-ndjson", headers=headers
+        return StreamingResponse(body(), media_type=MEDIA_TYPES[kind], headers=headers)
+
+    def export_several(self, call: EndpointCall) -> Response:
+        """Sessions as documents in a ZIP file."""
+        query: ExportsQuery = call.query
+        wanted = [*dict.fromkeys(query.sessions.split(","))]
+        if len(wanted) > _MAX_EXPORTED:
+            raise UsageError(
+                f"At most {_MAX_EXPORTED} sessions can be exported at once."
+            )
+        found = [find(self._board, session) for session in wanted]
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+            for info in found:
+                lines = session_document(self._app.store, info, query.format)
+                text = "\n".join(lines) + "\n"
+                file.writestr(f"session_{_file_name(info.id)}.{query.format}", text)
+        headers = {"content-disposition": 'attachment; filename="hermes_sessions.zip"'}
+        return Response(
+            archive.getvalue(), media_type="application/zip", headers=headers
         )
 
     def files(self, call: EndpointCall) -> FileNames:
@@ -301,15 +389,19 @@ class SessionRoutes:
         )
 
     def search(self, call: EndpointCall) -> Hits:
-        """Messages that contain the words, newest first."""
+        """Messages that contain the words, newest first, and sessions with such titles."""
         query: SearchQuery = call.query
         if not query.q.strip() or not self._app.has_log:
             return Hits([])
-        return Hits(
-            self._app.store.search.find(
-                query.q, session=query.session, limit=query.limit
-            )
-        )
+        store = self._app.store
+        hits = store.search.find(query.q, session=query.session, limit=query.limit)
+        if query.session:
+            return Hits(hits)
+        return Hits(hits, store.sessions.titled(query.q, limit=query.limit))
+
+
+def _file_name(session: str) -> str:
+    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in session)
 
 
 def find(board: Dashboard, session: str) -> SessionInfo:

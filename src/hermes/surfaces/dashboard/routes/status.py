@@ -27,7 +27,7 @@ from hermes.settings.key_shapes import HIDDEN
 from hermes.settings.load import environment, load
 from hermes.settings.redaction import mask
 from hermes.settings.value_origins import entries
-from hermes.store.sessions import UsageRow
+from hermes.store.sessions import SurfaceUsage, UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.commands import HttpSurface, run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
@@ -57,6 +57,10 @@ class UsagePeriod(msgspec.Struct, frozen=True):
 
 class UsageAnswer(msgspec.Struct, frozen=True):
     usage: list[UsageRow]
+    surfaces: Annotated[
+        list[SurfaceUsage],
+        Meta(description="The same by surface; not of a single session."),
+    ] = []
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -206,9 +210,11 @@ class StateRoutes:
         if not self._app.has_log:
             return UsageAnswer([])
         query: UsagePeriod = call.query
-        return UsageAnswer(
-            self._app.store.sessions.usage(session=query.session, since_day=query.since)
-        )
+        sessions = self._app.store.sessions
+        usage = sessions.usage(session=query.session, since_day=query.since)
+        if query.session:
+            return UsageAnswer(usage)
+        return UsageAnswer(usage, sessions.usage_by_surface(since_day=query.since))
 
     def settings(self) -> SettingList:
         """Every setting with its meaning. Secrets are not among them."""

@@ -2,6 +2,7 @@
 
 import html
 import re
+from typing import NamedTuple
 
 from hermes.surfaces.gateway.message_split import open_fence
 
@@ -30,7 +31,16 @@ _SLACK_TAG = re.compile(
 _SLACK_BLOCK = re.compile(r"<pre>(?:<code[^>]*>)?(.*?)(?:</code>)?</pre>", re.DOTALL)
 _SLACK_QUOTE = re.compile(r"<blockquote>(.*?)</blockquote>", re.DOTALL)
 _SLACK_MARKS = {"b": "*", "i": "_", "s": "~", "code": "`"}
+_LINK_TAG = re.compile(r'<a href="(?P<address>[^"]*)">(?P<label>.*?)</a>')
 _SLACK_SPECIAL = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+
+
+class StyledRange(NamedTuple):
+    """A part of a text that has a style: one of Telegram's tags."""
+
+    start: int
+    length: int
+    tag: str
 
 
 def telegram_html(markdown: str) -> str:
@@ -70,6 +80,46 @@ def slack_mrkdwn(markdown: str) -> str:
     return _SLACK_TAG.sub(_slack_mark, _SLACK_BLOCK.sub(r"```\n\1\n```", text))
 
 
+def whatsapp_text(markdown: str) -> str:
+    """Markdown in WhatsApp's own marks, which are Slack's but for links and escapes."""
+    text = _LINK_TAG.sub(_spelled_link, telegram_html(markdown))
+    text = _SLACK_QUOTE.sub(
+        lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
+    )
+    text = _SLACK_TAG.sub(_slack_mark, _SLACK_BLOCK.sub(r"```\n\1\n```", text))
+    return html.unescape(text)
+
+
+def styled_ranges(markdown: str) -> tuple[str, tuple[StyledRange, ...]]:
+    """Markdown as plain text, and which parts of it have a style; positions count UTF-16 units, as Signal does."""
+    text = _LINK_TAG.sub(_spelled_link, telegram_html(markdown))
+    text = _SLACK_QUOTE.sub(
+        lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
+    )
+    plain, open_tags, ranges = "", list[tuple[str, int]](), list[StyledRange]()
+    at = 0
+    for tag in re.finditer(r"<(/?)(pre|code|b|i|s)(?: [^>]*)?>", text):
+        plain += html.unescape(text[at : tag.start()])
+        at, position = tag.end(), len(plain.encode("utf-16-le")) // 2
+        if not tag[1]:
+            open_tags.append((tag[2], position))
+            continue
+        name, start = open_tags.pop()
+        is_new = (name, start) not in {(one.tag, one.start) for one in ranges}
+        if position > start and is_new:
+            ranges.append(StyledRange(start, position - start, name))
+    return plain + html.unescape(text[at:]), tuple(ranges)
+
+
+def matrix_html(markdown: str) -> str:
+    """Markdown as the HTML of Matrix, where a line ends with a tag."""
+    blocks = re.split(r"(<pre>.*?</pre>)", telegram_html(markdown), flags=re.DOTALL)
+    return "".join(
+        block if block.startswith("<pre>") else block.replace("\n", "<br/>")
+        for block in blocks
+    )
+
+
 def slack_length(markdown: str) -> int:
     """The length of a text as Slack counts it, at most: it counts escaped characters."""
     brackets = markdown.count("<") + markdown.count(">")
@@ -89,6 +139,12 @@ def slack_plain_text(text: str, me: str) -> str:
         return target if not label or label == target else f"{label} ({target})"
 
     return html.unescape(_SLACK_SPECIAL.sub(spell, text)).strip()
+
+
+def _spelled_link(found: re.Match[str]) -> str:
+    """A link where only its address can be followed."""
+    address, label = found["address"], found["label"]
+    return address if label == address else f"{label} ({address})"
 
 
 def _slack_mark(found: re.Match[str]) -> str:

@@ -43,7 +43,7 @@ class ApiAccess(AccessControl):
     @override
     def identify(self, scope: Scope, headers: RequestHeaders, method: str) -> ApiKey:
         del scope, method
-        text = bearer_token(headers)
+        text = bearer_token(headers) or _anthropic_key(headers)
         if not text:
             raise Refusal(
                 401,
@@ -69,8 +69,14 @@ class ApiAccess(AccessControl):
         return [*headers, (b"cache-control", b"no-store")]
 
 
+def _anthropic_key(headers: RequestHeaders) -> str:
+    """The key as Anthropic's clients send it."""
+    values = headers.get("x-api-key", [])
+    return values[0].strip() if len(values) == 1 else ""
+
+
 class OpenAIErrors(ErrorFormat):
-    """Reports errors as OpenAI does, so that its clients understand them."""
+    """Reports errors as OpenAI does, and those of `/v1/messages` as Anthropic does, so that both clients understand them."""
 
     @override
     def invalid(self, error: InvalidRequest) -> Refusal:
@@ -98,8 +104,9 @@ class OpenAIErrors(ErrorFormat):
 
     @override
     def response(self, refusal: Refusal, scope: Scope) -> Response:
-        del scope
         body = error_body(refusal)
+        if scope["path"].startswith("/v1/messages"):
+            body = anthropic_error(refusal)
         return json_response(body, status=refusal.status, headers=refusal.headers)
 
 
@@ -117,3 +124,10 @@ def error_body(refusal: Refusal) -> dict[str, Any]:
             "code": refusal.code or None,
         }
     }
+
+
+def anthropic_error(refusal: Refusal) -> dict[str, Any]:
+    """A refusal in Anthropic's shape."""
+    text = f"{refusal.error} {refusal.hint}".rstrip()
+    kind = _ERROR_TYPES.get(refusal.status, "api_error")
+    return {"type": "error", "error": {"type": kind, "message": text}}

@@ -16,7 +16,7 @@ import msgspec
 from hermes.errors import NotFound, SettingsError, UsageError
 from hermes.settings import Home, Secrets, atomic
 
-Scope: TypeAlias = Literal["chat", "models", "sessions"]
+Scope: TypeAlias = Literal["chat", "models", "sessions", "mcp", "memory", "tools"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 DEFAULT_SCOPES: tuple[Scope, ...] = ("chat", "models")
 SECRET = "GATEWAY_API_KEY"  # noqa: S105 - the name of the secret
@@ -26,7 +26,8 @@ _MAX_KEY_CHARACTERS = 512
 
 
 class ApiKey(msgspec.Struct, frozen=True):
-    """A key. The scope `sessions` lets it continue any session of this home, `chat` only its own."""
+    """A key. The scope `sessions` lets it continue any session of this home, `chat` only its own.
+    With `mcp` it may use `hermes mcp serve`: sessions with `sessions`, memory with `memory`, tools with `tools`."""
 
     id: str
     name: str

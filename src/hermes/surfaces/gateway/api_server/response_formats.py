@@ -1,11 +1,11 @@
 """The two wire formats of OpenAI's answers, whole and as a stream of events."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from hermes.schema.messages import Usage
+from hermes.schema.messages import ToolCall, Usage
 from hermes.surfaces.gateway.api_server.access_control import error_body
 from hermes.surfaces.gateway.api_server.request_formats import ApiRequest
 from hermes.surfaces.gateway.api_server.turn_stream import End
@@ -13,7 +13,12 @@ from hermes.surfaces.web.errors import Refusal
 
 DONE = b"data: [DONE]\n\n"
 STILL_WORKING = b": still working\n\n"
-_FINISH = {"done": "stop", "interrupted": "stop", "refused": "content_filter"}
+_FINISH = {
+    "done": "stop",
+    "interrupted": "stop",
+    "refused": "content_filter",
+    "tool_calls": "tool_calls",
+}
 
 
 def failure(end: End) -> Refusal | None:
@@ -54,7 +59,13 @@ class ChatAnswer:
 
     def whole(self, text: str, end: End) -> dict[str, Any]:
         """The whole answer."""
-        message = {"role": "assistant", "content": text, "refusal": None}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": text if text or not end.calls else None,
+            "refusal": None,
+        }
+        if end.calls:
+            message["tool_calls"] = _chat_calls(end.calls)
         choice = {
             "index": 0,
             "message": message,
@@ -75,6 +86,8 @@ class ChatAnswer:
 
     def end(self, text: str, end: End) -> Iterator[bytes]:
         del text
+        for index, call in enumerate(_chat_calls(end.calls)):
+            yield self._chunk({"tool_calls": [{"index": index} | call]})
         yield self._chunk({}, _finish(end))
         if self._request.include_usage:
             yield event(
@@ -117,7 +130,9 @@ class ResponseAnswer:
         details = (
             {"incomplete_details": {"reason": "max_output_tokens"}} if end.cut else {}
         )
-        return self._response(status, [self._item(text, status)], end.usage) | details
+        output = [self._item(text, status)] if text or not end.calls else []
+        output += [_call_item(call) for call in end.calls]
+        return self._response(status, output, end.usage) | details
 
     def begin(self) -> Iterator[bytes]:
         for kind in ("response.created", "response.in_progress"):
@@ -147,7 +162,27 @@ class ResponseAnswer:
         yield self._event(
             "response.output_item.done", output_index=0, item=self._item(text, status)
         )
+        for index, call in enumerate(end.calls, 1):
+            yield from self._call(index, call)
         yield self._event(f"response.{status}", response=self.whole(text, end))
+
+    def _call(self, index: int, call: ToolCall) -> Iterator[bytes]:
+        place: dict[str, Any] = {"output_index": index, "item_id": f"fc_{call.id}"}
+        begun = _call_item(call) | {"arguments": "", "status": "in_progress"}
+        yield self._event("response.output_item.added", output_index=index, item=begun)
+        arguments = call.arguments
+        yield self._event(
+            "response.function_call_arguments.delta", **place, delta=arguments
+        )
+        yield self._event(
+            "response.function_call_arguments.done",
+            **place,
+            arguments=arguments,
+            name=call.name,
+        )
+        yield self._event(
+            "response.output_item.done", output_index=index, item=_call_item(call)
+        )
 
     def failed(self, error: Refusal) -> Iterator[bytes]:
         details = {"code": error.code or "server_error", "message": error.error}
@@ -208,6 +243,28 @@ class ResponseAnswer:
             "top_p": None,
             "usage": _response_usage(usage) if usage else None,
         }
+
+
+def _chat_calls(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in calls
+    ]
+
+
+def _call_item(call: ToolCall) -> dict[str, Any]:
+    return {
+        "id": f"fc_{call.id}",
+        "type": "function_call",
+        "status": "completed",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+    }
 
 
 def _part(text: str) -> dict[str, Any]:

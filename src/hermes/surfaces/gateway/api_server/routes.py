@@ -1,4 +1,4 @@
-"""The endpoints of OpenAI's API: chat completions, responses and models."""
+"""The endpoints of OpenAI's API (chat completions, responses, models) and of Anthropic's (messages)."""
 
 import asyncio
 import logging
@@ -20,7 +20,13 @@ from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import cancel_and_wait
 from hermes.schema.messages import Image
 from hermes.settings import Secrets
+from hermes.surfaces.gateway.api_server.anthropic_format import (
+    MessagesAnswer,
+    MessagesBody,
+)
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
+from hermes.surfaces.gateway.api_server.client_tools import ClientTools
+from hermes.surfaces.gateway.api_server.json_answer import json_answer
 from hermes.surfaces.gateway.api_server.request_formats import (
     DEFAULT_MODEL,
     ApiRequest,
@@ -57,7 +63,8 @@ ENGINE_HEADER = "x-hermes-engine"
 
 _MAX_API_BODY_BYTES = 40_000_000
 _MAX_REMEMBERED_MODELS = 10_000
-Answer: TypeAlias = ChatAnswer | ResponseAnswer
+_MAX_SUSPENDED_TURNS = 2_000
+Answer: TypeAlias = ChatAnswer | ResponseAnswer | MessagesAnswer
 Pieces: TypeAlias = AsyncGenerator[TextPiece | End]
 
 
@@ -77,6 +84,12 @@ class ApiTurn(NamedTuple):
         instructions = self.request.instructions
         if self.place.fresh or self.request.system != self.place.system:
             instructions = self.request.system
+        if self.request.format is not None:
+            parts = (instructions, self.request.format.instructions)
+            instructions = "\n\n".join(part for part in parts if part)
+        if self.request.results:  # of calls that nobody waits for any more
+            results = "\n\n".join(self.request.results.values())
+            text = f"[Results of the application's tools]\n{results}\n\n{text}".strip()
         if not instructions:
             return text
         return (
@@ -93,6 +106,9 @@ class OpenAIRoutes:
         # One request of a session at a time: a turn answers all messages that wait, and
         # each request wants an answer of its own.
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._tools = ClientTools()
+        self._suspended: RecentDict[str, TurnStream] = RecentDict(_MAX_SUSPENDED_TURNS)
+        """Turns that wait for results of the caller's tools, by session."""
         self.agent = Agent(
             app,
             secrets,
@@ -100,6 +116,7 @@ class OpenAIRoutes:
             surface=SURFACE,
             choice_of=self._engine_choice,
         )
+        self.agent.tools_of = self._tools.of
         folder = app.settings.api.folder
         self._sessions = ApiSessions(
             app, Path(folder).expanduser() if folder else Path.home() / "hermes"
@@ -131,6 +148,24 @@ class OpenAIRoutes:
                 max_body_bytes=_MAX_API_BODY_BYTES,
             ),
             Endpoint(
+                "POST",
+                "/v1/messages",
+                "chat",
+                self.message,
+                body=MessagesBody,
+                answer=None,
+                max_body_bytes=_MAX_API_BODY_BYTES,
+            ),
+            Endpoint(
+                "POST",
+                "/v1/messages/count_tokens",
+                "chat",
+                self.count_tokens,
+                body=MessagesBody,
+                answer=None,
+                max_body_bytes=_MAX_API_BODY_BYTES,
+            ),
+            Endpoint(
                 "GET",
                 "/v1/responses/{id:path}",
                 "chat",
@@ -149,7 +184,14 @@ class OpenAIRoutes:
 
     def list_models(self) -> dict[str, Any]:
         """Lists the models that a request can name."""
-        return {"object": "list", "data": [_model(name) for name in self._names()]}
+        names = self._names()
+        return {
+            "object": "list",
+            "data": [_model(name) for name in names],
+            "has_more": False,
+            "first_id": names[0],
+            "last_id": names[-1],
+        }
 
     def show_model(self, call: EndpointCall) -> dict[str, Any]:
         """Describes one model."""
@@ -168,6 +210,15 @@ class OpenAIRoutes:
         """Answers a conversation: responses."""
         request = call.body.request(_session_header(call))
         return await self._answer(call, request, ResponseAnswer)
+
+    async def message(self, call: EndpointCall) -> ASGIApp:
+        """Answers a conversation: Anthropic's messages."""
+        request = call.body.request(_session_header(call))
+        return await self._answer(call, request, MessagesAnswer)
+
+    async def count_tokens(self, call: EndpointCall) -> dict[str, int]:
+        """Estimates the tokens of a request."""
+        return {"input_tokens": call.body.tokens()}
 
     def show_response(self, call: EndpointCall) -> Response:
         """Looks up an earlier response, for a client that was cut off."""
@@ -192,11 +243,38 @@ class OpenAIRoutes:
             if request.model not in names:
                 raise _unknown_model(request.model)
         images = await asyncio.to_thread(pictures_of, request.now, self._app.home)
-        place = await self._sessions.find(call.caller, request)
+        place = await self._place(call.caller, request)
         model = "" if request.model == DEFAULT_MODEL else request.model
         self._models[place.session] = model
         turn = ApiTurn(call.caller, request, answer, place, images)
         return partial(self._run_turn, turn)
+
+    async def _place(self, key: ApiKey, request: ApiRequest) -> RequestSession:
+        """The session whose calls wait for the results in the request, or else that of the conversation."""
+        waiting = self._tools.session_of(tuple(request.results))
+        if waiting in self._suspended and waiting.startswith(f"api-{key.id}-"):
+            return RequestSession(waiting, fresh=False, lasting=True)
+        place = await self._sessions.find(key, request)
+        if place.fresh:
+            self._tools.offer(place.session, request.tools)
+        return place
+
+    def _stream(self, turn: ApiTurn) -> tuple[TurnStream, Pieces]:
+        """The turn of a request: the one that waits for its results, or a new one."""
+        session = turn.place.session
+        suspended = self._suspended.pop(session, None)
+        if suspended is not None and turn.request.results:
+            return suspended, suspended.resume(turn.request.results)
+        if suspended is not None:  # the caller goes on without them
+            self._tools.resolve(session, {})
+        stream = TurnStream(
+            self._app,
+            self.agent.service,
+            session,
+            self._tools,
+            show_tools=self._app.settings.api.show_tools,
+        )
+        return stream, stream.submit(turn.text, turn.images)
 
     async def _run_turn(
         self, turn: ApiTurn, scope: Scope, receive: Receive, send: Send
@@ -206,28 +284,32 @@ class OpenAIRoutes:
         service = self.agent.service
         # Describing the engine raises what is wrong with the settings.
         engine = self.agent.describe(session).engine
-        stream = TurnStream(
-            self._app, service, session, show_tools=self._app.settings.api.show_tools
-        )
         gone = asyncio.ensure_future(_wait_for_disconnect(receive))
         lock = self._locks.setdefault(session, asyncio.Lock())
         try:
-            async with (
-                lock,
-                aclosing(
-                    _until_gone(gone, stream.submit(turn.text, turn.images))
-                ) as pieces,
-            ):
-                await anext(pieces)
-                name = response_id(session, stream.seq)
-                answer = turn.format(turn.request, name, self._app.clock.now())
-                headers = _session_headers(session, engine)
-                if turn.request.stream:
-                    text = await _send_stream(answer, pieces, headers, send)
-                else:
-                    text, end = await _collect(pieces)
-                    response = json_response(answer.whole(text, end), headers=headers)
-                    await response(scope, receive, send)
+            async with lock:
+                stream, submitted = self._stream(turn)
+                async with aclosing(_until_gone(gone, submitted)) as pieces:
+                    await anext(pieces)
+                    name = response_id(session, stream.seq)
+                    answer = turn.format(turn.request, name, self._app.clock.now())
+                    headers = _session_headers(session, engine)
+                    coming: Pieces = pieces
+                    if turn.request.format is not None:
+                        coming = json_answer(
+                            turn.request.format,
+                            pieces,
+                            partial(stream.submit, images=()),
+                        )
+                    if turn.request.stream:
+                        text, end = await _send_stream(answer, coming, headers, send)
+                    else:
+                        text, end = await _collect(coming)
+                        body = answer.whole(text, end)
+                        response = json_response(body, headers=headers)
+                        await response(scope, receive, send)
+                if end.calls:
+                    self._suspended[session] = stream
             self._sessions.remember(turn.key, turn.request, text, session)
         except ClientDisconnect:
             log.info("the client of session %s went away", session)
@@ -260,7 +342,7 @@ async def _collect(pieces: Pieces) -> tuple[str, End]:
 
 async def _send_stream(
     answer: Answer, pieces: Pieces, headers: dict[str, str], send: Send
-) -> str:
+) -> tuple[str, End]:
     start = Response(headers=headers, media_type="text/event-stream").raw_headers
     fields = [(name, value) for name, value in start if name != b"content-length"]
     await send({"type": "http.response.start", "status": 200, "headers": fields})
@@ -269,10 +351,11 @@ async def _send_stream(
         body = b"".join(events)
         await send({"type": "http.response.body", "body": body, "more_body": True})
 
-    text = ""
+    text, end = "", End("failed")
     await send_events(*answer.begin())
     async for piece in pieces:
         if isinstance(piece, End):
+            end = piece
             error = failure(piece)
             events = answer.failed(error) if error else answer.end(text, piece)
             await send_events(*events)
@@ -282,7 +365,7 @@ async def _send_stream(
         else:
             await send_events(STILL_WORKING)
     await send({"type": "http.response.body", "body": b""})
-    return text
+    return text, end
 
 
 async def _until_gone(gone: "asyncio.Future[None]", pieces: Pieces) -> Pieces:
@@ -334,4 +417,19 @@ def _unknown_model(name: str) -> Refusal:
 
 
 def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "hermes"}
+    """A model as OpenAI and Anthropic describe one, with what it can do."""
+    return {
+        "id": name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "hermes",
+        "type": "model",
+        "display_name": name,
+        "created_at": "1970-01-01T00:00:00Z",
+        "capabilities": {
+            "tools": True,
+            "streaming": True,
+            "structured_output": True,
+            "images": True,
+        },
+    }

@@ -15,8 +15,9 @@ import msgspec
 from hermes.app import App
 from hermes.errors import SessionNotFound
 from hermes.primitives.recent import RecentDict
+from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
-from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey
 from hermes.surfaces.gateway.api_server.request_formats import ApiRequest, ClientMessage
@@ -71,7 +72,7 @@ class ApiSessions:
                 session, fresh=fresh, lasting=True, system=asked.system
             )
         known, system = (
-            self._answers.pop(_fingerprint(key, asked.before), ("", ""))
+            self._answers.pop(_fingerprint(key, asked, asked.before), ("", ""))
             if asked.before
             else ("", "")
         )
@@ -86,7 +87,9 @@ class ApiSessions:
     ) -> None:
         """Notes an answer, so that a client can continue by repeating it."""
         self._answers[
-            _fingerprint(key, (*asked.messages, ClientMessage("assistant", answer)))
+            _fingerprint(
+                key, asked, (*asked.messages, ClientMessage("assistant", answer))
+            )
         ] = (
             session,
             asked.system,
@@ -139,19 +142,45 @@ class ApiSessions:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._app.begin(SessionCreated(surface=SURFACE, cwd=str(self._folder)), session)
         words: list[Row] = []
+        answers: list[Event] = []
         for one in before:
             if one.role == "user":
                 words += self._app.record(session, UserMessage(text=one.text))
-            elif one.role == "assistant" and words:
-                started = TurnStarted(
-                    inputs=tuple(row.seq for row in words), runtime="client"
+            elif words and one.role == "tool":
+                name = _called_name(answers, one.call_id)
+                answers.append(
+                    ToolFinished(call_id=one.call_id, name=name, text=one.text)
                 )
-                answer = AssistantMessage(text=one.text, provider="client")
-                turn = self._app.ids.turn()
-                self._app.record(
-                    session, started, answer, TurnEnded(reason="done"), turn=turn
+            elif words and one.role == "assistant":
+                answers.append(
+                    AssistantMessage(
+                        text=one.text, tool_calls=one.calls, provider="client"
+                    )
                 )
-                words = []
+                if not one.calls:
+                    self._record_turn(session, words, answers)
+                    words.clear()
+                    answers.clear()
+
+    def _record_turn(
+        self, session: str, words: list[Row], answers: list[Event]
+    ) -> None:
+        """Writes a turn that happened elsewhere."""
+        started = TurnStarted(inputs=tuple(row.seq for row in words), runtime="client")
+        ended = TurnEnded(reason="done")
+        turn = self._app.ids.turn()
+        self._app.record(session, started, *answers, ended, turn=turn)
+
+
+def _called_name(answers: list[Event], call_id: str) -> str:
+    """The tool of a call."""
+    calls = [
+        call
+        for answer in answers
+        if isinstance(answer, AssistantMessage)
+        for call in answer.tool_calls
+    ]
+    return next((call.name for call in calls if call.id == call_id), "tool")
 
 
 def response_id(session: str, seq: int) -> str:
@@ -163,6 +192,10 @@ def _own_prefix(key: ApiKey) -> str:
     return f"api-{key.id}-"
 
 
-def _fingerprint(key: ApiKey, messages: tuple[ClientMessage, ...]) -> str:
-    content = msgspec.json.encode([one for one in messages if one.role != "system"])
-    return hashlib.sha256(key.id.encode() + content).hexdigest()
+def _fingerprint(
+    key: ApiKey, asked: ApiRequest, messages: tuple[ClientMessage, ...]
+) -> str:
+    """Identifies a conversation with the tools that the caller offers in it."""
+    content = [one for one in messages if one.role != "system"]
+    encoded = msgspec.json.encode((content, asked.tools))
+    return hashlib.sha256(key.id.encode() + encoded).hexdigest()

@@ -11,9 +11,10 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.feed import SessionFeed
-from hermes.app.feed_inbox import FeedItem
+from hermes.app.feed_inbox import FeedItem, Inbox
 from hermes.app.session_service import SessionService
 from hermes.errors import HermesError
+from hermes.primitives.tasks import cancel_and_wait
 from hermes.schema.events import (
     PictureReduced,
     PictureWithheld,
@@ -21,7 +22,8 @@ from hermes.schema.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import AssistantMessage, Image, Usage
+from hermes.schema.messages import AssistantMessage, Image, ToolCall, Usage
+from hermes.surfaces.gateway.api_server.client_tools import ClientTools
 
 _STREAM_KEEP_ALIVE_S = 10.0
 """Without text for so long, the client is told that the turn still runs."""
@@ -43,15 +45,26 @@ class End(msgspec.Struct, frozen=True):
     usage: Usage = Usage()
     cut: bool = False
     """The model reached its limit of tokens."""
+    calls: tuple[ToolCall, ...] = ()
+    """Calls of the caller's tools, which it runs itself; the turn goes on with their results."""
 
 
 class TurnStream:
     """Follows the turn that answers one message."""
 
     def __init__(
-        self, app: App, service: SessionService, session: str, *, show_tools: bool
+        self,
+        app: App,
+        service: SessionService,
+        session: str,
+        tools: ClientTools,
+        *,
+        show_tools: bool,
     ) -> None:
         self._app = app
+        self._tools = tools
+        self._epoch = 0
+        self._last_row = 0
         self._service = service
         self._session = session
         self._show_tools = show_tools
@@ -65,50 +78,72 @@ class TurnStream:
         self, text: str, images: tuple[Image, ...]
     ) -> AsyncGenerator[TextPiece | End]:
         """Submits a message and yields its answer; `seq` is set before the first piece."""
-        feed, service = self._app.feed, self._service
-        with feed.session_inbox(self._session) as inbox:
-            epoch, self.seq = await service.submit(self._session, text, images=images)
+        with self._app.feed.session_inbox(self._session) as inbox:
+            self._epoch, self.seq = await self._service.submit(
+                self._session, text, images=images
+            )
+            self._last_row = self.seq
             yield TextPiece()
-            events = SessionFeed(
-                self._app,
-                feed,
-                self._session,
-                epoch=epoch,
-                after=self.seq,
-                interval_s=0.0,
-            ).follow(inbox)
-            idle = asyncio.ensure_future(service.idle(self._session))
-            coming: asyncio.Future[list[FeedItem]] | None = None
-            try:
-                while True:
-                    coming = coming or asyncio.ensure_future(anext(events))
-                    waited = {coming, idle} if not idle.done() else {coming}
-                    done, _ = await asyncio.wait(
-                        waited,
-                        timeout=_STREAM_KEEP_ALIVE_S,
-                        return_when=asyncio.FIRST_COMPLETED,
-                    )
-                    if coming in done:
-                        for item in coming.result():
-                            for piece in self._pieces_of(item.event):
-                                yield piece
-                                if isinstance(piece, End):
-                                    return
-                        coming = None
-                    elif idle in done and isinstance(
-                        error := idle.exception(), HermesError
-                    ):
-                        yield End("failed", error.message)
-                        return
-                    elif not done and idle.done():  # its end was not heard
-                        yield await asyncio.to_thread(self._looked_up)
-                        return
-                    elif not done:
-                        yield TextPiece()
-            finally:
-                for task in (coming, idle):
-                    if task is not None:
-                        task.cancel()
+            async for piece in self._follow(inbox):
+                yield piece
+
+    async def resume(
+        self, results: Mapping[str, str]
+    ) -> AsyncGenerator[TextPiece | End]:
+        """Goes on with the results of the caller's tools."""
+        with self._app.feed.session_inbox(self._session) as inbox:
+            self._tools.resolve(self._session, results)
+            self._said = False  # this response begins anew
+            yield TextPiece()
+            async for piece in self._follow(inbox):
+                yield piece
+
+    async def _follow(self, inbox: Inbox) -> AsyncGenerator[TextPiece | End]:
+        service = self._service
+        events = SessionFeed(
+            self._app,
+            self._app.feed,
+            self._session,
+            epoch=self._epoch,
+            after=self._last_row,
+            interval_s=0.0,
+        ).follow(inbox)
+        idle = asyncio.ensure_future(service.idle(self._session))
+        called = asyncio.ensure_future(self._tools.next_calls(self._session))
+        coming: asyncio.Future[list[FeedItem]] | None = None
+        try:
+            while True:
+                coming = coming or asyncio.ensure_future(anext(events))
+                waited = {coming, called} | ({idle} if not idle.done() else set())
+                done, _ = await asyncio.wait(
+                    waited,
+                    timeout=_STREAM_KEEP_ALIVE_S,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if coming in done:
+                    for item in coming.result():
+                        self._last_row = max(self._last_row, item.seq)
+                        for piece in self._pieces_of(item.event):
+                            yield piece
+                            if isinstance(piece, End):
+                                return
+                    coming = None
+                elif called in done:
+                    yield End("tool_calls", calls=called.result())
+                    return
+                elif idle in done and isinstance(
+                    error := idle.exception(), HermesError
+                ):
+                    yield End("failed", error.message)
+                    return
+                elif not done and idle.done():  # its end was not heard
+                    yield await asyncio.to_thread(self._looked_up)
+                    return
+                elif not done:
+                    yield TextPiece()
+        finally:
+            await cancel_and_wait(*filter(None, (coming, idle, called)))
+            self._tools.followed(self._session)
 
     def _pieces_of(self, event: Mapping[str, Any]) -> list[TextPiece | End]:
         """The pieces that an event adds."""
@@ -128,6 +163,8 @@ class TurnStream:
                 found = [self._next_paragraph(str(event["text"]))]
             case "agent.message.assistant":
                 found = self._whole(str(event.get("text", "")))
+                names = [str(call["name"]) for call in event.get("tool_calls", ())]
+                self._tools.expect(self._session, names)
                 self._cut = event.get("finish") == "length"
             case "agent.model.retried" if self._message:
                 self._message = ""
@@ -135,6 +172,9 @@ class TurnStream:
             case "agent.turn.checked":
                 gap = "\n\n" if self._said else ""
                 found = [TextPiece(f"{gap}[{event['detail']}]")]
+            case "agent.login.expired":
+                words = f"{event['detail']} Sign in again: {event['command']}"
+                found = [TextPiece(_remark(words))]
             case "agent.picture.reduced" | "agent.picture.withheld":
                 found = [TextPiece(_remark(str(event["detail"])))]
             case "agent.tool.started" if self._show_tools:

@@ -109,6 +109,11 @@ class Markdown:
             row for block in self._blocks.end() for row in self._draw(block, columns)
         ]
 
+    def whole(self, text: str, columns: int) -> list[Row]:
+        """Renders a text that is there as a whole, in the rows that it would have had piece by piece."""
+        blocks = [*self._blocks.feed(text), *self._blocks.end()]
+        return [row for block in blocks for row in self._draw(block, columns)]
+
     def _draw_unfinished(self, block: Block, columns: int) -> Iterator[Row]:
         """Returns an unfinished line of code without colours; it is coloured once it is whole."""
         if block.kind == "code":

@@ -11,13 +11,29 @@ from hermes.surfaces.terminal.styled_text import Row
 NAMED_KEYS = (
     *("up", "down", "left", "right", "pageup", "pagedown", "home", "end"),
     *("enter", "escape", "backspace", "delete", "tab", "s-tab"),
-    *("c-c", "c-d", "c-e", "c-n", "c-o", "c-p", "c-r", "c-u", "c-w", "c-x", "c-y"),
+    *(
+        "c-c",
+        "c-d",
+        "c-e",
+        "c-n",
+        "c-o",
+        "c-p",
+        "c-r",
+        "c-t",
+        "c-u",
+        "c-w",
+        "c-x",
+        "c-y",
+    ),
 )
 """The keys that `press` gets by name. A printable key is its character."""
 
 
 class Overlay(Protocol):
     """A list or a text in the whole window."""
+
+    takes_clicks: bool
+    """Whether clicks and the wheel go to it. They are the terminal's otherwise, to select text."""
 
     @property
     def is_closed(self) -> bool:
@@ -30,6 +46,10 @@ class Overlay(Protocol):
 
     def press(self, key: str) -> None:
         """Handles a key."""
+        ...
+
+    def click(self, row: int) -> None:
+        """Handles a click on a row."""
         ...
 
     async def load(self) -> bool:

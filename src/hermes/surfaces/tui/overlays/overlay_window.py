@@ -39,6 +39,21 @@ class OverlayWindow:
         """Whether an overlay is shown."""
         return self._overlay is not None
 
+    @property
+    def takes_clicks(self) -> bool:
+        """Whether the overlay that is shown can be clicked."""
+        return self._overlay is not None and self._overlay.takes_clicks
+
+    def click(self, row: int) -> None:
+        """Passes a click to the overlay."""
+        if self._overlay is not None:
+            self._overlay.click(row)
+            self._pressed.set()
+
+    def scroll(self, step: int) -> None:
+        """Moves in the overlay, as the wheel does."""
+        self._press("up" if step < 0 else "down")
+
     async def run(self, app: "Application[None]", overlay: Overlay) -> None:
         """Shows an overlay until the person or `end` closes it. The live area is drawn again afterwards."""
         if self.is_open or self._is_ended:

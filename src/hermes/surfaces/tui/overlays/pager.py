@@ -5,10 +5,15 @@ from collections.abc import Callable, Sequence
 from hermes.surfaces.terminal.styled_text import BOLD, DIM, REVERSE, Row, plain
 from hermes.surfaces.terminal.text import cut
 from hermes.surfaces.terminal.tool_line import Marks
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class Pager:
     """One open text. `lay_out` returns its rows for a width."""
+
+    takes_clicks = False
 
     def __init__(
         self,
@@ -54,6 +59,9 @@ class Pager:
             case _:
                 pass
 
+    def click(self, row: int) -> None:
+        """Does nothing: the mouse selects text here."""
+
     async def load(self) -> bool:
         """Returns False: the text is there from the start."""
         return False
@@ -79,9 +87,15 @@ class Pager:
         total = len(self._laid_out)
         end = min(total, self._top + self._page)
         arrows = "↑↓" if self._marks.bar == "│" else "Arrows"
-        place = f"{self._top + 1 if total else 0}-{end} of {total}"
+        first = self._top + 1 if total else 0
+        place = t("{first}-{last} of {total}", first=first, last=end, total=total)
         bullet = f" {self._marks.bullet} "
-        keys = ("Esc back", place, f"{arrows} Space scroll", "/ search")
+        keys = (
+            t("Esc back"),
+            place,
+            t("{arrows} Space scroll", arrows=arrows),
+            t("/ search"),
+        )
         return ((cut(bullet.join(keys), columns), DIM),)
 
     def _type(self, key: str) -> None:

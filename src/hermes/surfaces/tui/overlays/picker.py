@@ -8,11 +8,15 @@ import msgspec
 from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, Row
 from hermes.surfaces.terminal.text import clean, cut, one_line, pad, width, wrap
 from hermes.surfaces.terminal.tool_line import Marks
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 _MAX_LABEL_SHARE = 0.6  # of the window's width
 _MIN_PREVIEW_ROWS = 4
 _PREVIEW_SHARE = 0.5  # of the rows below the search, at least
 _MAX_CACHED_PREVIEWS = 100
+_HEAD_ROWS = 3  # title, search, a blank row
 
 
 class PickerItem(msgspec.Struct, frozen=True):
@@ -31,9 +35,9 @@ class PickerText(msgspec.Struct, frozen=True, kw_only=True):
     """The words around the list."""
 
     title: str
-    nothing: str = "Nothing here yet."
+    nothing: str = to_translate("Nothing here yet.")
     """Shown for an empty list."""
-    enter: str = "choose"
+    enter: str = to_translate("choose")
     """What Enter does."""
     actions: Mapping[str, str] = {}
     """More keys by name, and what they do: `{"c-x": "delete"}`. They close the list as Enter does."""
@@ -48,6 +52,8 @@ class Picked(msgspec.Struct, frozen=True):
 
 class Picker:
     """One open list. `picked` is the choice, or None if the person left without one."""
+
+    takes_clicks = True
 
     def __init__(
         self,
@@ -65,6 +71,7 @@ class Picker:
         self._typed = ""
         self._at = max(0, min(start, len(items) - 1))
         self._page = 10
+        self._first = 0  # the entry in the first row of the list
         self._previews: dict[str, str] = {}
 
     @property
@@ -97,6 +104,17 @@ class Picker:
             case _:
                 pass
 
+    def click(self, row: int) -> None:
+        """Handles a click on an entry: chooses it, or first shows its preview."""
+        number = self._first + row - _HEAD_ROWS
+        found = self._found()
+        if not 0 <= row - _HEAD_ROWS < self._page or number >= len(found):
+            return
+        is_known = number == self._at or found[number].preview is None
+        self._move(number)
+        if is_known:
+            self._pick("enter")
+
     async def load(self) -> bool:
         """Reads the preview of the selected entry."""
         item = self.selected
@@ -114,7 +132,7 @@ class Picker:
         prompt = self._marks.prompt
         total = f"{len(found)} of {len(self._items)}" if self._typed else ""
         title = cut(self._text.title, columns - width(total) - 2)
-        search = (f"{prompt}{self._typed}", "") if self._typed else (f"{prompt}type to search", DIM)  # fmt: skip
+        search = (f"{prompt}{self._typed}", "") if self._typed else (f"{prompt}{t('type to search')}", DIM)  # fmt: skip
         head: list[Row] = [
             ((title, BOLD), (f"  {total}" if total else "", DIM)),
             ((cut(search[0], columns), search[1]),),
@@ -153,9 +171,12 @@ class Picker:
         self, found: Sequence[PickerItem], columns: int, room: int
     ) -> list[Row]:
         if not found:
-            text = "Nothing matches." if self._items else self._text.nothing
+            text = (
+                t("Nothing matches.") if self._items else t.marked(self._text.nothing)
+            )
             return [((cut(f"  {text}", columns), DIM),)]
         start = max(0, min(self._at - room // 2, len(found) - room))
+        self._first = start
         shown = found[start : start + room]
         labels = [one_line(item.label) for item in shown]
         most = int(columns * _MAX_LABEL_SHARE) if columns >= 60 else columns - 3
@@ -186,11 +207,12 @@ class Picker:
 
     def _keys(self, columns: int) -> Row:
         arrows = "↑↓" if self._marks.bar == "│" else "Arrows"
-        parts = [f"{arrows} move", f"Enter {self._text.enter}"]
+        enter = t.marked(self._text.enter)
+        parts = [t("{arrows} move", arrows=arrows), f"Enter {enter}"]
         parts += [
             f"{_in_words(key)} {what}" for key, what in self._text.actions.items()
         ]
-        parts.append("Esc back")
+        parts.append(t("Esc back"))
         bullet = f" {self._marks.bullet} "
         return ((cut(bullet.join(parts), columns), DIM),)
 

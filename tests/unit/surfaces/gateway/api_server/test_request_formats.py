@@ -71,8 +71,7 @@ def test_a_conversation_is_named_by_the_header_else_metadata_else_the_user() -> 
     [
         {"tools": [{"type": "function"}]},
         {"functions": [{"name": "x"}]},
-        {"response_format": {"type": "json_object"}},
-        {"response_format": {"type": "json_schema", "json_schema": {}}},
+        {"response_format": {"type": "grammar"}},
         {"n": 3},
         {"messages": []},
         {"messages": [{"role": "system", "content": "alone"}]},

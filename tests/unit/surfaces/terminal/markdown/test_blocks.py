@@ -41,12 +41,17 @@ def drawn(pieces: list[str], columns: int) -> list[Row]:
     return rows + markdown.end(columns)
 
 
+def drawn_at_once(text: str, columns: int) -> list[Row]:
+    return Markdown(colours=True, ascii_only=False).whole(text, columns)
+
+
 @given(LINES, st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(8, 100))
 def test_any_chunking_leaves_the_same_screen(
     lines: list[str], sizes: list[int], columns: int
 ) -> None:
     text = "\n".join(lines)
     assert drawn(cut(text, sizes), columns) == drawn([text], columns)
+    assert drawn([text], columns) == drawn_at_once(text, columns)
 
 
 SIGNS = (
@@ -95,6 +100,7 @@ def test_any_chunking_of_prose_leaves_the_same_screen(
     text: str, sizes: list[int], columns: int
 ) -> None:
     assert drawn(cut(text, sizes), columns) == drawn([text], columns)
+    assert drawn([text], columns) == drawn_at_once(text, columns)
 
 
 def test_the_rows_of_a_paragraph_are_for_good_before_it_has_ended() -> None:

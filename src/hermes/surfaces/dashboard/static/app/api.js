@@ -54,6 +54,9 @@ export const signedOut = new Store(false);
 /** Whether several machines may use the store. */
 export const sharedStore = new Store(false);
 
+/** The profile that is shown; empty for the default one. */
+export const profile = new Store("");
+
 /** Scopes of this browser; null until they are known. */
 export const scopes = new Store(/** @type {string[] | null} */ (null));
 
@@ -101,6 +104,15 @@ export const api = {
    * @returns {Promise<Answer<"DELETE", A>>}
    */
   delete: (path) => call("DELETE", path),
+  /**
+   * Sends a file as it is.
+   * @template {string} A
+   * @param {A} path
+   * @param {Query} params
+   * @param {Blob} file
+   * @returns {Promise<Answer<"POST", A>>}
+   */
+  upload: (path, params, file) => call("POST", address(path, params), file),
   ticket: async () => (await api.post("/api/auth/tickets")).ticket,
 };
 
@@ -150,13 +162,15 @@ export async function openSocket(path, params) {
 async function call(method, path, body) {
   /** @type {Record<string, string>} */
   const headers = { accept: "application/json" };
-  if (body !== undefined) headers["content-type"] = "application/json";
+  const isFile = body instanceof Blob;
+  if (isFile) headers["content-type"] = "application/octet-stream";
+  else if (body !== undefined) headers["content-type"] = "application/json";
   let answer;
   try {
     answer = await fetch(path, {
       method,
       headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || isFile ? body : JSON.stringify(body),
     });
   } catch {
     throw new ApiError(0, "The dashboard can't be reached.", "Is it still running?");

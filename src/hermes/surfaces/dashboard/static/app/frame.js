@@ -1,8 +1,10 @@
 // The frame around every view: navigation, theme, connection, palette, key help, and the signed-out screen.
 /** @import { Binding, Route, View as ViewEntry, ViewModule } from "../types/page.d.ts" */
 
+import { PluginSlots } from "../views/plugins/slots.js";
 import { usePluginTabs } from "../views/plugins/tabs.js";
-import { may, scopes, sharedStore, signedOut } from "./api.js";
+import { may, profile, scopes, sharedStore, signedOut } from "./api.js";
+import { setTitle } from "./attention.js";
 import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./keys.js";
 import { overlay, showKeys, showMore, showPalette } from "./overlay.js";
 import { Palette } from "./palette.js";
@@ -11,7 +13,8 @@ import { Dialog, OpenDialog } from "./parts/dialog.js";
 import { Toasts } from "./parts/toast.js";
 import { connection, storeAway, waiting } from "./pending_requests.js";
 import { navigate, useRoute } from "./router.js";
-import { nextTheme, theme } from "./theme.js";
+import { nextTheme, THEME_NAMES, theme } from "./theme.js";
+import { t } from "./translation.js";
 import { html, useEffect, useState, useStore } from "./ui.js";
 import { findView, VIEWS } from "./views.js";
 
@@ -40,13 +43,16 @@ function SignedInFrame() {
   };
   return html`
     <div class="frame">
-      <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
+      <a class="skip" href="#main" onClick=${skip}>${t("Skip to content")}</a>
       <${Rail} views=${views} current=${current} />
       <main id="main" class="main" tabindex="-1">
         <${Offline} />
         <${StoreAway} />
+        <${PluginSlots} place="above" view=${route.view} />
         <${View} route=${route} />
+        <${PluginSlots} place="below" view=${route.view} />
       </main>
+      <${PluginSlots} place="over" view=${route.view} />
       <${Bar} views=${views} current=${current} />
       ${shownOver === "palette" && html`<${Palette} onClose=${close} />`}
       ${shownOver === "keys" && html`<${KeyHelp} onClose=${close} />`}
@@ -59,7 +65,7 @@ function SignedInFrame() {
 
 /** @param {ViewEntry[]} views */
 function useFrameKeys(views) {
-  const group = "Everywhere";
+  const group = t("Everywhere");
   const single = useStore(singleKeys);
   /**
    * @param {ViewEntry} view
@@ -67,15 +73,15 @@ function useFrameKeys(views) {
    */
   const goTo = (view) => ({
     keys: view.key && `g ${view.key}`,
-    label: `Go to ${view.label}`,
-    group: "Views",
+    label: t("Go to {view}", { view: view.label }),
+    group: t("Views"),
     icon: view.icon,
     run: () => navigate(`/${view.name}`),
   });
   useKeys([
     {
       keys: "Mod+k",
-      label: "Open the command palette",
+      label: t("Open the command palette"),
       group,
       typing: true,
       icon: "palette",
@@ -84,20 +90,20 @@ function useFrameKeys(views) {
     },
     {
       keys: "Mod+/",
-      label: "Show keyboard shortcuts",
+      label: t("Show keyboard shortcuts"),
       group,
       typing: true,
       icon: "keys",
       run: showKeys,
     },
-    { keys: "?", label: "Show keyboard shortcuts", group, hidden: true, run: showKeys },
+    { keys: "?", label: t("Show keyboard shortcuts"), group, hidden: true, run: showKeys },
     {
-      label: single ? "Turn single-key shortcuts off" : "Turn single-key shortcuts on",
+      label: single ? t("Turn single-key shortcuts off") : t("Turn single-key shortcuts on"),
       group,
       icon: "keys",
       run: toggleSingleKeys,
     },
-    { label: "Change the theme", group, icon: "light", run: nextTheme },
+    { label: t("Change the theme"), group, icon: "light", run: nextTheme },
     ...views.map(goTo),
   ]);
 }
@@ -105,17 +111,21 @@ function useFrameKeys(views) {
 /** @param {{ views: ViewEntry[], current: string }} props */
 function Rail({ views, current }) {
   const look = useStore(theme);
+  const name = useStore(profile);
   return html`
-    <nav class="rail" aria-label="Views">
-      <a class="rail-home" href="#/chat" aria-label="Hermes: new chat">
-        <img src="/static/favicon.svg" alt="" width="32" height="32" />
+    <nav class="rail" aria-label=${t("Views")}>
+      <a class="rail-home" href="#/chat" aria-label=${t("Hermes: new chat")}>
+        <img src="/favicon.svg" alt="" width="32" height="32" />
       </a>
+      ${name && html`<span class="rail-profile" title=${t("Profile: {name}", { name })}>${name}</span>`}
       ${views.map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
       <span class="spring" />
       <${Connection} />
-      <${Button} kind="quiet" icon=${look} label=${`Theme: ${look}. Change theme`} onClick=${nextTheme} />
-      <${Button} kind="quiet" icon="search" label="Commands (Ctrl K)" onClick=${showPalette} />
-      <${Button} kind="quiet" icon="keys" label="Keyboard shortcuts (Ctrl /)" onClick=${showKeys} />
+      <${Button} kind="quiet" icon=${look}
+        label=${t("Theme: {theme}. Change theme", { theme: THEME_NAMES[look] ?? look })}
+        onClick=${nextTheme} />
+      <${Button} kind="quiet" icon="search" label=${t("Commands (Ctrl K)")} onClick=${showPalette} />
+      <${Button} kind="quiet" icon="keys" label=${t("Keyboard shortcuts (Ctrl /)")} onClick=${showKeys} />
     </nav>
   `;
 }
@@ -124,11 +134,11 @@ function Rail({ views, current }) {
 function Bar({ views, current }) {
   const isBehind = views.slice(ON_BAR).some((view) => view.name === current);
   return html`
-    <nav class="bar" aria-label="Views (compact)">
+    <nav class="bar" aria-label=${t("Views (compact)")}>
       ${views.slice(0, ON_BAR).map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
       <button type="button" class=${`place ${isBehind ? "current" : ""}`} onClick=${showMore}>
         <${Icon} name="more" size=${22} />
-        <span>More</span>
+        <span>${t("More")}</span>
       </button>
     </nav>
   `;
@@ -143,7 +153,11 @@ function Place({ view, current }) {
     <a class=${`place ${here ? "current" : ""}`} href=${`#/${view.name}`} aria-current=${here ? "page" : undefined}>
       ${view.draw?.() ?? html`<${Icon} name=${view.icon} size=${22} />`}
       <span class="place-name">${view.label}</span>
-      ${badge && html`<span class="badge" aria-label=${`${open} waiting for you`}>${open}</span>`}
+      ${
+        badge &&
+        html`<span class="badge"
+          aria-label=${t("{count} waiting for you", "{count} waiting for you", { count: open })}>${open}</span>`
+      }
     </a>
   `;
 }
@@ -167,7 +181,7 @@ function More({ views, onClose }) {
     </li>
   `;
   return html`
-    <${Dialog} title="More" class="sheet" onClose=${onClose}>
+    <${Dialog} title=${t("More")} class="sheet" onClose=${onClose}>
       <ul class="more">
         ${views.map(
           (view) => html`
@@ -178,19 +192,19 @@ function More({ views, onClose }) {
           </li>
         `,
         )}
-        ${action(look, `Theme: ${look}`, nextTheme)}
-        ${action("palette", "Commands", close(showPalette))}
-        ${action("keys", "Keyboard shortcuts", close(showKeys))}
+        ${action(look, t("Theme: {theme}", { theme: THEME_NAMES[look] ?? look }), nextTheme)}
+        ${action("palette", t("Commands"), close(showPalette))}
+        ${action("keys", t("Keyboard shortcuts"), close(showKeys))}
       </ul>
     <//>
   `;
 }
 
 const STATES = {
-  connecting: "Connecting",
-  live: "Connected",
-  waiting: "Reconnecting",
-  closed: "Not connected",
+  connecting: t("Connecting"),
+  live: t("Connected"),
+  waiting: t("Reconnecting"),
+  closed: t("Not connected"),
 };
 
 function Connection() {
@@ -216,7 +230,7 @@ function Offline() {
     late &&
     html`
     <div class="offline" role="status">
-      <${Icon} name="warn" size=${16} /> The dashboard can't be reached. Reconnecting …
+      <${Icon} name="warn" size=${16} /> ${t("The dashboard can't be reached. Reconnecting …")}
     </div>
   `
   );
@@ -229,7 +243,8 @@ function StoreAway() {
     away &&
     html`
     <div class="offline store-away" role="status">
-      <${Icon} name="warn" size=${16} /> Store unreachable, waiting. Everything continues by itself when it is back.
+      <${Icon} name="warn" size=${16} />${" "}
+      ${t("Store unreachable, waiting. Everything continues by itself when it is back.")}
     </div>
   `
   );
@@ -243,26 +258,34 @@ function View({ route }) {
   const view = findView(route.view);
   const [module, setModule] = useState(() => loaded.get(route.view) ?? null);
   useEffect(() => {
-    if (!view) return;
+    if (!view) return undefined;
+    let isCurrent = true; // a view that was left may still be loading
     setModule(loaded.get(view.name) ?? null);
     view.load?.().then(
       (one) => {
         loaded.set(view.name, one);
-        setModule(one);
+        if (isCurrent) setModule(one);
       },
-      (error) => setModule({ error }),
+      (error) => isCurrent && setModule({ error }),
     );
+    return () => {
+      isCurrent = false;
+    };
   }, [view]);
   useEffect(() => {
-    document.title = view ? `${view.label} · Hermes` : "Hermes";
+    setTitle(view ? `${view.label} · Hermes` : "Hermes");
   }, [view]);
   if (!view) {
-    const error = { message: "There is no such view.", hint: "Choose one from the navigation." };
+    const error = {
+      message: t("There is no such view."),
+      hint: t("Choose one from the navigation."),
+    };
     return html`<${Problem} error=${error} />`;
   }
   if (module?.error) {
     const hint = module.error.message;
-    return html`<${Problem} error=${{ message: `${view.label} could not be shown.`, hint }} retry=${reload} />`;
+    const message = t("{view} could not be shown.", { view: view.label });
+    return html`<${Problem} error=${{ message, hint }} retry=${reload} />`;
   }
   const Shown = module?.default;
   if (!Shown || loaded.get(view.name) !== module) return html`<${Loading} label=${view.label} />`;
@@ -278,18 +301,18 @@ function reload() {
 function KeyHelp({ onClose }) {
   const list = useBindings().filter((one) => one.keys);
   const single = useStore(singleKeys);
-  const groups = [...new Set(list.map((one) => one.group ?? "Here"))];
+  const groups = [...new Set(list.map((one) => one.group ?? t("Here")))];
   /** @param {string} group */
-  const inGroup = (group) => list.filter((one) => (one.group ?? "Here") === group);
+  const inGroup = (group) => list.filter((one) => (one.group ?? t("Here")) === group);
   return html`
-    <${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
+    <${Dialog} title=${t("Keyboard shortcuts")} onClose=${onClose}>
       <div class="key-groups">
         ${groups.map((group) => html`<${KeyGroup} key=${group} name=${group} list=${inGroup(group)} />`)}
       </div>
       <label class="key-switch">
         <input type="checkbox" class="switch" role="switch" checked=${single} onChange=${toggleSingleKeys} />
-        <span>Single-key shortcuts<span class="muted">Shortcuts without Ctrl or Alt, such as J and K in lists. In the
-          chat, what you type always goes into the message.</span></span>
+        <span>${t("Single-key shortcuts")}<span class="muted">
+          ${t("Shortcuts without Ctrl or Alt, such as J and K in lists. In the chat, what you type always goes into the message.")}</span></span>
       </label>
     <//>
   `;
@@ -315,12 +338,13 @@ function KeyGroup({ name, list }) {
 function SignedOut() {
   return html`
     <main id="main" class="alone">
-      <img src="/static/favicon.svg" alt="" width="56" height="56" />
-      <h1>You are signed out</h1>
-      <p>This browser is no longer signed in to the dashboard. Nothing is lost: sessions continue without it.</p>
-      <p>To get a one-time link, run this on the machine where Hermes runs:</p>
+      <img src="/favicon.svg" alt="" width="56" height="56" />
+      <h1>${t("You are signed out")}</h1>
+      <p>
+        ${t("This browser is no longer signed in to the dashboard. Nothing is lost: sessions continue without it.")}</p>
+      <p>${t("To get a one-time link, run this on the machine where Hermes runs:")}</p>
       <p><code>hermes dashboard --link</code></p>
-      <p><a class="button primary" href="/login">Sign in</a></p>
+      <p><a class="button primary" href="/login">${t("Sign in")}</a></p>
     </main>
   `;
 }

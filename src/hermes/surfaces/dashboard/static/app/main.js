@@ -1,10 +1,12 @@
 // Starts the page: asks for this browser's scopes, and draws the frame.
-import { api, scopes, sharedStore } from "./api.js";
+import { api, profile, scopes, sharedStore } from "./api.js";
+import { watchAttention } from "./attention.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keys.js";
 import { connection, watch } from "./pending_requests.js";
 import { html, render } from "./ui.js";
 
+const WORKER_DELAY_MS = 1500;
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 listen();
 
@@ -13,6 +15,7 @@ function whoAmI() {
   api.get("/api/auth").then(
     (who) => {
       sharedStore.set(who.shared_store);
+      profile.set(who.profile ?? "");
       scopes.set(who.scopes);
     },
     () => {}, // A 401 shows the sign-in screen; any other error is retried once the feed is live.
@@ -24,3 +27,12 @@ connection.watch((state) => state === "live" && whoAmI());
 root.replaceChildren();
 render(html`<${Frame} />`, root);
 watch();
+watchAttention();
+
+// Only once the page is there: what the worker keeps is not needed to draw it. Without https it is not available.
+addEventListener("load", () =>
+  setTimeout(
+    () => navigator.serviceWorker?.register("/service-worker.js").catch(() => {}),
+    WORKER_DELAY_MS,
+  ),
+);

@@ -6,6 +6,7 @@ import { Icon } from "./parts/basics.js";
 import { Dialog } from "./parts/dialog.js";
 import { ago } from "./parts/format.js";
 import { navigate, pathTo } from "./router.js";
+import { t } from "./translation.js";
 import { html, useEffect, useElement, useMemo, useState } from "./ui.js";
 
 const MOST = 60;
@@ -115,7 +116,7 @@ function matchingRows(words, commands, sessions) {
     .filter((one) => fits(`${one.title} ${one.id} ${one.cwd}`))
     .map((one) => ({
       id: `s ${one.id}`,
-      label: one.title || "Untitled",
+      label: one.title || t("Untitled"),
       icon: "chat",
       note: ago(one.updated),
       run: () => navigate(pathTo("chat", one.id)),

@@ -29,6 +29,11 @@ function note(event) {
   changes.set({ count: changes.value.count + 1, event });
 }
 
+/** Makes lists reload after this page changed something that no event reports, such as a deletion. */
+export function reloadLists() {
+  note(null);
+}
+
 /** Asks again, soon. */
 export function refreshWaiting() {
   clearTimeout(timer);

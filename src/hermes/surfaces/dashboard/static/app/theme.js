@@ -1,15 +1,28 @@
-// Light, dark, or the system's theme. `initial_theme.js` applies a choice before the first paint.
+// Light, dark, high contrast, or the system's theme. `initial_theme.js` applies a choice before the first paint.
 import { kept, Store } from "./ui.js";
 
-const ORDER = ["auto", "light", "dark"];
+const ORDER = ["auto", "light", "dark", "contrast"];
 
 export const theme = new Store(kept.get("theme") ?? "auto");
+
+/** What each theme is called on a button. */
+export const THEME_NAMES = /** @type {Record<string, string>} */ ({
+  auto: "automatic",
+  light: "light",
+  dark: "dark",
+  contrast: "high contrast",
+});
+
+function wantsContrast() {
+  return matchMedia("(prefers-contrast: more)").matches;
+}
 
 /** @param {string} name */
 export function chooseTheme(name) {
   kept.set("theme", name === "auto" ? null : name);
-  if (name === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = name;
+  const shown = name === "auto" && wantsContrast() ? "contrast" : name;
+  if (shown === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = shown;
   theme.set(name);
 }
 

@@ -29,6 +29,14 @@ export {
   useState,
 };
 
+/**
+ * The address of a file of this version of the page; a browser keeps it for good.
+ * @param {string} name below `static`
+ */
+export function fileAddress(name) {
+  return `${document.documentElement.dataset.files}/${name}`;
+}
+
 /** @typedef {{ ready: boolean, loaded: Promise<void> }} Sheet */
 
 /**
@@ -108,7 +116,7 @@ export function useStyle(path) {
 function addSheet(path) {
   const link = document.createElement("link");
   link.rel = "stylesheet";
-  link.href = path.startsWith("/") ? path : `/static/style/${path}`;
+  link.href = path.startsWith("/") ? path : fileAddress(`style/${path}`);
   const sheet = { ready: false, loaded: Promise.resolve() };
   sheet.loaded = new Promise((resolve) => {
     // If a style sheet can't be loaded, the view still works, without its style.

@@ -2,10 +2,12 @@
 // `shared` views are for a store that several machines use.
 /** @import { View } from "../types/page.d.ts" */
 /** @type {View[]} */
+import { t } from "./translation.js";
+
 export const VIEWS = [
   {
     name: "chat",
-    label: "Chat",
+    label: t("Chat"),
     icon: "chat",
     scope: "observe",
     key: "c",
@@ -13,7 +15,7 @@ export const VIEWS = [
   },
   {
     name: "sessions",
-    label: "Sessions",
+    label: t("Sessions"),
     icon: "sessions",
     scope: "observe",
     key: "s",
@@ -21,7 +23,7 @@ export const VIEWS = [
   },
   {
     name: "live",
-    label: "Live",
+    label: t("Live"),
     icon: "live",
     scope: "observe",
     key: "l",
@@ -29,15 +31,23 @@ export const VIEWS = [
   },
   {
     name: "terminal",
-    label: "Terminal",
+    label: t("Terminal"),
     icon: "terminal",
     scope: "terminal",
     key: "t",
     load: () => import("../views/terminal.js"),
   },
   {
+    name: "board",
+    label: t("Board"),
+    icon: "board",
+    scope: "observe",
+    key: "b",
+    load: () => import("../views/board.js"),
+  },
+  {
     name: "learning",
-    label: "Learning",
+    label: t("Learning"),
     icon: "learning",
     scope: "observe",
     key: "m",
@@ -45,7 +55,7 @@ export const VIEWS = [
   },
   {
     name: "schedules",
-    label: "Schedules",
+    label: t("Schedules"),
     icon: "schedules",
     scope: "observe",
     key: "h",
@@ -53,7 +63,7 @@ export const VIEWS = [
   },
   {
     name: "plugins",
-    label: "Plugins",
+    label: t("Plugins"),
     icon: "plugins",
     scope: "observe",
     key: "p",
@@ -61,7 +71,7 @@ export const VIEWS = [
   },
   {
     name: "hosts",
-    label: "Hosts",
+    label: t("Hosts"),
     icon: "hosts",
     scope: "observe",
     shared: true,
@@ -70,7 +80,7 @@ export const VIEWS = [
   },
   {
     name: "settings",
-    label: "Settings",
+    label: t("Settings"),
     icon: "settings",
     scope: "observe",
     key: "e",

@@ -1,6 +1,7 @@
 // Types that several modules of the page share. Those of the server's answers come from `api.d.ts`.
 import type { ComponentChildren, VNode } from "/static/vendor/preact-11.2.0/preact.js";
 import type { LongText } from "../app/parts/long_text.js";
+import type { Store } from "../app/ui.js";
 import type { Answers, Bodies, Payloads, RouteOf } from "./api.d.ts";
 
 export type Child = ComponentChildren;
@@ -169,6 +170,13 @@ export interface AttachedPicture extends Picture {
   name: string;
 }
 
+/** Any other file that goes along with a message. */
+export interface AttachedFile {
+  name: string;
+  data: string;
+  bytes: number;
+}
+
 /** A request for approval, as the feed or the list of open requests has it. */
 export type ApprovalRequest = Payloads["agent.approval.requested"];
 export type QuestionAsked = Payloads["agent.question.asked"];
@@ -197,6 +205,8 @@ export interface UserItem extends TranscriptItem {
   origin: string;
   /** Whether a turn has begun with it. */
   taken: boolean;
+  /** Whether the user took it back before that. */
+  withdrawn?: boolean;
 }
 
 export interface AssistantItem extends TranscriptItem {
@@ -264,6 +274,14 @@ export interface UndoneRow {
   group: Item[];
 }
 
+/** Calls that are shown as one row. */
+export interface CallGroupRow {
+  key: string;
+  seq: number;
+  group: ToolItem[];
+  isCalls: true;
+}
+
 /** The reply that is being written. */
 export interface LiveReply {
   text: LongText;
@@ -309,6 +327,7 @@ export interface Message {
   key: string;
   text: string;
   images: AttachedPicture[];
+  files?: AttachedFile[];
   delivery: Delivery;
   model: string | null;
   approvals: Mode | null;
@@ -333,7 +352,12 @@ export interface Goal {
 /** What slash commands and the composer can do with the chat that is shown. */
 export interface ChatActions {
   id: string;
-  send: (text: string, delivery?: Delivery, images?: AttachedPicture[]) => unknown;
+  send: (
+    text: string,
+    delivery?: Delivery,
+    images?: AttachedPicture[],
+    files?: AttachedFile[],
+  ) => unknown;
   search: (text: string) => void;
   stop: () => unknown;
   help: () => void;
@@ -342,7 +366,11 @@ export interface ChatActions {
   approvals: (name: string) => unknown;
   diff?: (turn: string) => void;
   context?: () => void;
+  /** Shows what a command says: Markdown in a dialog. */
+  show?: (title: string, text: string) => void;
   beginning?: () => void;
+  /** The conversation, once there is one. */
+  transcript?: Store<Transcript>;
 }
 
 /** What the items of a transcript can do. */
@@ -352,6 +380,10 @@ export interface ItemContext {
   retry: () => unknown;
   diff: (turn: string) => void;
   branch: (item: Item, text?: string) => unknown;
+  /** Shows what a turn cost, and why. */
+  cost: (turn: string) => void;
+  /** Takes back a queued message; with a text, to edit it. */
+  withdraw: (item: { seq: number }, text?: string) => unknown;
 }
 
 export interface OpenQuestion {
@@ -423,6 +455,8 @@ export interface McpServer {
   detail: string;
   hint: string;
   changed: string[];
+  where: string;
+  login: string;
 }
 
 /** The plugins that the page knows; `list` is null before the first answer. */
@@ -506,4 +540,54 @@ export interface PluginTools {
 export interface Saving {
   busy: boolean;
   error: Failure | null;
+}
+
+export type BoardColumns = Json<"GET", "/api/commands/kanban.columns">;
+export type BoardColumn = BoardColumns["columns"][number];
+export type ListedCard = BoardColumn["cards"][number];
+export type CardStatus = ListedCard["status"];
+export type CardDetails = Json<"GET", "/api/commands/kanban.show">;
+export type CardRunReport = CardDetails["runs"][number];
+export type CardHistoryEntry = CardDetails["history"][number];
+
+/** Which cards of a board are shown. */
+export interface CardFilter {
+  query: string;
+  assignee: string;
+  label: string;
+  archived: boolean;
+}
+
+/** A board as the page has loaded it, and what can be done with it. */
+export interface LoadedBoard {
+  value: BoardColumns | null;
+  error: Failure | null;
+  again: () => Promise<void>;
+  more: (status: CardStatus) => Promise<void>;
+  place: (card: ListedCard, status: CardStatus) => void;
+}
+
+/** What `app/service_worker.js` uses of its global scope; TypeScript's `dom` and `webworker` can't be used together. */
+export interface WorkerScope {
+  addEventListener(name: string, listener: (event: WorkerEvent) => void): void;
+  skipWaiting(): Promise<void>;
+  registration: ServiceWorkerRegistration;
+  clients: {
+    claim(): Promise<void>;
+    matchAll(options: { type: "window" }): Promise<OpenPage[]>;
+    openWindow(address: string): Promise<OpenPage | null>;
+  };
+}
+
+export interface OpenPage {
+  focused: boolean;
+  focus(): Promise<OpenPage>;
+  navigate(address: string): Promise<OpenPage | null>;
+}
+
+export interface WorkerEvent {
+  request: Request;
+  notification: Notification;
+  respondWith(answer: Promise<Response>): void;
+  waitUntil(work: Promise<unknown>): void;
 }

@@ -6,11 +6,13 @@
  * } from "../types/page.d.ts"
  */
 import { api, errorText, may, sessionPath } from "../app/api.js";
+import { lookedAt, setTitle } from "../app/attention.js";
 import { useKeys } from "../app/keys.js";
 import { showKeys } from "../app/overlay.js";
-import { Button, Loading, Problem, toast } from "../app/parts.js";
+import { Button, Dialog, Loading, Markdown, Problem, toast, tryTo } from "../app/parts.js";
 import { changes, waiting } from "../app/pending_requests.js";
 import { navigate, pathTo } from "../app/router.js";
+import { t } from "../app/translation.js";
 import {
   Fragment,
   html,
@@ -28,14 +30,19 @@ import { Composer } from "./chat/composer.js";
 import { ContextUseDialog } from "./chat/context_use.js";
 import { conversationOf } from "./chat/conversation.js";
 import { Drawer } from "./chat/drawer.js";
-import { Changes, Header, ModelPicker, titleOf } from "./chat/header.js";
+import { Header, ModelPicker, titleOf } from "./chat/header.js";
 import { Messages } from "./chat/messages.js";
+import { PinnedPlan } from "./chat/plan.js";
 import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
+import { TurnCost } from "./chat/turn_cost.js";
 import { Welcome } from "./chat/welcome.js";
 
 /** @typedef {{ text: string, images?: AttachedPicture[] }} Filled */
 
-/** @typedef {{ kind: "model" | "approvals" | "context" | "diff", turn?: string }} Overlay */
+/**
+ * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "cost", turn?: string }
+ *   | { kind: "said", title: string, text: string }} Overlay
+ */
 
 /** @param {{ route: Route }} props */
 export default function Chat({ route }) {
@@ -51,7 +58,7 @@ export default function Chat({ route }) {
   useKeys([
     {
       keys: "Alt+c",
-      label: "New chat",
+      label: t("New chat"),
       group: "Chat",
       icon: "plus",
       typing: true,
@@ -111,7 +118,7 @@ function NewChat({ search, onDrawer }) {
     api.get("/api/status").then(setStatus, () => {});
   }, []);
   /** @type {import("../types/page.d.ts").ChatActions["send"]} */
-  const send = async (text, _, images = []) => {
+  const send = async (text, _, images = [], files = []) => {
     setBusy(true);
     try {
       const begun = await api.post("/api/sessions", folder.trim() ? { cwd: folder.trim() } : {});
@@ -119,6 +126,7 @@ function NewChat({ search, onDrawer }) {
       conversationOf(begun.id).outbox.send({
         text,
         images,
+        files,
         since: 0,
         model: model || null,
         approvals: mode === "ask" ? null : mode,
@@ -151,7 +159,7 @@ function NewChat({ search, onDrawer }) {
     approvals: chooseMode(setMode, () => setPicking("approvals")),
   };
   return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions"
-    onClick=${onDrawer} /><h1 class="chat-title">New chat</h1>
+    onClick=${onDrawer} /><h1 class="chat-title">${t("New chat")}</h1>
       <button type="button" class="button quiet model" onClick=${() => setPicking("model")}><span>
         ${model || status?.model.replace(/^(?!codex:)[^:]*:/, "") || "Choose a model"}</span></button>
       ${may("chat") && html`<${ApprovalMode} current=${mode} onOpen=${() => setPicking("approvals")} />`}</header>
@@ -221,8 +229,9 @@ function Conversation({ id, route, search, onDrawer }) {
     return () => conversation.close();
   }, [conversation]);
   useEffect(() => {
-    document.title = `${titleOf(state)} · Hermes`;
+    setTitle(`${titleOf(state)} · Hermes`);
   }, [titleOf(state)]);
+  useSeen(id, detail);
   /** @type {ItemContext} */
   const context = useMemo(
     () => ({
@@ -230,8 +239,14 @@ function Conversation({ id, route, search, onDrawer }) {
       cwd: state.cwd,
       retry: () => retry(id),
       diff: (/** @type {string} */ turn) => setOver({ kind: "diff", turn }),
+      cost: (/** @type {string} */ turn) => setOver({ kind: "cost", turn }),
       branch: (/** @type {Item} */ item, text = "") =>
         branch(id, { ...cutAt(current.current, item), text }),
+      withdraw: async (/** @type {{ seq: number }} */ { seq }, text = "") => {
+        const answer = await tryTo(() => api.delete(sessionPath(id, "messages", String(seq))));
+        if (answer?.counted && text) setFilled({ text });
+        if (answer && !answer.counted) toast("Hermes has read this message already.");
+      },
     }),
     [id, state.cwd],
   );
@@ -240,11 +255,13 @@ function Conversation({ id, route, search, onDrawer }) {
     id,
     search,
     help: showKeys,
-    send: (text, delivery = "queue", images = []) =>
-      conversation.outbox.send({ text, images, delivery, model }),
+    transcript: conversation.transcript,
+    send: (text, delivery = "queue", images = [], files = []) =>
+      conversation.outbox.send({ text, images, files, delivery, model }),
     stop: () => stop(id),
     diff: context.diff,
     context: () => setOver({ kind: "context" }),
+    show: (title, text) => setOver({ kind: "said", title, text }),
     beginning: () => setGoal({ seq: 1 }),
     approvals: chooseMode(setMode, () => setOver({ kind: "approvals" })),
     model: (name) => (name ? choose(name) : setOver({ kind: "model" })),
@@ -339,6 +356,7 @@ function Conversation({ id, route, search, onDrawer }) {
       onEdit=${setFilled} goal=${goal} />`
         : html`<div class="scroll"><${Loading} label="Loading the session" /></div>`
     }
+    <${PinnedPlan} state=${state} />
     ${
       may("chat") &&
       html`<${Composer} chat=${chat} running=${Boolean(state.turn)} stopping=${state.stopping}
@@ -359,7 +377,55 @@ function Conversation({ id, route, search, onDrawer }) {
       html`<${ContextUseDialog} session=${id} running=${Boolean(state.turn)}
       onClose=${() => setOver(null)} />`
     }
-    ${over?.kind === "diff" && html`<${Changes} session=${id} turn=${over.turn} onClose=${() => setOver(null)} />`}`;
+    ${
+      over?.kind === "said" &&
+      html`<${Dialog} title=${over.title} class="wide" onClose=${() => setOver(null)}>
+      <${Markdown} text=${over.text} /><//>`
+    }
+    ${
+      over?.kind === "cost" &&
+      html`<${TurnCost} state=${state} turn=${over.turn ?? ""} onClose=${() => setOver(null)} />`
+    }
+    ${
+      over?.kind === "diff" &&
+      html`<${ChangesOfTurn} session=${id} turn=${over.turn ?? ""} onClose=${() => setOver(null)} />`
+    }`;
+}
+
+/**
+ * What a turn changed in files; the dialog is loaded when it is first opened.
+ * @param {{ session: string, turn: string, onClose: () => void }} props
+ */
+function ChangesOfTurn(props) {
+  const [loaded, setLoaded] = useState(
+    /** @type {typeof import("./chat/changes.js") | null} */ (null),
+  );
+  useEffect(() => {
+    tryTo(() => import("./chat/changes.js")).then((module) =>
+      module ? setLoaded(module) : props.onClose(),
+    );
+  }, []);
+  return loaded && html`<${loaded.default} ...${props} />`;
+}
+
+/**
+ * Tells the server that somebody looked at the session, also after the page comes to the front.
+ * @param {string} id
+ * @param {SessionDetail | null} detail
+ */
+function useSeen(id, detail) {
+  useEffect(() => {
+    const look = () => {
+      if (document.hidden || !detail) return;
+      lookedAt(id);
+      const { seen, messages } = detail.session;
+      if (may("chat") && seen < messages)
+        api.post(sessionPath(id, "seen"), { messages }).catch(() => {}); // the next turn says it again
+    };
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [id, detail]);
 }
 
 /**

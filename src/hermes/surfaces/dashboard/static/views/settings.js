@@ -2,11 +2,15 @@
 /** @import { Child, Route } from "../types/page.d.ts" */
 import { navigate } from "../app/router.js";
 import { html, useStyle } from "../app/ui.js";
+import { Agents } from "./settings/agents.js";
 import { Doctor } from "./settings/doctor.js";
+import { Servers } from "./settings/mcp_servers.js";
 import { Models } from "./settings/models.js";
+import { Notifications } from "./settings/notifications.js";
+import { Platforms } from "./settings/platforms.js";
 import { Policy } from "./settings/policy.js";
 import { SettingsList } from "./settings/settings_list.js";
-import { Servers, Tools } from "./settings/tools_and_servers.js";
+import { Tools } from "./settings/tools.js";
 import { Usage } from "./settings/usage.js";
 import { Tabs } from "./tabs.js";
 
@@ -14,10 +18,13 @@ import { Tabs } from "./tabs.js";
 const PARTS = [
   ["general", "Settings", () => html`<${SettingsList} />`],
   ["usage", "Usage", () => html`<${Usage} />`],
-  ["policy", "Policy", () => html`<${Policy} />`],
+  ["policy", "Permissions", () => html`<${Policy} />`],
   ["models", "Models", () => html`<${Models} />`],
   ["tools", "Tools", () => html`<${Tools} />`],
+  ["agents", "Agents", () => html`<${Agents} />`],
   ["mcp", "MCP servers", () => html`<${Servers} />`],
+  ["platforms", "Chat apps", () => html`<${Platforms} />`],
+  ["notifications", "Notifications", () => html`<${Notifications} />`],
   ["doctor", "Doctor", () => html`<${Doctor} />`],
 ];
 

@@ -121,7 +121,7 @@ function NotAllowed() {
   return html`
     <${Empty} icon="lock" title="This browser is not allowed to use terminals">
       <p>
-        Its link or token lacks the scope <code>terminal</code>. To get a link with all permissions, run
+        Its link or token lacks the scope <code>terminal</code>. To get a link with all permissions, run${" "}
         <code>hermes dashboard --link</code> on the machine where Hermes runs.
       </p>
     <//>

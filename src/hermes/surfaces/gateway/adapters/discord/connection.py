@@ -135,7 +135,7 @@ class DiscordConnection(discord.Client):
         inbound = Inbound(
             id=str(interaction.id),
             chat=_chat(interaction.channel),
-            person=_person(interaction.user),
+            person=_person(interaction.user, str(interaction.locale)),
             ref=interaction.token,
         )
         values: dict[str, Any] = {}
@@ -259,8 +259,8 @@ def _chat(channel: discord.abc.Snowflake) -> Chat:
     )
 
 
-def _person(user: discord.abc.User) -> Person:
-    return Person(str(user.id), user.display_name)
+def _person(user: discord.abc.User, language: str = "") -> Person:
+    return Person(str(user.id), user.display_name, language=language)
 
 
 def _attachment(one: discord.Attachment) -> Attachment:

@@ -86,6 +86,7 @@ class MailAdapter(ChatAdapter):
         file_bytes=20_000_000,
         typing=0.0,
         whole=True,
+        attached=True,
     )
 
     def __init__(self, settings: EmailSettings, password: str) -> None:
@@ -139,9 +140,8 @@ class MailAdapter(ChatAdapter):
         mail = EmailMessage()
         mail["From"], mail["To"] = self._settings.address, chat.id
         subject = chat.title or "Hermes"
-        mail["Subject"] = (
-            subject if subject.lower().startswith("re:") else f"Re: {subject}"
-        )
+        is_reply = bool(chat.thread) and not subject.lower().startswith("re:")
+        mail["Subject"] = f"Re: {subject}" if is_reply else subject
         mail["Date"] = formatdate()
         name = hashlib.sha256(f"{out.key}/{chat.thread}".encode()).hexdigest()[:32]
         domain = self._settings.address.rpartition("@")[2]
@@ -149,7 +149,7 @@ class MailAdapter(ChatAdapter):
         mail["Message-ID"] = f"<{name}@{domain}>"
         if chat.thread:
             mail["In-Reply-To"] = mail["References"] = chat.thread
-        mail["Auto-Submitted"] = "auto-replied"
+        mail["Auto-Submitted"] = "auto-replied" if chat.thread else "auto-generated"
         mail.set_content(out.text or "See the attachment.")
         return mail
 

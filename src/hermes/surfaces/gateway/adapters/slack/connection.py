@@ -33,7 +33,7 @@ from hermes.surfaces.gateway.adapter import (
     file_kind,
 )
 from hermes.surfaces.gateway.adapters.text_formats import slack_plain_text
-from hermes.surfaces.gateway.commands import chat_app_commands
+from hermes.surfaces.gateway.commands import from_exclamation_mark
 from hermes.surfaces.gateway.connection import redacted_logger, watch
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 
@@ -203,7 +203,7 @@ class SlackConnection:
                     str(payload["trigger_id"]),
                     chat,
                     person,
-                    _command(f"!{words}").removeprefix("!"),
+                    from_exclamation_mark(f"!{words}").removeprefix("!"),
                 )
             case _:
                 return None
@@ -235,7 +235,7 @@ class SlackConnection:
             id=f"{channel}:{ts}",
             chat=chat,
             person=Person(user, await self._name(user)) if addressed else person,
-            text=_command(slack_plain_text(raw, self._me)),
+            text=from_exclamation_mark(slack_plain_text(raw, self._me)),
             attachments=tuple(_attachment(one) for one in event.get("files") or ()),
             addressed=addressed,
             message=ts,
@@ -280,16 +280,6 @@ def _kind(channel: str, named: str = "") -> ChatKind:
     if named == "im" or channel.startswith("D"):
         return "direct"
     return "group" if named == "mpim" else "channel"
-
-
-def _command(text: str) -> str:
-    """A message with `!stop` as `/stop`: Slack keeps commands with a slash to itself."""
-    mark, rest = text[:1], text[1:]
-    if mark != "!" or not rest.strip():
-        return text
-    name = rest.split(maxsplit=1)[0].lower()
-    is_command = any(one.slash == name for one in chat_app_commands())
-    return f"/{rest}" if is_command else text
 
 
 def _attachment(one: dict[str, Any]) -> Attachment:

@@ -69,7 +69,12 @@ class TelegramAdapter(ChatAdapter):
 
     name = "telegram"
     limits = PlatformLimits(
-        text=4096, size=utf16, edit_every=1.2, file_bytes=20_000_000, typing=5.0
+        text=4096,
+        size=utf16,
+        edit_every=1.2,
+        file_bytes=20_000_000,
+        typing=5.0,
+        voice="ogg",
     )
 
     def __init__(
@@ -85,7 +90,7 @@ class TelegramAdapter(ChatAdapter):
     async def run(self, inlet: Inlet) -> None:
         self._me = await self._api.call("getMe")
         commands = [
-            {"command": one.slash, "description": one.summary}
+            {"command": one.slash.replace("-", "_"), "description": one.summary}
             for one in chat_app_commands()
         ]
         await self._api.call("setMyCommands", {"commands": commands})
@@ -282,7 +287,8 @@ def _person(sender: dict[str, Any], *, is_anonymous: bool = False) -> Person:
     names = filter(None, (sender.get("first_name"), sender.get("last_name")))
     name = " ".join(names) or sender.get("username", "")
     verified = bool(sender.get("id")) and not is_anonymous
-    return Person(str(sender.get("id", "")), str(name), verified)
+    language = str(sender.get("language_code", ""))
+    return Person(str(sender.get("id", "")), str(name), verified, language)
 
 
 def _attachments(message: dict[str, Any]) -> tuple[Attachment, ...]:

@@ -4,7 +4,6 @@ The token is part of every address, so no address ever gets into an error or a l
 """
 
 import asyncio
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from hermes.surfaces.gateway.adapter import (
     Unauthorized,
     Unreachable,
 )
+from hermes.surfaces.gateway.rest_client import multipart_form
 
 _MAX_CONCURRENT_CALLS = 16
 """So few that their connections can be kept open."""
@@ -27,8 +27,6 @@ _MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 _DEFAULT_RETRY_AFTER_S = 5
 _JSON = "application/json"
 _HEADERS = {"user-agent": "hermes", "accept": "*/*", "accept-encoding": "identity"}
-_FORM_ESCAPES = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
-"""How browsers write file names in a form."""
 _CALL_TIMEOUTS = HttpTimeouts(
     connect=_BOT_API_TIMEOUT_S, first_byte=_BOT_API_TIMEOUT_S, idle=_BOT_API_TIMEOUT_S
 )
@@ -71,18 +69,7 @@ class BotApi:
     ) -> Any:
         """Calls a method with a file."""
         data = await asyncio.to_thread(file.path.read_bytes)
-        boundary = secrets.token_hex(16)
-        parts = [
-            _form_part(boundary, f'name="{name}"', value.encode())
-            for name, value in fields.items()
-        ]
-        file_name = file.name.translate(_FORM_ESCAPES)
-        disposition = (
-            f'name="{field}"; filename="{file_name}"\r\nContent-Type: {file.media_type}'
-        )
-        parts.append(_form_part(boundary, disposition, data))
-        body = b"".join((*parts, f"--{boundary}--\r\n".encode()))
-        kind = f"multipart/form-data; boundary={boundary}"
+        kind, body = multipart_form(fields, [(field, file, data)])
         return await self._send_paced(method, kind, body)
 
     async def download(self, path: str, max_bytes: int) -> bytes:
@@ -123,11 +110,6 @@ class BotApi:
         if not answer.get("ok"):
             raise _failure(answer, method)
         return answer.get("result")
-
-
-def _form_part(boundary: str, disposition: str, data: bytes) -> bytes:
-    head = f"--{boundary}\r\nContent-Disposition: form-data; {disposition}\r\n\r\n"
-    return b"".join((head.encode(), data, b"\r\n"))
 
 
 def _failure(answer: dict[str, Any], method: str) -> Exception:

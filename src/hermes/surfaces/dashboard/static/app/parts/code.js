@@ -1,5 +1,5 @@
-// A code block: its language, a copy button, and folding of long blocks.
-import { html, useMemo, useState } from "../ui.js";
+// A code block: its language, a copy button, and folding of long blocks. What can be looked at gets a preview.
+import { html, useEffect, useMemo, useState } from "../ui.js";
 import { Button } from "./basics.js";
 import { Copy } from "./copy.js";
 import { plural } from "./format.js";
@@ -7,6 +7,48 @@ import { Highlighted, languageOf } from "./highlight.js";
 
 const FOLD_LINES = 60; // lines from which a block is folded
 const SHOWN = 40;
+/** @type {Record<string, import("./artifact.js").ArtifactKind>} */
+const ARTIFACTS = {
+  html: "html",
+  htm: "html",
+  svg: "svg",
+  markdown: "markdown",
+  md: "markdown",
+  mermaid: "mermaid",
+  mmd: "mermaid",
+};
+
+/**
+ * What a text in this language can be shown as, or "".
+ * @param {string} language or the ending of a file's name
+ * @param {string} text
+ */
+export function artifactKind(language, text) {
+  const kind = ARTIFACTS[language.toLowerCase()] ?? "";
+  return kind === "svg" && !/<svg[\s>][\s\S]*<\/svg>/.test(text) ? "" : kind;
+}
+
+/** @type {typeof import("./artifact.js").default | null} */
+let loaded = null;
+
+/**
+ * The component that shows an artifact, once it is needed and loaded.
+ * @param {boolean} isNeeded
+ */
+export function useArtifact(isNeeded) {
+  const [component, setComponent] = useState(() => loaded);
+  useEffect(() => {
+    if (isNeeded && !component)
+      import("./artifact.js").then(
+        (module) => {
+          loaded = module.default;
+          setComponent(() => loaded);
+        },
+        () => {}, // the code stays
+      );
+  }, [isNeeded]);
+  return isNeeded ? component : null;
+}
 
 /**
  * Code. With `open`, it is still being written and is never folded.
@@ -17,7 +59,9 @@ export function Code({ text, language = "", name = "", open = false }) {
   const lines = useMemo(() => text.split("\n"), [text]);
   const folded = !open && !whole && lines.length > FOLD_LINES;
   const shown = folded ? lines.slice(0, SHOWN).join("\n") : text;
-  return html`
+  const kind = open ? "" : artifactKind(language, text);
+  const Artifact = useArtifact(kind !== "");
+  const code = html`
     <figure class="code">
       <figcaption>
         <span>${name || language || "text"}</span>
@@ -36,4 +80,6 @@ export function Code({ text, language = "", name = "", open = false }) {
       }
     </figure>
   `;
+  if (!Artifact) return code;
+  return html`<${Artifact} kind=${kind} text=${text} name=${name}>${code}<//>`;
 }

@@ -1,7 +1,9 @@
-// A unified diff as rows. Lines are text; nothing in them is markup.
+// A unified diff as rows. Lines are text, coloured by the language of their file; nothing in them is markup.
+/** @import { Child } from "../../types/page.d.ts" */
 import { html, useMemo, useState } from "../ui.js";
 import { Button } from "./basics.js";
 import { plural } from "./format.js";
+import { highlightedLines, languageOfFile, useLanguages } from "./highlight.js";
 
 const MOST_LINES = 400; // lines shown at first
 const META = /^(diff |index |new file|deleted file|similarity |rename |old mode|new mode)/;
@@ -41,19 +43,61 @@ export function readDiff(text) {
   return rows;
 }
 
+/**
+ * The language of each row, by the name of the file above it.
+ * @param {DiffRow[]} rows
+ * @param {string} path of the file, if there is only one
+ */
+function languagesOf(rows, path) {
+  let language = languageOfFile(path);
+  return rows.map(({ kind, text }) => {
+    const name = /^(?:\+\+\+|---) (?:[ab]\/)?(.+)$/.exec(kind === "file" ? text : "")?.[1];
+    if (name && name !== "/dev/null") language = languageOfFile(name);
+    return language;
+  });
+}
+
+/**
+ * The rows as nodes. Both sides of each part are highlighted whole, as a line alone may be inside of something.
+ * @param {DiffRow[]} rows
+ * @param {string[]} languages
+ * @returns {(Child[] | undefined)[]}
+ */
+function colouredRows(rows, languages) {
+  /** @type {(Child[] | undefined)[]} */
+  const coloured = [];
+  for (const side of ["del", "add"]) {
+    for (let at = 0; at < rows.length; ) {
+      /** @type {number[]} */
+      const part = [];
+      for (; at < rows.length && !["hunk", "file"].includes(rows[at].kind); at++)
+        if (rows[at].kind === side || rows[at].kind === "same") part.push(at);
+      at++;
+      const language = languages[part[0]];
+      const text = part.map((index) => rows[index].text).join("\n");
+      const lines = language && part.length ? highlightedLines(text, language) : null;
+      if (lines?.length === part.length)
+        for (const [index, row] of part.entries()) coloured[row] = lines[index];
+    }
+  }
+  return coloured;
+}
+
 /** @type {Record<string, string>} */
 const SIGN = { add: "+", del: "−" };
 /** @type {Record<string, string>} */
 const SPOKEN = { add: "added", del: "removed" };
 
 /**
- * A unified diff.
- * @param {{ text: string, label?: string }} props
+ * A unified diff. `path` is the name of the file where the diff itself does not have it.
+ * @param {{ text: string, label?: string, path?: string }} props
  */
-export function Diff({ text, label = "Changes" }) {
+export function Diff({ text, label = "Changes", path = "" }) {
   const [whole, setWhole] = useState(false);
   const rows = useMemo(() => readDiff(text), [text]);
-  const shown = whole ? rows : rows.slice(0, MOST_LINES);
+  const shown = useMemo(() => (whole ? rows : rows.slice(0, MOST_LINES)), [rows, whole]);
+  const languages = useMemo(() => languagesOf(shown, path), [shown, path]);
+  const coloured = useColours(shown, languages);
   const added = rows.filter((row) => row.kind === "add").length;
   const removed = rows.filter((row) => row.kind === "del").length;
   const spoken = `${label}: ${plural(added, "line")} added, ${removed} removed`;
@@ -65,7 +109,7 @@ export function Diff({ text, label = "Changes" }) {
       </figcaption>
       <div class="diff-scroll" tabindex="0" role="region" aria-label=${spoken}>
         <table>
-          <tbody>${shown.map(diffRow)}</tbody>
+          <tbody>${shown.map((row, index) => diffRow(row, index, coloured[index]))}</tbody>
         </table>
       </div>
       ${
@@ -81,10 +125,21 @@ export function Diff({ text, label = "Changes" }) {
 }
 
 /**
+ * @param {DiffRow[]} rows
+ * @param {string[]} languages
+ */
+function useColours(rows, languages) {
+  const names = useMemo(() => [...new Set(languages)].filter(Boolean), [languages]);
+  const count = useLanguages(names);
+  return useMemo(() => colouredRows(rows, languages), [rows, languages, count]);
+}
+
+/**
  * @param {DiffRow} row
  * @param {number} index
+ * @param {Child[]} [coloured]
  */
-function diffRow({ kind, was, now, text }, index) {
+function diffRow({ kind, was, now, text }, index, coloured) {
   const sign = SIGN[kind];
   return html`
     <tr key=${index} class=${`diff-${kind}`}>
@@ -93,7 +148,7 @@ function diffRow({ kind, was, now, text }, index) {
       <td class="diff-sign">
         ${sign && html`<span aria-hidden="true">${sign}</span><span class="unseen">${SPOKEN[kind]} </span>`}
       </td>
-      <td class="diff-text">${text || " "}</td>
+      <td class="diff-text">${coloured?.length ? coloured : text || " "}</td>
     </tr>
   `;
 }

@@ -2,7 +2,7 @@
 /** @import { Child } from "../../types/page.d.ts" */
 import { html, useEffect, useState } from "../ui.js";
 
-const HOME = "../../vendor/highlightjs-cdn-assets-11.12.0";
+const HOME = "/static/vendor/highlightjs-cdn-assets-11.12.0";
 const LONGEST_CHARS = 60_000; // characters that are highlighted
 const LANGUAGES = new Set(
   (
@@ -149,8 +149,7 @@ async function load(language) {
 function nodes(children) {
   return children.map((child) => {
     if (typeof child === "string") return child;
-    const scope = child.scope.replace(/^language:/, "lang-").replace(/\./g, "-");
-    return html`<span class=${`hl-${scope}`}>${nodes(child.children)}</span>`;
+    return html`<span class=${className(child.scope)}>${nodes(child.children)}</span>`;
   });
 }
 
@@ -176,4 +175,67 @@ export function Highlighted({ text, language }) {
   if (!core || !name || !core.getLanguage(name) || text.length > LONGEST_CHARS) return text;
   const found = core.highlight(text, { language: name, ignoreIllegals: true });
   return found.errorRaised ? text : nodes(found._emitter.root.children); // partial highlighting is worse than none
+}
+
+/**
+ * Loads languages; the component is drawn again when they are there. Returns a number that changes then.
+ * @param {string[]} languages
+ */
+export function useLanguages(languages) {
+  const [loads, tick] = useState(0);
+  useEffect(() => {
+    const missing = languages.filter((name) => name && !loaded.has(name));
+    for (const name of missing)
+      load(name).then(
+        () => tick((count) => count + 1),
+        () => {},
+      );
+  }, [languages.join()]);
+  return loads;
+}
+
+/**
+ * The lines of a text, each as highlighted nodes; null while its language is loading, or if there is none.
+ * @param {string} text
+ * @param {string} language
+ * @returns {Child[][] | null}
+ */
+export function highlightedLines(text, language) {
+  const core = loaded.get(language);
+  if (!core || text.length > LONGEST_CHARS) return null;
+  const found = core.highlight(text, { language, ignoreIllegals: true });
+  if (found.errorRaised) return null;
+  /** @type {Child[][]} */
+  const lines = [[]];
+  const walk = (/** @type {(string | Node)[]} */ children, /** @type {string[]} */ scopes) => {
+    for (const child of children) {
+      if (typeof child !== "string") {
+        walk(child.children, [...scopes, className(child.scope)]);
+        continue;
+      }
+      for (const [index, piece] of child.split("\n").entries()) {
+        if (index) lines.push([]);
+        if (piece) lines[lines.length - 1].push(wrapped(piece, scopes));
+      }
+    }
+  };
+  walk(found._emitter.root.children, []);
+  return lines;
+}
+
+/** @param {string} scope */
+function className(scope) {
+  return `hl-${scope.replace(/^language:/, "lang-").replace(/\./g, "-")}`;
+}
+
+/**
+ * @param {string} text
+ * @param {string[]} scopes
+ * @returns {Child}
+ */
+function wrapped(text, scopes) {
+  return scopes.reduceRight(
+    (/** @type {Child} */ inner, scope) => html`<span class=${scope}>${inner}</span>`,
+    text,
+  );
 }

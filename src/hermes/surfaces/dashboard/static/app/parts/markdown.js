@@ -1,9 +1,12 @@
 // Renders Markdown as nodes. marked only splits the text into tokens; HTML in it is shown as text.
 /** @import { Child } from "../../types/page.d.ts" */
 
-import { Lexer } from "/static/vendor/marked-18.2.0/marked.js";
+import { Lexer, Marked } from "/static/vendor/marked-18.2.0/marked.js";
 import { html, useMemo, useRef, useState } from "../ui.js";
 import { Code } from "./code.js";
+import { Distant } from "./distant.js";
+import { Formula } from "./formula.js";
+import { EXTENSIONS } from "./markdown_extensions.js";
 
 /** @import { Token, Tokens } from "/static/vendor/marked-18.2.0/marked.js" */
 /** @import { LongText } from "./long_text.js" */
@@ -31,8 +34,9 @@ const ENTITIES = {
   euro: "€",
   trade: "™",
 };
-const OPTIONS = { gfm: true, breaks: false };
+const OPTIONS = new Marked({ gfm: true, breaks: false, extensions: EXTENSIONS }).defaults;
 const GROUP = 32; // blocks that are drawn together
+const LONG = 4 * GROUP; // blocks from which only those near what is seen are drawn
 const OPEN = 2; // blocks at the end that may still change while they are written
 
 /** Text of a token: character references become characters. */
@@ -65,6 +69,18 @@ function textOf(token) {
 export function safeLink(href = "") {
   const clean = plain(href).replace(/[\u0000-\u0020\u007f]/g, "");
   return SAFE.test(clean) ? plain(href) : "";
+}
+
+const STRONG =
+  /[A-Za-z\u00c0-\u058f\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u3040-\u9fff\uac00-\ud7af]/;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/**
+ * The direction of a block by its first letter. `dir="auto"` does not look into children with a direction of their own.
+ * @param {string} raw
+ */
+function directionOf(raw) {
+  return RIGHT_TO_LEFT.test(STRONG.exec(raw)?.[0] ?? "") ? "rtl" : "ltr";
 }
 
 /**
@@ -102,6 +118,10 @@ function inlineOne(token, key) {
       return token.raw;
     case "checkbox":
       return checkbox(token.checked, key);
+    case "formula":
+      return html`<${Formula} key=${key} text=${token.text} display=${token.display} />`;
+    case "footnoteMark":
+      return html`<${FootnoteMark} key=${key} label=${token.label} />`;
     default:
       return hasTokens(token) ? inline(token.tokens) : plain(textOf(token));
   }
@@ -154,17 +174,21 @@ function block(token, key, open) {
       return null;
     case "heading":
       // Below the headings of the page itself.
-      return html`<${`h${Math.min(6, token.depth + 2)}`} key=${key}>${inline(token.tokens)}<//>`;
+      return html`<${`h${Math.min(6, token.depth + 2)}`} key=${key} dir="auto">${inline(token.tokens)}<//>`;
     case "paragraph":
-      return html`<p key=${key}>${inline(token.tokens)}</p>`;
+      return html`<p key=${key} dir="auto">${inline(token.tokens)}</p>`;
     case "code":
       return html`<${Code} key=${key} text=${token.text} language=${(token.lang ?? "").split(/\s/)[0]} open=${open} />`;
     case "blockquote":
-      return html`<blockquote key=${key}>${blocks(token.tokens, open)}</blockquote>`;
+      return html`<blockquote key=${key} dir=${directionOf(token.raw)}>${blocks(token.tokens, open)}</blockquote>`;
     case "list":
       return list(/** @type {Tokens.List} */ (token), key, open);
     case "table":
       return table(/** @type {Tokens.Table} */ (token), key);
+    case "displayFormula":
+      return html`<div key=${key}><${Formula} text=${token.text} display /></div>`;
+    case "footnote":
+      return html`<${Footnote} key=${key} label=${token.label}>${blocks(token.tokens, open)}<//>`;
     case "hr":
       return html`<hr key=${key} />`;
     case "html":
@@ -172,7 +196,7 @@ function block(token, key, open) {
     default:
       return hasTokens(token)
         ? inline(token.tokens)
-        : html`<p key=${key}>${plain(textOf(token))}</p>`;
+        : html`<p key=${key} dir="auto">${plain(textOf(token))}</p>`;
   }
 }
 
@@ -192,14 +216,15 @@ function blocks(tokens = [], open = false) {
 function list(token, key, open) {
   const items = token.items.map(
     (item, index) => html`
-    <li key=${index} class=${item.task ? "task" : ""}>
+    <li key=${index} dir="auto" class=${item.task ? "task" : ""}>
       ${item.task && !hasCheckbox(item) ? html`${checkbox(item.checked)} ` : null}
       ${item.tokens.map((one, at) => listPart(one, at, open))}
     </li>
   `,
   );
-  if (token.ordered) return html`<ol key=${key} start=${token.start || 1}>${items}</ol>`;
-  return html`<ul key=${key}>${items}</ul>`;
+  const dir = directionOf(token.raw);
+  if (token.ordered) return html`<ol key=${key} dir=${dir} start=${token.start || 1}>${items}</ol>`;
+  return html`<ul key=${key} dir=${dir}>${items}</ul>`;
 }
 
 /** @param {Tokens.ListItem} item */
@@ -228,16 +253,52 @@ function table(token, key) {
     (/** @type {string} */ kind) =>
     (/** @type {Tokens.TableCell} */ one, /** @type {number} */ index) => {
       const align = token.align[index];
-      return html`<${kind} key=${index} class=${align ? `align-${align}` : ""}>${inline(one.tokens)}<//>`;
+      return html`<${kind} key=${index} dir="auto" class=${align ? `align-${align}` : ""}>${inline(one.tokens)}<//>`;
     };
   return html`
     <div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table">
-      <table>
+      <table dir=${directionOf(token.raw)}>
         <thead>
           <tr>${token.header.map(cell("th"))}</tr>
         </thead>
         <tbody>${token.rows.map((row, index) => html`<tr key=${index}>${row.map(cell("td"))}</tr>`)}</tbody>
       </table>
+    </div>
+  `;
+}
+
+/**
+ * Goes from a footnote to its mark or back. Addresses can't do that: they name the views of the page.
+ * @param {Event} event
+ * @param {string} selector
+ */
+function follow(event, selector) {
+  const from = event.currentTarget instanceof Element ? event.currentTarget : null;
+  const target = from?.closest(".markdown")?.querySelector(selector);
+  if (!(target instanceof HTMLElement)) return;
+  target.scrollIntoView({ block: "nearest" });
+  target.focus({ preventScroll: true });
+}
+
+/** @param {{ label: string }} props */
+function FootnoteMark({ label }) {
+  const go = (/** @type {Event} */ event) =>
+    follow(event, `.footnote[data-label="${CSS.escape(label)}"]`);
+  return html`
+    <sup><button type="button" class="footnote-mark" data-label=${label} aria-label=${`Footnote ${label}`}
+      onClick=${go}>${label}</button></sup>
+  `;
+}
+
+/** @param {{ label: string, children?: Child }} props */
+function Footnote({ label, children }) {
+  const back = (/** @type {Event} */ event) =>
+    follow(event, `.footnote-mark[data-label="${CSS.escape(label)}"]`);
+  return html`
+    <div class="footnote" role="note" aria-label=${`Footnote ${label}`} data-label=${label} tabindex="-1">
+      <button type="button" class="footnote-back" aria-label=${`Back to the mark of footnote ${label}`}
+        onClick=${back}>${label}</button>
+      <div>${children}</div>
     </div>
   `;
 }
@@ -295,7 +356,28 @@ export function Markdown({ text, open = false }) {
 
 /** @param {{ text: string }} props */
 function FinishedMarkdown({ text }) {
-  return html`<${Blocks} tokens=${useMemo(() => Lexer.lex(text, OPTIONS), [text])} />`;
+  const tokens = useMemo(() => Lexer.lex(text, OPTIONS), [text]);
+  const groups = useMemo(() => (tokens.length > LONG ? grouped(tokens) : null), [tokens]);
+  if (!groups) return html`<${Blocks} tokens=${tokens} />`;
+  return groups.map((group, index) => distant(group, index, index === groups.length - 1));
+}
+
+/** @param {Token[]} tokens */
+function grouped(tokens) {
+  const groups = [];
+  for (let at = 0; at < tokens.length; at += GROUP) groups.push(tokens.slice(at, at + GROUP));
+  return groups;
+}
+
+/**
+ * @param {Token[]} tokens
+ * @param {number} index
+ * @param {boolean} isNew
+ */
+function distant(tokens, index, isNew) {
+  const chars = tokens.reduce((sum, token) => sum + token.raw.length, 0);
+  const draw = () => html`<${Blocks} tokens=${tokens} />`;
+  return html`<${Distant} key=${index} chars=${chars} draw=${draw} isNew=${isNew} />`;
 }
 
 /**
@@ -311,22 +393,13 @@ function StreamingMarkdown({ text }) {
     return found;
   }, [text]);
   const { settled } = growing;
-  /**
-   * @param {Token[]} tokens
-   * @param {number} index
-   * @param {boolean} isLast
-   */
-  const group = (tokens, index, isLast) =>
-    html`<${Blocks} key=${index} tokens=${tokens} open=${isLast} />`;
   while ((drawn.current.length + 1) * GROUP <= settled.length) {
     const at = drawn.current.length;
-    drawn.current.push(group(settled.slice(at * GROUP, (at + 1) * GROUP), at, false));
+    drawn.current.push(distant(settled.slice(at * GROUP, (at + 1) * GROUP), at, true));
   }
-  const first = drawn.current.length;
-  const rest = [...settled.slice(first * GROUP), ...fresh];
-  const open = [];
-  for (let at = 0; at < rest.length; at += GROUP) {
-    open.push(group(rest.slice(at, at + GROUP), first + at / GROUP, at + GROUP >= rest.length));
-  }
-  return [...drawn.current, ...open];
+  const rest = [...settled.slice(drawn.current.length * GROUP), ...fresh];
+  return [
+    ...drawn.current,
+    html`<div key="rest" class="md-group"><${Blocks} tokens=${rest} open /></div>`,
+  ];
 }

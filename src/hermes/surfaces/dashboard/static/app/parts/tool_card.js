@@ -29,7 +29,8 @@ const ICON = {
   memory: "learning",
   skill: "learning",
   todo: "check",
-  view_image: "image",
+  vision_analyze: "image",
+  image_generate: "image",
 };
 const BULKY = new Set(["content", "old_text", "new_text", "items", "patch", "code"]);
 /** @type {Record<string, [string, string]>} */
@@ -64,7 +65,7 @@ const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b\/)?)\s*(\S.*
  * The files that a patch is about, each once.
  * @param {string} patch
  */
-function patched(patch) {
+export function patched(patch) {
   return [...new Set([...patch.matchAll(PATCHED)].map((found) => found[1]))];
 }
 

@@ -1,10 +1,11 @@
 // The page's slash commands. Skills are commands too; the server has their text.
 /** @import { Answer, ChatActions } from "../../types/page.d.ts" */
-import { api, sessionPath } from "../../app/api.js";
+import { api, may, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
 import { plural, toast, tryTo } from "../../app/parts.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { kept } from "../../app/ui.js";
+import { setSpokenReplies } from "./voice.js";
 
 const NAMED = 5; // files that are named before they are deleted
 
@@ -176,6 +177,22 @@ export function terminalOf(id) {
 }
 
 /**
+ * Runs a command that the server has, and shows what it says.
+ * @param {string} name
+ * @returns {Command["run"]}
+ */
+function served(name) {
+  return async (chat, words) => {
+    const answer = await tryTo(() => api.post(sessionPath(chat.id, "commands"), { name, words }));
+    if (!answer) return;
+    if (answer.opens) navigate(pathTo("chat", answer.opens));
+    const isShort = !answer.text.includes("\n");
+    if (answer.text && (isShort || answer.opens)) toast(answer.text, "good");
+    else if (answer.text) chat.show?.(`/${name}`, answer.text);
+  };
+}
+
+/**
  * The table. `run(chat, words)`; `alone`: also without a session.
  * @type {Command[]}
  */
@@ -225,6 +242,13 @@ export const COMMANDS = [
     run: (chat, words) => chat.model(words),
   },
   {
+    name: "voice",
+    value: "on|off",
+    summary: "speak replies, or stop that",
+    alone: true,
+    run: (_, words) => setSpokenReplies(words),
+  },
+  {
     name: "approvals",
     value: "MODE",
     summary: "what runs without asking: ask, auto-edit, plan or full",
@@ -235,6 +259,60 @@ export const COMMANDS = [
     name: "context",
     summary: "show what uses the context window",
     run: (chat) => chat.context?.(),
+  },
+  {
+    name: "goal",
+    value: "TEXT",
+    summary: "set a goal that Hermes works towards; alone: show it; pause, resume, clear",
+    run: served("goal"),
+  },
+  {
+    name: "subgoal",
+    value: "TEXT",
+    summary: "add a subgoal; alone: list them",
+    run: served("subgoal"),
+  },
+  {
+    name: "bg",
+    value: "TASK",
+    summary: "do a task in the background; alone: move the running turn there",
+    run: served("bg"),
+  },
+  {
+    name: "agents",
+    value: "ACTION",
+    summary: "list background tasks and child agents; open, tell or stop one",
+    run: served("agents"),
+  },
+  {
+    name: "agent",
+    value: "NAME",
+    summary: "work as an agent from a file; `off` goes back",
+    run: served("agent"),
+  },
+  {
+    name: "review",
+    value: "BRANCH",
+    summary: "let a fresh reviewer look at the changes",
+    run: served("review"),
+  },
+  {
+    name: "btw",
+    value: "QUESTION",
+    summary: "ask something that leaves no trace in the conversation",
+    run: served("btw"),
+  },
+  {
+    name: "worktree",
+    value: "ACTION",
+    summary: "list worktrees; make, open, merge or drop one",
+    run: served("worktree"),
+  },
+  {
+    name: "kanban",
+    value: "ACTION",
+    summary: "use the boards; alone: list the open cards",
+    run: served("kanban"),
   },
   {
     name: "title",
@@ -326,6 +404,50 @@ export const COMMANDS = [
   },
 ];
 
+/**
+ * The commands of plugins.
+ * @type {Command[]}
+ */
+const ofPlugins = [];
+
+/** Every command: the page's own, and those of plugins. */
+export function everyCommand() {
+  return [...COMMANDS, ...ofPlugins];
+}
+
+/**
+ * Asks again which commands plugins have. They run code with the owner's permissions, so only owners are offered them.
+ */
+export async function readPluginCommands() {
+  if (!may("admin")) {
+    ofPlugins.length = 0;
+    return;
+  }
+  const { commands } = await api.get("/api/commands/plugins.commands");
+  const found = commands
+    .filter((one) => !COMMANDS.some((own) => own.name === one.name))
+    .map((one) => ({
+      name: one.name,
+      value: one.hint || "WORDS",
+      summary: one.description || `a command of the plugin ${one.plugin}`,
+      alone: true,
+      run: (/** @type {ChatActions} */ _, /** @type {string} */ words) =>
+        runOfPlugin(one.name, words),
+    }));
+  ofPlugins.splice(0, Number.POSITIVE_INFINITY, ...found);
+}
+
+/**
+ * @param {string} name
+ * @param {string} words
+ */
+async function runOfPlugin(name, words) {
+  const body = { name, words: words ? [words] : [] };
+  const said = await tryTo(() => api.post("/api/commands/plugins.run", body));
+  const text = said?.lines.join("\n");
+  if (said) await confirm({ title: `/${name}`, text: text || "Done.", action: "OK" });
+}
+
 /** @type {Record<string, string>} */
 const ALIASES = { clear: "new", compact: "compress" };
 const PREFIX = "skill:"; // works for every skill, even one with the name of a command
@@ -356,12 +478,12 @@ export function called(line, skills) {
   const [, name, words = ""] = found;
   /** @param {Command} one */
   const meant = (one) => ({ command: one, words: words.trim() });
-  const own = COMMANDS.find(
+  const own = everyCommand().find(
     (one) => one.name === (Object.hasOwn(ALIASES, name) ? ALIASES[name] : name),
   );
   if (own) return meant(own);
   if (skills.includes(name.replace(PREFIX, ""))) return { line: line.trim() };
-  const commands = COMMANDS.filter((one) => one.name.startsWith(name));
+  const commands = everyCommand().filter((one) => one.name.startsWith(name));
   if (commands.length === 1) return meant(commands[0]);
   const begun = skills.map(commandOf).filter((one) => one.startsWith(name));
   if (!commands.length && begun.length === 1) return { line: `/${begun[0]} ${words}`.trim() };

@@ -1,7 +1,7 @@
 // Completion in the input: commands and skills after a slash, files after an at sign.
 /** @import { Answer } from "../../types/page.d.ts" */
 import { api, sessionPath } from "../../app/api.js";
-import { COMMANDS, commandOf } from "./commands.js";
+import { commandOf, everyCommand, readPluginCommands } from "./commands.js";
 
 const MOST = 12;
 const FRESH_MS = 3000; // milliseconds in which no skill is learned that somebody calls
@@ -39,9 +39,10 @@ let known = { at: -FRESH_MS, skills: Promise.resolve(/** @type {Skills} */ ([]))
 /** The skills that can be called; cached for a moment. */
 export async function knownSkills() {
   if (performance.now() - known.at < FRESH_MS) return known.skills;
-  const skills = api
-    .get("/api/skills")
-    .then((answer) => answer.skills.filter((one) => one.enabled && !one.problem));
+  const ofPlugins = readPluginCommands().catch(() => {});
+  const skills = Promise.all([api.get("/api/skills"), ofPlugins]).then(([answer]) =>
+    answer.skills.filter((one) => one.enabled && !one.problem),
+  );
   known = { at: performance.now(), skills: skills.catch(() => /** @type {Skills} */ ([])) };
   return known.skills;
 }
@@ -71,13 +72,16 @@ export class Completer {
 
   /** @param {string} word */
   async #commands(word) {
-    const own = COMMANDS.filter((one) => this.session || one.alone).map((one) => ({
-      label: `/${one.name}`,
-      value: one.value ?? "",
-      note: one.summary,
-      insert: `/${one.name}${one.value ? " " : ""}`,
-    }));
-    const learned = (await knownSkills()).map((one) => ({
+    const skills = await knownSkills(); // also reads the commands of plugins
+    const own = everyCommand()
+      .filter((one) => this.session || one.alone)
+      .map((one) => ({
+        label: `/${one.name}`,
+        value: one.value ?? "",
+        note: one.summary,
+        insert: `/${one.name}${one.value ? " " : ""}`,
+      }));
+    const learned = skills.map((one) => ({
       label: `/${commandOf(one.name)}`,
       value: "WORDS",
       note: one.description,

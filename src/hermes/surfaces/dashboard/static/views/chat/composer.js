@@ -1,13 +1,14 @@
 // The message input: grows with the text, completes, accepts pictures, and offers delivery choices while Hermes works.
 /**
  * @import {
- *   AttachedPicture, ChatActions, Delivery, FieldEvent, OpenQuestion, Ref,
+ *   AttachedFile, AttachedPicture, ChatActions, Delivery, FieldEvent, OpenQuestion, Ref,
  * } from "../../types/page.d.ts"
  */
 /** @import { Completion, Place } from "./completion.js" */
 import { errorText } from "../../app/api.js";
 import { useComposer } from "../../app/keys.js";
-import { Button, Icon, toast } from "../../app/parts.js";
+import { Button, Icon, size, toast } from "../../app/parts.js";
+import { t } from "../../app/translation.js";
 import {
   html,
   kept,
@@ -20,23 +21,32 @@ import {
 } from "../../app/ui.js";
 import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
-import { MOST, picturesIn, readPicture } from "./pictures.js";
+import { isPicture, MOST, readFile, readPicture } from "./pictures.js";
 import { answerQuestion } from "./requests.js";
+import { understood, VoiceButtons, VoiceStatus } from "./voice.js";
 
 const PLACEHOLDER = matchMedia("(max-width: 30rem)").matches
-  ? "Ask Hermes anything"
-  : "Ask Hermes anything. / for commands, @ for files";
+  ? t("Ask Hermes anything")
+  : t("Ask Hermes anything. / for commands, @ for files");
 /** @type {Way} */
-const ANSWER = { name: "answer", label: "Answer", title: "Hermes is waiting for your answer" };
+const ANSWER = {
+  name: "answer",
+  label: t("Answer"),
+  title: t("Hermes is waiting for your answer"),
+};
 /** @type {Way[]} */
 const DELIVERIES = [
-  { name: "queue", label: "After this turn", title: "Sends the message when this turn has ended" },
+  {
+    name: "queue",
+    label: t("After this turn"),
+    title: t("Sends the message when this turn has ended"),
+  },
   {
     name: "steer",
-    label: "During this turn",
-    title: "The model reads it while it works (Ctrl Enter)",
+    label: t("During this turn"),
+    title: t("The model reads it while it works (Ctrl Enter)"),
   },
-  { name: "interrupt", label: "Instead", title: "Stops this turn and sends the message" },
+  { name: "interrupt", label: t("Instead"), title: t("Stops this turn and sends the message") },
 ];
 
 /** @typedef {{ name: Delivery | "answer", label: string, title: string }} Way */
@@ -58,6 +68,7 @@ const DELIVERIES = [
 export function Composer({ chat, running, stopping, question = null, filled }) {
   const [text, setText] = useState(() => kept.get(`draft.${chat.id || "new"}`) ?? "");
   const [images, setImages] = useState(/** @type {AttachedPicture[]} */ ([]));
+  const [documents, setDocuments] = useState(/** @type {AttachedFile[]} */ ([]));
   const [delivery, setDelivery] = useState(/** @type {Delivery} */ ("queue"));
   const [aside, setAside] = useState(""); // the question that the user does not answer now
   const [over, setOver] = useState(false);
@@ -84,12 +95,23 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     area.current.style.height = `${Math.min(area.current.scrollHeight + 2, innerHeight * 0.4)}px`;
   }, [text]);
 
+  const hear = (/** @type {string} */ words) => {
+    setText((now) => (now.trim() ? `${now.trimEnd()} ${words}` : words));
+    area.current.focus();
+  };
   /** @param {Iterable<File>} list */
   const add = async (list) => {
     for (const file of list) {
       try {
-        const picture = await readPicture(file);
-        setImages((now) => (now.length < MOST ? [...now, picture] : now));
+        if (file.type.startsWith("audio/")) {
+          hear(await understood(file));
+        } else if (isPicture(file)) {
+          const picture = await readPicture(file);
+          setImages((now) => (now.length < MOST ? [...now, picture] : now));
+        } else {
+          const one = await readFile(file);
+          setDocuments((now) => (now.length < MOST ? [...now, one] : now));
+        }
       } catch (error) {
         toast(errorText(error), "bad");
       }
@@ -98,8 +120,10 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   const clear = () => {
     setText("");
     setImages([]);
+    setDocuments([]);
     kept.set(`draft.${chat.id || "new"}`, null); // at once: sending may take this input away
   };
+  const hasFiles = images.length > 0 || documents.length > 0;
   const answers = question && aside !== question.call;
   const way = answers ? "answer" : running ? delivery : "queue";
   const ways = [...(question ? [ANSWER] : []), ...(running ? DELIVERIES : [])];
@@ -111,22 +135,22 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   /** @param {Way["name"]} [how] */
   const send = async (how = way) => {
     const words = text.trim();
-    if ((!words && !images.length) || looking.current) return;
-    const call = words.startsWith("/") && !images.length ? await meant(words) : null;
+    if ((!words && !hasFiles) || looking.current) return;
+    const call = words.startsWith("/") && !hasFiles ? await meant(words) : null;
     if (call?.unknown) return void toast(call.unknown, "bad");
     if (call?.command && !chat.id && !call.command.alone) {
-      return void toast("There is no session yet. Send a message first.");
+      return void toast(t("There is no session yet. Send a message first."));
     }
     if (how === "answer" && !call?.command) return answer(words);
     clear();
     if (call?.command) return void call.command.run(chat, call.words ?? "");
-    chat.send(call?.line ?? words, how === "answer" ? "queue" : how, images);
+    chat.send(call?.line ?? words, how === "answer" ? "queue" : how, images, documents);
   };
   /** @param {string} words */
   const answer = async (words) => {
-    if (images.length) {
+    if (hasFiles) {
       return void toast(
-        "An answer can't contain pictures. Remove them, or send them after this turn.",
+        t("An answer can't contain files. Remove them, or send them after this turn."),
       );
     }
     clear();
@@ -161,15 +185,10 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       }
     }
   };
-  /** @param {DragEvent} event */
-  const drop = (event) => {
-    event.preventDefault();
-    setOver(false);
-    add(picturesIn(event.dataTransfer));
-  };
+  useDrop(setOver, add);
   /** @param {ClipboardEvent} event */
   const paste = (event) => {
-    const found = picturesIn(event.clipboardData);
+    const found = [...(event.clipboardData?.files ?? [])];
     if (!found.length) return;
     event.preventDefault();
     add(found);
@@ -178,11 +197,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     event.preventDefault();
     send();
   };
-  const dragOver = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    setOver(true);
-  };
-  const choosePictures = (/** @type {FieldEvent} */ event) => {
+  const chooseFiles = (/** @type {FieldEvent} */ event) => {
     add([...(event.target.files ?? [])]);
     event.target.value = "";
   };
@@ -190,13 +205,13 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     setText(event.target.value);
     completion.look(event.target);
   };
-  const can = text.trim() || images.length;
-  return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${submit}
-    onDragOver=${dragOver} onDragLeave=${() => setOver(false)} onDrop=${drop}>
+  const can = text.trim() || hasFiles;
+  return html`<form class=${`composer ${over ? "over" : ""}`} onSubmit=${submit}>
+    ${over && html`<p class="drop-hint" role="status">${t("Drop files to attach them")}</p>`}
     <${Completions} completion=${completion} />
     ${
       ways.length > 1 &&
-      html`<div class="deliveries" role="radiogroup" aria-label="When to send it">
+      html`<div class="deliveries" role="radiogroup" aria-label=${t("When to send it")}>
       ${ways.map(
         (one) => html`<label key=${one.name} title=${one.title}><input type="radio" name="delivery"
         value=${one.name} checked=${way === one.name} onChange=${() => choose(one.name)} /><span>
@@ -208,13 +223,24 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       html`<ul class="attached">${images.map(
         (image, index) =>
           html`<li key=${image.url}><img src=${image.url} alt=${image.name || `Picture ${index + 1}`} /><${Button}
-        kind="quiet" icon="close" label=${`Remove picture ${index + 1}`}
+        kind="quiet" icon="close" label=${`Remove ${image.name || `picture ${index + 1}`}`}
           onClick=${() => setImages(images.filter((one) => one !== image))} /></li>`,
       )}</ul>`
     }
-    <textarea ref=${area} rows="1" dir="auto" aria-label="Message"
+    ${
+      documents.length > 0 &&
+      html`<ul class="attached-files">${documents.map(
+        (
+          file,
+        ) => html`<li key=${file.name} class="tag"><${Icon} name="file" size=${14} /><span>${file.name}</span>
+          <span class="muted">${size(file.bytes)}</span><${Button} kind="quiet" icon="close"
+            label=${`Remove ${file.name}`}
+            onClick=${() => setDocuments(documents.filter((one) => one !== file))} /></li>`,
+      )}</ul>`
+    }
+    <textarea ref=${area} rows="1" dir="auto" aria-label=${t("Message")}
       placeholder=${
-        answers ? "Your answer" : running ? "Message Hermes while it works" : PLACEHOLDER
+        answers ? t("Your answer") : running ? t("Message Hermes while it works") : PLACEHOLDER
       }
         value=${text}
       role="combobox" aria-expanded=${completion.rows.length ? "true" : "false"} aria-controls="completions"
@@ -224,19 +250,58 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       onInput=${type} onKeyDown=${press}
         onPaste=${paste} onClick=${(event) => completion.look(event.target)} onBlur=${completion.close} />
     <div class="composer-row">
-      <input ref=${files} type="file" accept="image/*" multiple hidden
-        onChange=${choosePictures} />
-      <${Button} kind="quiet" icon="attach" label="Add pictures" onClick=${() => files.current.click()} />
+      <input ref=${files} type="file" multiple hidden
+        onChange=${chooseFiles} />
+      <${Button} kind="quiet" icon="attach" label=${t("Attach files")} onClick=${() => files.current.click()} />
+      <${VoiceButtons} fill=${hear} send=${chat.send} isRunning=${() => Boolean(running)}
+        transcript=${chat.transcript} />
+      <${VoiceStatus} />
       <span class="spring" />
       ${
         running &&
         html`<${Button} icon="stop" class="stop" disabled=${stopping} onClick=${chat.stop}>
-        ${stopping ? "Stopping" : "Stop"}<kbd aria-hidden="true">Esc</kbd><//>`
+        ${stopping ? t("Stopping") : t("Stop")}<kbd aria-hidden="true">Esc</kbd><//>`
       }
-      <button type="submit" class="button primary send" aria-label="Send" title="Send (Enter)" disabled=${!can}>
+      <button type="submit" class="button primary send" aria-label=${t("Send")}
+        title=${t("Send (Enter)")} disabled=${!can}>
         <${Icon} name="send" /></button>
     </div>
   </form>`;
+}
+
+/**
+ * Files can be dropped anywhere on the page.
+ * @param {(isOver: boolean) => void} setOver
+ * @param {(files: Iterable<File>) => void} add
+ */
+function useDrop(setOver, add) {
+  const latest = useRef(add);
+  latest.current = add;
+  useEffect(() => {
+    const holdsFiles = (/** @type {DragEvent} */ event) =>
+      event.dataTransfer?.types.includes("Files") ?? false;
+    const over = (/** @type {DragEvent} */ event) => {
+      if (!holdsFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const leave = (/** @type {DragEvent} */ event) =>
+      event.relatedTarget === null && setOver(false);
+    const drop = (/** @type {DragEvent} */ event) => {
+      if (!holdsFiles(event)) return;
+      event.preventDefault();
+      setOver(false);
+      latest.current([...(event.dataTransfer?.files ?? [])]);
+    };
+    addEventListener("dragover", over);
+    addEventListener("dragleave", leave);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", over);
+      removeEventListener("dragleave", leave);
+      removeEventListener("drop", drop);
+    };
+  }, []);
 }
 
 /** @param {{ completion: ReturnType<typeof useCompletion> }} props */
@@ -250,7 +315,7 @@ function Completions({ completion }) {
     event.preventDefault();
     completion.take(index);
   };
-  return html`<ul id="completions" class="completions" role="listbox" aria-label="Completions"
+  return html`<ul id="completions" class="completions" role="listbox" aria-label=${t("Completions")}
     hidden=${!completion.rows.length} ref=${list}>${completion.rows.map(
       (row, index) => html`<li key=${row.label} id=${`completion-${index}`} role="option"
       aria-selected=${index === completion.at ? "true" : "false"}

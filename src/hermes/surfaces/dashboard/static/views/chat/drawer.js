@@ -1,13 +1,14 @@
-// The list of sessions beside the chat: newest first, searchable by title and content.
+// The list of sessions beside the chat: pinned, by date, in folders; searchable by title and content; several at once.
 /** @import { SearchHit, SessionRow } from "../../types/page.d.ts" */
-import { api } from "../../app/api.js";
-import { Button, Icon, Loading, Time } from "../../app/parts.js";
-import { changes, waiting } from "../../app/pending_requests.js";
+import { may } from "../../app/api.js";
+import { Button, Dialog, Icon, Loading } from "../../app/parts.js";
+import { waiting } from "../../app/pending_requests.js";
 import { pathTo } from "../../app/router.js";
-import { html, useCallback, useEffect, useState, useStore } from "../../app/ui.js";
-
-const PAGE = 40;
-const PAUSE_MS = 200; // milliseconds
+import { t } from "../../app/translation.js";
+import { html, useEffect, useState, useStore } from "../../app/ui.js";
+import { archive, download, FORMATS, move, removeAll } from "../sessions/filing.js";
+import { DrawerRow } from "./drawer_row.js";
+import { ARCHIVE, byDate, useFound, useListed } from "./drawer_store.js";
 
 /**
  * @typedef {object} DrawerProps
@@ -20,110 +21,151 @@ const PAUSE_MS = 200; // milliseconds
 
 /** @param {DrawerProps} props */
 export function Drawer({ current, open, onClose, words, setWords }) {
-  const [sessions, setSessions] = useState(/** @type {SessionRow[] | null} */ (null));
-  const [more, setMore] = useState(false);
-  const [hits, setHits] = useState(/** @type {SearchHit[] | null} */ (null));
-  const changed = useStore(changes);
+  const [place, setPlace] = useState("");
+  const [selected, setSelected] = useState(/** @type {Set<string> | null} */ (null));
+  const { listed, load } = useListed(place);
+  const found = useFound(words);
   const asking = useStore(waiting);
-  const load = useCallback(async (/** @type {number | undefined} */ before = undefined) => {
-    try {
-      const answer = await api.get("/api/sessions", { limit: PAGE, before });
-      setSessions((now) =>
-        before ? [...(now ?? []), ...answer.sessions] : merged(answer.sessions, now),
-      );
-      setMore(answer.more);
-    } catch {
-      setSessions((now) => now ?? []);
-    }
-  }, []);
+  const folders = listed?.folders ?? [];
   useEffect(() => {
-    const timer = setTimeout(() => load(), sessions ? PAUSE_MS : 0);
-    return () => clearTimeout(timer);
-  }, [changed]);
-  useEffect(() => {
-    if (words.trim().length < 2) return setHits(null);
-    let wanted = true; // until other words are typed
-    /** @param {SearchHit[]} found */
-    const show = (found) => wanted && setHits(found);
-    const search = () =>
-      api.get("/api/search", { q: words, limit: 30 }).then(
-        (answer) => show(answer.hits),
-        () => show([]),
-      );
-    const timer = setTimeout(search, PAUSE_MS);
-    return () => {
-      wanted = false;
-      clearTimeout(timer);
-    };
-  }, [words]);
-  const wanted = words.trim().toLowerCase();
-  const shown = (sessions ?? []).filter(
-    (one) =>
-      (one.kind !== "child" || one.id === current) &&
-      (!wanted || `${one.title} ${one.cwd}`.toLowerCase().includes(wanted)),
+    if (place && place !== ARCHIVE && listed && !folders.includes(place)) setPlace("");
+  }, [listed]);
+  /** @param {SessionRow} session */
+  const toggle = (session) => {
+    const now = new Set(selected);
+    if (!now.delete(session.id)) now.add(session.id);
+    setSelected(now);
+  };
+  /** @param {SessionRow} one */
+  const row = (one) => html`<${DrawerRow} key=${one.id} session=${one} current=${current}
+    runs=${listed?.running.has(one.id) ?? false} selected=${selected} onSelect=${toggle} onClick=${onClose}
+    asks=${asking.some((ask) => ask.session_id === one.id || ask.root_session_id === one.id)} />`;
+  const all = [...(listed?.pinned ?? []), ...(listed?.sessions ?? []), ...(found?.sessions ?? [])];
+  const chosen = [...new Map(all.map((one) => [one.id, one])).values()].filter((one) =>
+    selected?.has(one.id),
   );
-  return html`<aside class=${`drawer ${open ? "open" : ""}`} aria-label="Sessions">
+  return html`<aside class=${`drawer ${open ? "open" : ""}`} aria-label=${t("Sessions")}>
     <div class="drawer-head"><a class="button primary" href="#/chat" onClick=${onClose}><${Icon}
-      name="plus" />New chat</a><${Button} kind="quiet" class="drawer-close" icon="close" label="Close the list"
+      name="plus" />${t("New chat")}</a><${Button} kind="quiet" class="drawer-close" icon="close"
+        label=${t("Close the list")}
         onClick=${onClose} /></div>
-    <input class="input" type="search" placeholder="Search" aria-label="Search sessions" value=${words}
+    <input class="input" type="search" placeholder=${t("Search")} aria-label=${t("Search sessions")} value=${words}
       onInput=${(event) => setWords(event.target.value)} />
-    <nav class="drawer-list" aria-label="Recent sessions">
+    <div class="drawer-tools">
+      <select class="input" aria-label=${t("Show")} value=${place} onChange=${(event) => setPlace(event.target.value)}>
+        <option value="">${t("All sessions")}</option>
+        ${folders.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
+        <option value=${ARCHIVE}>${t("Archived")}</option>
+      </select>
+      <${Button} kind="quiet" aria-pressed=${String(selected !== null)}
+        onClick=${() => setSelected(selected ? null : new Set())}>${selected ? t("Done") : t("Select")}<//>
+    </div>
+    <nav class="drawer-list" aria-label=${t("Recent sessions")}>
       ${
-        sessions === null
+        listed === null
           ? html`<${Loading} />`
-          : shown.map(
-              (one) => html`<${Row} key=${one.id} session=${one} current=${current}
-          asks=${asking.some((ask) => ask.session_id === one.id || ask.root_session_id === one.id)}
-            onClick=${onClose} />`,
-            )
+          : words.trim()
+            ? html`<${Found} found=${found} row=${row} words=${words} listed=${listed.sessions} onClose=${onClose} />`
+            : html`<${Groups} pinned=${place ? [] : listed.pinned} sessions=${listed.sessions} row=${row}
+                isEmpty=${Boolean(place)} />`
       }
       ${
-        hits &&
-        html`<h3 class="drawer-part">In messages</h3>
-        ${hits.map(
-          (hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row"
-          href=${`#${pathTo("chat", hit.session)}?at=${hit.seq}`} onClick=${onClose}><span class="drawer-title">
-            <span>${hit.title || "Untitled"}</span></span><span class="drawer-snippet">${hit.snippet}</span></a>`,
-        )}
-              ${!hits.length && html`<p class="muted">No matches.</p>`}`
-      }
-      ${
-        sessions &&
-        !shown.length &&
-        !hits &&
-        html`<p class="muted drawer-none">${wanted ? "No matching titles." : "No sessions yet."}</p>`
-      }
-      ${
-        more &&
-        !wanted &&
-        html`<${Button} kind="quiet" onClick=${() => load(sessions?.at(-1)?.updated)}>Show older<//>`
+        listed?.more &&
+        !words.trim() &&
+        html`<${Button} kind="quiet" onClick=${() => load(listed.sessions.at(-1)?.updated)}>${t("Show older")}<//>`
       }
     </nav>
+    ${
+      selected &&
+      html`<${Bulk} sessions=${chosen} isArchive=${place === ARCHIVE} onDone=${() => setSelected(null)} />`
+    }
   </aside>`;
 }
 
-/** @param {{ session: SessionRow, current: string, asks: boolean, onClick: () => void }} props */
-function Row({ session, current, asks, onClick }) {
-  const here = session.id === current;
-  return html`<a class=${`drawer-row ${here ? "current" : ""}`} href=${`#${pathTo("chat", session.id)}`}
-    aria-current=${here ? "page" : undefined} onClick=${onClick}>
-    <span class="drawer-title">${
-      asks &&
-      html`<span class="dot warn" role="img"
-      aria-label="waiting for you" />`
-    }<span>${session.title || "Untitled"}</span></span>
-    <span class="drawer-note"><${Time} at=${session.updated} />
-      ${session.surface && session.surface !== "dashboard" && html`<span>${session.surface}</span>`}</span></a>`;
+/**
+ * @typedef {object} GroupsProps
+ * @property {SessionRow[]} pinned
+ * @property {SessionRow[]} sessions
+ * @property {(session: SessionRow) => unknown} row
+ * @property {boolean} isEmpty
+ */
+
+/** @param {GroupsProps} props */
+function Groups({ pinned, sessions, row, isEmpty }) {
+  const top = new Set(pinned.map((one) => one.id));
+  const others = sessions.filter((one) => one.kind !== "child" && !top.has(one.id));
+  /** @type {[string, SessionRow[]][]} */
+  const groups = pinned.length ? [[t("Pinned"), pinned], ...byDate(others)] : byDate(others);
+  if (!groups.length)
+    return html`<p class="muted drawer-none">${isEmpty ? t("Nothing here.") : t("No sessions yet.")}</p>`;
+  return groups.map(
+    ([name, list]) => html`<section key=${name} aria-label=${name}>
+      <h3 class="drawer-part">${name}</h3>${list.map(row)}</section>`,
+  );
 }
 
 /**
- * A newer first page over what was listed before.
- * @param {SessionRow[]} first
- * @param {SessionRow[] | null} before
+ * @typedef {object} FoundProps
+ * @property {{ sessions: SessionRow[], hits: SearchHit[] } | null} found
+ * @property {(session: SessionRow) => unknown} row
+ * @property {string} words
+ * @property {SessionRow[]} listed
+ * @property {() => void} onClose
  */
-function merged(first, before) {
-  const known = new Set(first.map((one) => one.id));
-  const oldest = first[first.length - 1]?.updated ?? 0;
-  return [...first, ...(before ?? []).filter((one) => !known.has(one.id) && one.updated < oldest)];
+
+/** @param {FoundProps} props */
+function Found({ found, row, words, listed, onClose }) {
+  const wanted = words.trim().toLowerCase();
+  const titles =
+    found?.sessions ??
+    listed.filter((one) => `${one.title} ${one.cwd}`.toLowerCase().includes(wanted));
+  const hits = found?.hits ?? [];
+  if (found && !titles.length && !hits.length)
+    return html`<p class="muted drawer-none">${t("No matches.")}</p>`;
+  return html`${titles.map(row)}
+    ${hits.length > 0 && html`<h3 class="drawer-part">${t("In messages")}</h3>`}
+    ${hits.map(
+      (hit) => html`<a key=${`${hit.session} ${hit.seq}`} class="drawer-row"
+        href=${`#${pathTo("chat", hit.session)}?at=${hit.seq}`} onClick=${onClose}><span class="drawer-title">
+          <span>${hit.title || t("Untitled")}</span></span><span class="drawer-snippet">${hit.snippet}</span></a>`,
+    )}`;
+}
+
+/**
+ * What can be done with the selected sessions.
+ * @param {{ sessions: SessionRow[], isArchive: boolean, onDone: () => void }} props
+ */
+function Bulk({ sessions, isArchive, onDone }) {
+  const [exporting, setExporting] = useState(false);
+  const none = !sessions.length;
+  /** @param {() => Promise<boolean>} work */
+  const act = (work) => async () => (await work()) && onDone();
+  return html`<div class="drawer-bulk" role="toolbar" aria-label=${t("Selected sessions")}>
+    <span class="muted" role="status">${sessions.length} selected</span>
+    ${
+      may("chat") &&
+      html`<${Button} icon="archive" kind="quiet" disabled=${none}
+        label=${isArchive ? t("Take out of the archive") : t("Archive")}
+        onClick=${act(() => archive(sessions, !isArchive))} />
+      <${Button} icon="folder" kind="quiet" disabled=${none} label=${t("Move to a folder")}
+        onClick=${act(() => move(sessions))} />`
+    }
+    <${Button} icon="download" kind="quiet" disabled=${none} label=${t("Export")} onClick=${() => setExporting(true)} />
+    ${
+      may("admin") &&
+      html`<${Button} icon="trash" kind="quiet" disabled=${none} label=${t("Delete")}
+        onClick=${act(() => removeAll(sessions))} />`
+    }
+    ${
+      exporting &&
+      html`<${Dialog} title=${t("Export")} class="sheet" onClose=${() => setExporting(false)}><ul class="more">
+        ${FORMATS.map(
+          ([format, label]) =>
+            html`<li key=${format}><button type="button" class="more-row" onClick=${() => {
+              setExporting(false);
+              download(sessions, format);
+            }}><${Icon} name="download" />${label}</button></li>`,
+        )}</ul><//>`
+    }
+  </div>`;
 }

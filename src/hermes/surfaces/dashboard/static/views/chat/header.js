@@ -1,8 +1,9 @@
 // The header of a conversation: title, model, context use, cost and actions.
 /** @import { Answer, ChatActions, Mode, SessionDetail, Transcript } from "../../types/page.d.ts" */
-import { api, errorText, may, sessionPath } from "../../app/api.js";
-import { Button, Dialog, Diff, Icon, Loading, money } from "../../app/parts.js";
+import { api, may } from "../../app/api.js";
+import { Button, Dialog, Icon, Loading, money } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { ApprovalMode } from "./approvals.js";
 import {
@@ -23,7 +24,7 @@ import { Fill } from "./context_use.js";
  */
 export function titleOf(state) {
   const first = (state.first === 1 && state.items.find((item) => item.kind === "user")?.text) || "";
-  return state.title || first.split("\n")[0].slice(0, 80) || "Untitled";
+  return state.title || first.split("\n")[0].slice(0, 80) || t("Untitled");
 }
 
 /**
@@ -50,52 +51,53 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
   const rows = [
     {
       icon: "undo",
-      label: "Undo the last turn",
+      label: t("Undo the last turn"),
       run: () => undo(state.session),
       off: Boolean(state.turn),
     },
-    { icon: "redo", label: "Redo", run: () => redo(state.session), off: !state.redoable },
+    { icon: "redo", label: t("Redo"), run: () => redo(state.session), off: !state.redoable },
     {
       icon: "retry",
-      label: "Retry the last turn",
+      label: t("Retry the last turn"),
       run: () => retry(state.session),
       off: Boolean(state.turn),
     },
-    { icon: "branch", label: "Continue in a branch", run: () => branch(state.session) },
-    { icon: "file", label: "Changes of the last turn", run: () => chat.diff?.(""), open: true },
-    { icon: "info", label: "Context use", run: () => chat.context?.(), open: true },
-    { icon: "lock", label: "Approval mode", run: () => chat.approvals("") },
+    { icon: "branch", label: t("Continue in a branch"), run: () => branch(state.session) },
+    { icon: "file", label: t("Changes of the last turn"), run: () => chat.diff?.(""), open: true },
+    { icon: "info", label: t("Context use"), run: () => chat.context?.(), open: true },
+    { icon: "lock", label: t("Approval mode"), run: () => chat.approvals("") },
     {
       icon: "minus",
-      label: "Compress now",
+      label: t("Compress now"),
       run: () => compress(state.session),
       off: Boolean(state.turn),
     },
-    { icon: "up", label: "Go to the beginning", run: () => chat.beginning?.(), open: true },
-    { icon: "download", label: "Export", run: () => exportSession(state.session), open: true },
-    { icon: "edit", label: "Rename", run: edit },
+    { icon: "up", label: t("Go to the beginning"), run: () => chat.beginning?.(), open: true },
+    { icon: "download", label: t("Export"), run: () => exportSession(state.session), open: true },
+    { icon: "edit", label: t("Rename"), run: edit },
   ].filter((row) => row.open || may("chat"));
   return html`<header class="chat-head">
-    <${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions" onClick=${onDrawer} />
+    <${Button} kind="quiet" class="drawer-open" icon="menu" label=${t("Sessions")} onClick=${onDrawer} />
     <h1 class="chat-title">${
       may("chat")
-        ? html`<button type="button" onClick=${edit} title="Rename">
+        ? html`<button type="button" onClick=${edit} title=${t("Rename")}>
       ${title}</button>`
         : title
     }</h1>
     <${Fill} state=${state} window=${detail?.window ?? 0} onOpen=${chat.context} />
-    <span class="cost" title=${state.unpriced ? "Some calls have no known price" : "Cost of this session"}>
+    <span class="cost" title=${state.unpriced ? t("Some calls have no known price") : t("Cost of this session")}>
       ${state.cost > 0 ? money(state.cost) : ""}</span>
-    <button type="button" class="button quiet model" onClick=${onModel} title="Choose a model"><span>
+    <button type="button" class="button quiet model" onClick=${onModel} title=${t("Choose a model")}><span>
       ${model || state.model || detail?.model || "model"}</span><${Icon} name="down" size=${14} /></button>
     ${
       may("chat") &&
       html`<${ApprovalMode} current=${mode}
       onOpen=${() => chat.approvals("")} />`
     }
-    <a class="button quiet bare timeline-link" href=${`#${pathTo("sessions", state.session)}`} aria-label="Timeline"
-      title="Timeline"><${Icon} name="clock" /></a>
-    <${Button} kind="quiet" icon="more" label="More" aria-haspopup="dialog" onClick=${() => setMenu(true)} />
+    <a class="button quiet bare timeline-link" href=${`#${pathTo("sessions", state.session)}`}
+      aria-label=${t("Timeline")}
+      title=${t("Timeline")}><${Icon} name="clock" /></a>
+    <${Button} kind="quiet" icon="more" label=${t("More")} aria-haspopup="dialog" onClick=${() => setMenu(true)} />
     ${
       menu &&
       html`<${Dialog} title=${title} class="sheet" onClose=${() => setMenu(false)}><ul class="more">
@@ -105,11 +107,12 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
         ) => html`<li key=${row.label}><button type="button" class="more-row" disabled=${row.off}
         onClick=${act(row.run)}><${Icon} name=${row.icon} />${row.label}</button></li>`,
       )}
-      <li><a class="more-row" href=${`#${pathTo("sessions", state.session)}`}><${Icon} name="clock" />Timeline</a></li>
+      <li><a class="more-row" href=${`#${pathTo("sessions", state.session)}`}>
+        <${Icon} name="clock" />${t("Timeline")}</a></li>
       ${
         may("terminal") &&
         html`<li><a class="more-row" href=${`#${terminalOf(state.session)}`}><${Icon}
-        name="terminal" />Open in a terminal</a></li>`
+        name="terminal" />${t("Open in a terminal")}</a></li>`
       }</ul>
       <p class="muted menu-facts">${state.cwd}${state.surface ? ` · started in ${state.surface}` : ""}${
         detail?.running ? ` · runs in ${detail.running}` : ""
@@ -138,9 +141,9 @@ export function ModelPicker({ current, onChoose, onClose }) {
   const shown = (models?.choices ?? []).filter(
     (one) => one.name !== models?.current && one.name.toLowerCase().includes(wanted),
   );
-  return html`<${Dialog} title="Choose a model" onClose=${onClose}><form class="stack"
+  return html`<${Dialog} title=${t("Choose a model")} onClose=${onClose}><form class="stack"
     onSubmit=${submit}>
-    <input class="input" aria-label="Model" placeholder="provider:model, or part of a name below" autofocus
+    <input class="input" aria-label=${t("Model")} placeholder=${t("provider:model, or part of a name below")} autofocus
       value=${name} onInput=${(event) => setName(event.target.value)} />
     ${
       models === null
@@ -157,28 +160,5 @@ export function ModelPicker({ current, onChoose, onClose }) {
       )}
     </ul>`
     }
-    <p class="muted">Used in this session from your next message on.</p></form><//>`;
-}
-
-/**
- * What a turn changed in files.
- * @param {{ session: string, turn: string, onClose: () => void }} props
- */
-export function Changes({ session, turn, onClose }) {
-  const [found, setFound] = useState(
-    /** @type {{ diff?: string, error?: unknown } | null} */ (null),
-  );
-  useEffect(() => {
-    api.get(sessionPath(session, "diff"), { turn }).then(setFound, (error) => setFound({ error }));
-  }, [session, turn]);
-  return html`<${Dialog} title="Changes of this turn" class="wide" onClose=${onClose}>
-    ${
-      !found
-        ? html`<${Loading} />`
-        : found.error
-          ? html`<p>${errorText(found.error)}</p>`
-          : found.diff
-            ? html`<${Diff} text=${found.diff} />`
-            : html`<p class="muted">This turn changed no files that undo could restore.</p>`
-    }<//>`;
+    <p class="muted">${t("Used in this session from your next message on.")}</p></form><//>`;
 }

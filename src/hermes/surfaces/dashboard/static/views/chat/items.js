@@ -9,6 +9,7 @@
 /** @import { Attachment } from "./transcript.js" */
 import { may, sessionPath } from "../../app/api.js";
 import { Dialog } from "../../app/parts/dialog.js";
+import { argumentsOf, patched } from "../../app/parts/tool_card.js";
 import {
   Ansi,
   Button,
@@ -28,6 +29,7 @@ import { pathTo } from "../../app/router.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
 import { Approval, Question, splitDiff } from "./requests.js";
 import { typed } from "./transcript.js";
+import { WrittenActions } from "./written_file.js";
 
 /** @type {Record<string, [string, string]>} */
 const ENDS = {
@@ -66,7 +68,7 @@ function User({ item, context }) {
     return html`<${Note}
     item=${{ tone: "info", icon: "info", text: "Hermes added a note for the model.", detail: item.text }} />`;
   return html`<article class="message user" aria-label="You">
-    <div class="bubble"><p class="said">${text}</p><${Pictures} images=${item.images} seq=${item.seq}
+    <div class="bubble"><p class="said" dir="auto">${text}</p><${Pictures} images=${item.images} seq=${item.seq}
       session=${context.session} />
       ${
         along.length > 0 &&
@@ -81,6 +83,13 @@ function User({ item, context }) {
       ${item.delivery === "steer" ? "will be read during this turn" : "queued"}<//>`
     }
       ${item.taken && item.delivery === "steer" && html`<span class="muted">sent during the turn</span>`}
+      ${
+        !item.taken &&
+        may("chat") &&
+        html`<${Button} kind="quiet" icon="edit" label="Take back and edit"
+          onClick=${() => context.withdraw(item, text)} /><${Button} kind="quiet" icon="trash"
+          label="Remove from the queue" onClick=${() => context.withdraw(item)} />`
+      }
       <span class="tools"><${Time} at=${item.ts} /><${Copy} text=${text} label="Copy message" />
       ${
         may("chat") &&
@@ -95,8 +104,9 @@ function User({ item, context }) {
  * @param {Attachment} props
  */
 function AttachmentChip({ kind, name, content }) {
+  const short = name.startsWith("/") ? name.split("/").pop() : name;
   return html`<details class="along-one"><summary class="tag"><${Icon} name=${kind === "skill" ? "learning" : "file"}
-    size=${14} /><span>${name}</span></summary><pre tabindex="0">${content}</pre></details>`;
+    size=${14} /><span title=${name}>${short}</span></summary><pre tabindex="0">${content}</pre></details>`;
 }
 
 /** @param {{ item: AssistantItem, context: ItemContext, last: boolean }} props */
@@ -179,6 +189,7 @@ function Tool({ item, context, first }) {
     item.images.length > 0 &&
     html`<${Pictures} images=${item.images} seq=${item.result}
     session=${context.session} />`;
+  const written = useMemo(() => writtenBy(item, context.cwd), [item, context.cwd]);
   return html`<${ToolCard} call=${item} pictures=${pictures}>
     ${
       waits &&
@@ -195,9 +206,21 @@ function Tool({ item, context, first }) {
       first=${first} orphan=${item.orphan} />`
     }
     ${
-      approval?.answer &&
-      html`<p class="answered"><${Icon} name=${approval.answer === "deny" ? "close" : "check"}
+      (approval?.answer || written.length > 0) &&
+      html`<div class="tool-foot">${
+        approval?.answer &&
+        html`<p class="answered"><${Icon} name=${approval.answer === "deny" ? "close" : "check"}
       size=${14} />${verdictText(approval)}</p>`
+      }${
+        written.length > 0 &&
+        html`<ul class="written-files">${written.map(
+          (
+            path,
+          ) => html`<li key=${path}>${written.length > 1 && html`<span>${path.split("/").pop()}</span>`}
+          <${WrittenActions}
+        session=${context.session} turn=${item.turn} path=${path} /></li>`,
+        )}</ul>`
+      }</div>`
     }
     ${
       question?.answered &&
@@ -205,6 +228,25 @@ function Tool({ item, context, first }) {
       ${question.text}</span><strong>${question.reply ?? "no answer"}</strong></p>`
     }
   <//>`;
+}
+
+/**
+ * The files in the session's folder that a call wrote.
+ * @param {ToolItem} item
+ * @param {string} cwd
+ */
+function writtenBy({ name, arguments: text, status }, cwd) {
+  const values = status === "done" ? argumentsOf(text) : null;
+  if (!values) return [];
+  const paths =
+    name === "apply_patch"
+      ? patched(String(values.patch ?? ""))
+      : name === "write_file" || name === "edit_file"
+        ? [String(values.path ?? "")]
+        : [];
+  return paths
+    .map((path) => (path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path))
+    .filter((path) => path && !/^[/~]|^\.\.(?:\/|$)/.test(path));
 }
 
 /** @param {NonNullable<ToolItem["approval"]>} approval */
@@ -268,7 +310,7 @@ function TurnEnd({ item, context }) {
       html`<p class="muted facts-line">${facts.join(" · ")} ${
         item.acted &&
         html`<button type="button" class="link" onClick=${() => context.diff(item.turn)}>changes</button>`
-      }</p>`
+      } ${usage && html`<button type="button" class="link" onClick=${() => context.cost(item.turn)}>cost</button>`}</p>`
     }
   </div>`;
 }
@@ -279,6 +321,12 @@ function TurnEnd({ item, context }) {
  */
 export function Pictures({ images, seq, session }) {
   const [large, setLarge] = useState("");
+  const [name, setName] = useState("");
+  /** @param {string} address @param {string} source */
+  const enlarge = (address, source) => {
+    setLarge(address);
+    setName(source.split("/").pop() || "picture");
+  };
   if (!images?.length) return null;
   return html`<div class="pictures">${images.map((image, index) => {
     if (/^https?:/i.test(image.source))
@@ -286,11 +334,13 @@ export function Pictures({ images, seq, session }) {
       rel="noopener noreferrer">${image.source}</a>`;
     const address = image.url ?? sessionPath(session ?? "", "pictures", `${seq}`, `${index}`);
     return html`<button key=${index} type="button" class="picture" aria-label="Enlarge the picture"
-      onClick=${() => setLarge(address)}><img src=${address} alt=${`Picture ${index + 1}`} loading="lazy" /></button>`;
+      onClick=${() => enlarge(address, image.source)}><img src=${address} alt=${`Picture ${index + 1}`}
+      loading="lazy" /></button>`;
   })}${
     large &&
     html`<${Dialog} title="Picture" class="large" onClose=${() => setLarge("")}><img src=${large} alt="" />
-    <//>`
+      <p class="picture-links"><a href=${large} target="_blank" rel="noopener">Open in a new tab</a>
+      <a href=${large} download=${name}>Download</a></p><//>`
   }</div>`;
 }
 
@@ -305,8 +355,12 @@ export function Unsent({ message, outbox, onEdit }) {
     onEdit(message);
   };
   return html`<article class=${`message user unsent ${message.state}`} aria-label="You, not sent yet">
-    <div class="bubble"><p class="said">${message.text}</p>
-      ${message.images.length > 0 && html`<${Pictures} images=${message.images} />`}</div>
+    <div class="bubble"><p class="said" dir="auto">${message.text}</p>
+      ${message.images.length > 0 && html`<${Pictures} images=${message.images} />`}
+      ${(message.files ?? []).map(
+        (one) =>
+          html`<span key=${one.name} class="tag"><${Icon} name="file" size=${14} />${one.name}</span>`,
+      )}</div>
     <footer>${
       failed
         ? html`<span class="unsent-why" role="alert"><${Icon} name="warn"

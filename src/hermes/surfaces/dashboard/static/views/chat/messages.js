@@ -9,6 +9,7 @@
 import { Button, Icon, plural } from "../../app/parts.js";
 import { waiting } from "../../app/pending_requests.js";
 import { html, useEffect, useMemo, useRef, useStore } from "../../app/ui.js";
+import { CallGroup, groupCalls } from "./call_groups.js";
 import { Item, Live, Unsent } from "./items.js";
 import { Approval, Question } from "./requests.js";
 import { openQuestion, openRequests } from "./transcript.js";
@@ -38,7 +39,7 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
   const state = useStore(conversation.transcript);
   const unsent = useStore(conversation.outbox.messages);
   const rows = useMemo(
-    () => groupUndone(state.items.filter((item) => !waits(item))),
+    () => groupCalls(groupUndone(state.items.filter((item) => !waits(item)))),
     [state.items],
   );
   const reading = useVisibleRows(rows, {
@@ -58,9 +59,11 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
       drawn.map(
         (row) => html`<div class="item" key=${row.key} data-key=${row.key}>
     ${
-      "group" in row
-        ? html`<${UndoneMessages} items=${row.group} context=${context} />`
-        : html`<${Item} item=${row} context=${context} first=${isCall(row, question?.call)}
+      "isCalls" in row
+        ? html`<${CallGroup} calls=${row.group} context=${context} />`
+        : "group" in row
+          ? html`<${UndoneMessages} items=${row.group} context=${context} />`
+          : html`<${Item} item=${row} context=${context} first=${isCall(row, question?.call)}
         last=${row === last} />`
     }</div>`,
       ),
@@ -99,10 +102,12 @@ function LiveAndQueued({ state, context, question, isAsked, unsent, outbox, onEd
     (one) => one.session_id !== state.session && one.root_session_id === state.session,
   );
   return html`${state.turn && !isAsked && html`<${Live} live=${state.live} since=${state.stepSince} />`}
-    ${state.items.filter(waits).map(
-      (item) => html`<div class="item" key=${item.key}><${Item} item=${item}
+    ${state.items
+      .filter((item) => waits(item) && !("withdrawn" in item && item.withdrawn))
+      .map(
+        (item) => html`<div class="item" key=${item.key}><${Item} item=${item}
       context=${context} /></div>`,
-    )}
+      )}
     ${elsewhere.map(
       (one) => html`<div class="item tool waiting" key=${`${one.session_id} ${one.call_id}`}>
       ${

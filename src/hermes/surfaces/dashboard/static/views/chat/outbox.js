@@ -7,6 +7,8 @@ import { typed } from "./transcript.js";
 
 export class Outbox {
   #transcript;
+  /** The message of the queue that is being sent. The next one waits for it, or it would overtake a large file. */
+  #sent = Promise.resolve(true);
 
   /**
    * @param {string} session
@@ -30,6 +32,7 @@ export class Outbox {
   async send({
     text,
     images = [],
+    files = [],
     delivery = "queue",
     model = null,
     approvals = null,
@@ -41,6 +44,7 @@ export class Outbox {
       key,
       text,
       images,
+      files,
       delivery,
       model,
       approvals,
@@ -50,7 +54,9 @@ export class Outbox {
       seq: 0,
     };
     this.#set([...this.messages.value, message]);
-    return this.#try(message);
+    if (delivery !== "queue") return this.#try(message);
+    this.#sent = this.#sent.then(() => this.#try(message));
+    return this.#sent;
   }
 
   /**
@@ -79,6 +85,7 @@ export class Outbox {
     const body = { text: message.text, delivery: message.delivery };
     if (message.images.length)
       body.images = message.images.map(({ media_type, data }) => ({ media_type, data }));
+    if (message.files?.length) body.files = message.files.map(({ name, data }) => ({ name, data }));
     if (message.model !== null) body.model = message.model;
     if (message.approvals) body.approvals = message.approvals;
     try {
@@ -142,9 +149,9 @@ export class Outbox {
     this.messages.set(messages);
     const unsent = messages
       .filter((one) => one.state !== "accepted")
-      .map(({ images, approvals, ...rest }) => ({
+      .map(({ images, files, approvals, ...rest }) => ({
         ...rest,
-        pictures: images.length,
+        pictures: images.length + (files?.length ?? 0),
         unsure: true,
       }));
     kept.set(`outbox.${this.session}`, unsent.length ? JSON.stringify(unsent) : null);

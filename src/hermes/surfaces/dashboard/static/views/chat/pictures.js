@@ -1,5 +1,5 @@
-// Pasted, dropped or chosen pictures: read, and resized if large.
-/** @import { AttachedPicture } from "../../types/page.d.ts" */
+// Pasted, dropped or chosen files: pictures are resized if large, anything else is sent as it is.
+/** @import { AttachedFile, AttachedPicture } from "../../types/page.d.ts" */
 const KINDS = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const LARGE_BYTES = 3 * 1024 * 1024; // bytes from which a picture is made smaller
 const LONGEST_PX = 2048; // pixels of its longer side then
@@ -7,12 +7,22 @@ const MOST = 20;
 
 export { MOST };
 
+const LARGEST_BYTES = 11 * 1024 * 1024; // of a file; a request takes 16 MB, and base64 adds a third
+
+/** @param {File} file */
+export function isPicture(file) {
+  return file.type.startsWith("image/") && file.type !== "image/svg+xml";
+}
+
 /**
- * The pictures among files of a paste or a drop.
- * @param {DataTransfer | null} transfer
+ * A file as {name, data}. Throws an Error with a message for the user.
+ * @param {File} file
+ * @returns {Promise<AttachedFile>}
  */
-export function picturesIn(transfer) {
-  return [...(transfer?.files ?? [])].filter((file) => file.type.startsWith("image/"));
+export async function readFile(file) {
+  if (file.size > LARGEST_BYTES)
+    throw new Error(`${file.name} is too large to send: more than 11 MB. Copy it to the machine.`);
+  return { name: file.name, data: await base64(file), bytes: file.size };
 }
 
 /**
@@ -66,7 +76,7 @@ function base64(blob) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
-    reader.onerror = () => reject(new Error("The picture could not be read."));
+    reader.onerror = () => reject(new Error("The file could not be read."));
     reader.readAsDataURL(blob);
   });
 }

@@ -4,17 +4,18 @@ import { api, errorText, may, sessionPath } from "../../app/api.js";
 import { approvalHash } from "../../app/approval_hash.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { revealHidden, revealHiddenJson } from "../../app/parts/reveal.js";
-import { CallInput, diffOf } from "../../app/parts/tool_card.js";
+import { argumentsOf, CallInput, diffOf, summaryOf } from "../../app/parts/tool_card.js";
 import { ago, Button, Code, Diff, Icon, Keys, Markdown, toast } from "../../app/parts.js";
 import { refreshWaiting } from "../../app/pending_requests.js";
+import { t } from "../../app/translation.js";
 import { Fragment, html, useRef, useState } from "../../app/ui.js";
 import { useApprovalKeys } from "./approval_keys.js";
 
 /** @type {Record<string, string>} */
 const REACH = {
-  workspace: "It stays inside the workspace.",
-  network: "It may use the network.",
-  machine: "It runs outside the sandbox: it can reach your files and the network.",
+  workspace: t("It stays inside the workspace."),
+  network: t("It may use the network."),
+  machine: t("It runs outside the sandbox: it can reach your files and the network."),
 };
 /**
  * @typedef {object} AnswerButton
@@ -29,10 +30,10 @@ const REACH = {
 
 /** @type {AnswerButton[]} */
 const ANSWERS = [
-  { answer: "once", label: "Allow once", key: "y", kind: "primary", icon: "check" },
-  { answer: "session", label: "For this session", key: "s", memorable: true },
-  { answer: "always", label: "Always", key: "a", memorable: true, scope: "admin" },
-  { answer: "deny", label: "Deny", key: "n", kind: "danger", icon: "close" },
+  { answer: "once", label: t("Allow once"), key: "y", kind: "primary", icon: "check" },
+  { answer: "session", label: t("For this session"), key: "s", memorable: true },
+  { answer: "always", label: t("Always"), key: "a", memorable: true, scope: "admin" },
+  { answer: "deny", label: t("Deny"), key: "n", kind: "danger", icon: "close" },
 ];
 
 /** @typedef {"once" | "session" | "always" | "deny"} Answer */
@@ -66,7 +67,7 @@ async function give(path, body, set) {
   set("sending");
   try {
     const { counted } = await api.post(path, /** @type {any} */ (await body));
-    if (!counted) toast("This was already answered, or nothing waits for the answer any more.");
+    if (!counted) toast(t("This was already answered, or nothing waits for the answer any more."));
     set("given");
     refreshWaiting();
     return counted;
@@ -98,11 +99,11 @@ async function permission(answer, request) {
 function confirmRule(request) {
   const what = revealHidden(request.scope || "exactly this call, and no other");
   return confirm({
-    title: "Make this rule?",
+    title: t("Make this rule?"),
     text:
       `In every session from now on, Hermes does this without asking: ${what}. It still asks about anything ` +
       "riskier. /permissions takes the rule back.",
-    action: "Make the rule",
+    action: t("Make the rule"),
   });
 }
 
@@ -126,17 +127,20 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
     await give(sessionPath(session, "approvals", request.call_id), body, setState);
   };
   const isOnly = useApprovalKeys(allowed && !state, { box, offered, answer });
+  const target = summaryOf(request.name, revealHiddenJson(request.arguments ?? "{}"));
   return html`<div class=${`asking ${isOnly ? "" : "one-of-several"}`} role="group" ref=${box} tabindex="-1"
-    aria-label=${`Hermes wants to use ${request.name}`}>
-    <p class="asking-title"><${Icon} name="bell" size=${18} /><span>Hermes wants to use <strong>
-      ${request.name}</strong>${from && html` (<span class="muted">${from}</span>)`}</span></p>
+    aria-label=${t("Hermes wants to use {name}", { name: request.name })}>
+    <p class="asking-title asking-what"><${Icon} name="bell" size=${18} /><span><strong>
+      ${t("Hermes wants to use {name}", { name: request.name })}</strong>
+      ${from && html` (<span class="muted">${from}</span>)`}</span>
+      ${target && html`<code class="asking-target" title=${target}>${target}</code>`}</p>
     <${WhatHappens} request=${request} />
     ${orphan && html`<${Orphan} />`}
     <dl class="facts">
-      ${request.reason && html`<dt>Why you are asked</dt><dd>${revealHidden(request.reason)}</dd>`}
-      <dt>Reach</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
+      ${request.reason && html`<dt>${t("Why you are asked")}</dt><dd>${revealHidden(request.reason)}</dd>`}
+      <dt>${t("Reach")}</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
         ${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
-      ${cwd && html`<dt>Folder</dt><dd class="mono">${cwd}</dd>`}
+      ${cwd && html`<dt>${t("Folder")}</dt><dd class="mono">${cwd}</dd>`}
       ${
         request.memorable !== false &&
         html`<dt>“For this session” covers</dt><dd>${revealHidden(request.scope || "only this exact call")}</dd>`
@@ -149,9 +153,13 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
       ${
         request.similar >= 5 &&
         request.memorable !== false &&
-        html`<dt>Tip</dt><dd>You have allowed this kind ${request.similar} times. “Always” makes it a rule.</dd>`
+        html`<dt>${t("Tip")}</dt><dd>${t(
+          "You have allowed this kind {count} time. “Always” makes it a rule.",
+          "You have allowed this kind {count} times. “Always” makes it a rule.",
+          { count: request.similar },
+        )}</dd>`
       }
-      ${request.expires > 0 && html`<dt>Denied automatically</dt><dd>${ago(request.expires)}</dd>`}
+      ${request.expires > 0 && html`<dt>${t("Denied automatically")}</dt><dd>${ago(request.expires)}</dd>`}
     </dl>
     ${
       allowed
@@ -162,19 +170,19 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
             ${one.label}<${Keys} of=${`Alt+${one.key}`} /><//>`,
         )}
       </div>
-      <input class="input asking-why" aria-label="Tell the model why not (optional)"
-        placeholder="If you deny this, tell the model why (optional)" value=${why} disabled=${Boolean(state)}
+      <input class="input asking-why" aria-label=${t("Tell the model why not (optional)")}
+        placeholder=${t("If you deny this, tell the model why (optional)")} value=${why} disabled=${Boolean(state)}
           onInput=${(event) => setWhy(event.target.value)}
         onKeyDown=${(event) => event.key === "Enter" && why.trim() && answer("deny")} />`
-        : html`<p class="muted">This browser is not allowed to answer approval requests.</p>`
+        : html`<p class="muted">${t("This browser is not allowed to answer approval requests.")}</p>`
     }
   </div>`;
 }
 
 /** Explains why an answer still counts although no process is waiting for it. */
 function Orphan() {
-  return html`<p class="asking-note"><${Icon} name="info" size=${15} /><span>Hermes stopped before you answered. When
-    you answer, it continues from here.</span></p>`;
+  return html`<p class="asking-note"><${Icon} name="info" size=${15} /><span>
+    ${t("Hermes stopped before you answered. When you answer, it continues from here.")}</span></p>`;
 }
 
 /**
@@ -191,7 +199,7 @@ function WhatHappens({ request }) {
   const [words, change] = splitDiff(summary);
   if (change)
     return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}
-    label="What will change" /><//>`;
+    label=${t("What will change")} path=${argumentsOf(text)?.path ?? ""} /><//>`;
   if (diff) return html`<${CallInput} name=${name} text=${text} />`;
   return summary
     ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
@@ -238,13 +246,14 @@ function Plan({ question, session, from = "", orphan = false }) {
     event.preventDefault();
     if (words.trim()) give(path, { text: words }, setState);
   };
-  return html`<form class="asking" aria-label="A plan for you to accept" onSubmit=${sendBack}>
+  return html`<form class="asking" aria-label=${t("A plan for you to accept")} onSubmit=${sendBack}>
     <p class="asking-title"><${Icon} name="list" size=${18} /><span>Hermes has a plan
       ${from && html` <span class="muted">(${from})</span>`}</span></p>
     ${orphan && html`<${Orphan} />`}
     ${
       isEdited
-        ? html`<textarea class="input plan-text" aria-label="The plan" rows=${Math.min(30, plan.split("\n").length + 2)}
+        ? html`<textarea class="input plan-text" aria-label=${t("The plan")}
+          rows=${Math.min(30, plan.split("\n").length + 2)}
         value=${plan} disabled=${Boolean(state)} onInput=${(event) => setPlan(event.target.value)}></textarea>`
         : html`<${Markdown} text=${plan} />`
     }
@@ -256,11 +265,11 @@ function Plan({ question, session, from = "", orphan = false }) {
         disabled=${Boolean(state) || (place > 0 && !may("approve"))} onClick=${() => answer(one)}>${one}<//>`,
       )}
       <${Button} icon="edit" disabled=${Boolean(state)} onClick=${() => setIsEdited(!isEdited)}>
-        ${isEdited ? "Show the plan" : "Edit the plan"}<//></div>
-      <div class="row"><input class="input" aria-label="What should be different"
-        placeholder="Or say what should be different" value=${words} disabled=${Boolean(state)}
+        ${isEdited ? t("Show the plan") : t("Edit the plan")}<//></div>
+      <div class="row"><input class="input" aria-label=${t("What should be different")}
+        placeholder=${t("Or say what should be different")} value=${words} disabled=${Boolean(state)}
         onInput=${(event) => setWords(event.target.value)} />
-      <button type="submit" class="button" disabled=${Boolean(state) || !words.trim()}>Send back</button></div>`
+      <button type="submit" class="button" disabled=${Boolean(state) || !words.trim()}>${t("Send back")}</button></div>`
     }
   </form>`;
 }
@@ -288,11 +297,11 @@ function PlainQuestion({ question, session, first = false, from = "", orphan = f
     answer(text);
   };
   const [words, diff] = splitDiff(question.text);
-  return html`<form class="asking" aria-label="A question for you"
+  return html`<form class="asking" aria-label=${t("A question for you")}
     onSubmit=${submit}>
     <p class="asking-title"><${Icon} name="question" size=${18} /><span class="asking-words">
       ${words}${from && html` <span class="muted">(${from})</span>`}</span></p>
-    ${diff && html`<${Diff} text=${diff} label="What would change" />`}
+    ${diff && html`<${Diff} text=${diff} label=${t("What would change")} />`}
     ${orphan && html`<${Orphan} />`}
     ${
       question.options?.length > 0 &&
@@ -311,10 +320,11 @@ function PlainQuestion({ question, session, first = false, from = "", orphan = f
     ${
       allowed &&
       !first &&
-      html`<div class="row"><input class="input" aria-label="Your answer"
-      placeholder=${question.options?.length ? "Or type your own answer" : "Your answer"} value=${text}
+      html`<div class="row"><input class="input" aria-label=${t("Your answer")}
+      placeholder=${question.options?.length ? t("Or type your own answer") : t("Your answer")} value=${text}
         disabled=${Boolean(state)} onInput=${(event) => setText(event.target.value)} />
-      <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>Answer</button></div>`
+      <button type="submit" class="button primary" disabled=${Boolean(state) || !text.trim()}>
+        ${t("Answer")}</button></div>`
     }
   </form>`;
 }

@@ -79,6 +79,14 @@ const OUTPUT_CHARS = 64 * 1024; // characters of a running call's output that ar
 /** @type {never[]} */
 const NONE = []; // one shared object, so that items can be compared by identity
 
+/** @type {Record<string, string>} */
+const VERDICTS = {
+  done: "Goal reached",
+  continue: "Goal not reached yet",
+  wait: "Goal waits",
+  needs_you: "The goal needs you",
+};
+
 /** @type {{ [T in HermesEvent["type"]]?: (state: Transcript, event: EventOf<T>) => void }} */
 const HANDLERS = {
   "feed.hello": (state, event) => {
@@ -185,7 +193,8 @@ const HANDLERS = {
   },
   "agent.message.user": (state, event) => {
     state.redoable = 0;
-    const { text, images = NONE, delivery = "queue", origin = "user", seq, ts } = event;
+    const { text, images = NONE, delivery = "queue", seq, ts } = event;
+    const origin = event.via === "goal" ? "hermes" : (event.origin ?? "user");
     push(state, {
       kind: "user",
       key: `r${seq}`,
@@ -209,6 +218,11 @@ const HANDLERS = {
     });
     placeInputs(state, event.inputs);
   },
+  // A turn that began at the same moment may have read it all the same; then it is shown again.
+  "agent.message.withdrawn": (state, event) =>
+    change(state, (item) => item.kind === "user" && item.seq === event.message && !item.taken, {
+      withdrawn: true,
+    }),
   "agent.turn.steered": (state, event) => placeInputs(state, event.inputs),
   "agent.turn.ended": (state, event) => {
     const { reason, detail = "", usage = null, seq, ts } = event;
@@ -344,6 +358,9 @@ const HANDLERS = {
       question: { ...call.question, answered: true, reply: event.text, by: event.by },
     });
   },
+  "agent.login.expired": (state, event) => {
+    note(state, event, "warn", "warn", `${event.detail} Sign in again: ${event.command}`);
+  },
   "agent.model.retried": (state, event) => {
     state.live = null;
     note(
@@ -371,6 +388,28 @@ const HANDLERS = {
         .join("\n")
         .trim(),
     ),
+  "agent.goal.set": (state, event) =>
+    note(state, event, "accent", "info", `Goal: ${event.text}`, event.verify ?? ""),
+  "agent.goal.judged": (state, event) => {
+    const { verdict, turns = 0, reason = "", check } = event;
+    const after = turns ? ` after ${plural(turns, "turn")}` : "";
+    const tone = verdict === "needs_you" ? "warn" : verdict === "done" ? "accent" : "info";
+    const icon = verdict === "needs_you" ? "warn" : "info";
+    const text = `${VERDICTS[verdict]}${after}${reason ? `: ${reason}` : "."}`;
+    note(state, event, tone, icon, text, check?.output ?? "");
+  },
+  "agent.goal.woken": (state, event) => note(state, event, "info", "info", event.reason ?? ""),
+  "agent.goal.paused": (state, event) =>
+    note(state, event, "warn", "warn", `Goal paused. ${event.reason ?? ""}`.trim()),
+  "agent.goal.resumed": (state, event) =>
+    note(state, event, "info", "info", "Going on with the goal."),
+  "agent.goal.cleared": (state, event) => note(state, event, "info", "info", "Goal dropped."),
+  "agent.child.ended": (state, event) => {
+    const how = event.reason === "done" ? "is done" : `ended: ${event.reason ?? "unknown"}`;
+    const tone = event.reason === "done" ? "info" : "warn";
+    const text = `Background work ${how}${event.title ? ` (${event.title})` : ""}.`;
+    note(state, event, tone, "branch", text, event.text || event.detail || "", event.child);
+  },
   "agent.reply.rejected": (state, event) => {
     state.live = null;
     note(
@@ -528,7 +567,7 @@ function placeInputs(state, inputs = []) {
   const others = [];
   for (const item of state.items.splice(indexAfterLastEnd(state, Math.min(...inputs)))) {
     if (item.kind === "user" && wanted.has(item.seq))
-      heard.push({ ...item, taken: true, turn: state.turn });
+      heard.push({ ...item, taken: true, withdrawn: false, turn: state.turn });
     else others.push(item);
   }
   state.items.push(...others, ...heard);
@@ -582,7 +621,7 @@ function replace(state, at, more) {
 /**
  * @param {Transcript} state
  * @param {(item: Item) => boolean} fits
- * @param {{ undone: number }} more
+ * @param {{ undone?: number, withdrawn?: boolean }} more
  */
 function change(state, fits, more) {
   state.items.forEach((item, at) => {

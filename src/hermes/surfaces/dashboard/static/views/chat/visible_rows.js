@@ -1,6 +1,6 @@
 // The reading position in a long list: which rows are drawn, without moving what is read. Rows are drawn around that
 // position only; at the end, the newest stay visible.
-/** @import { Goal, Item, Ref, UndoneRow } from "../../types/page.d.ts" */
+/** @import { CallGroupRow, Goal, Item, Ref, UndoneRow } from "../../types/page.d.ts" */
 import { tryTo } from "../../app/parts.js";
 import { useEffect, useElement, useLayoutEffect, useRef, useState } from "../../app/ui.js";
 
@@ -9,7 +9,7 @@ const MOST_ROWS = 240; // rows that are drawn at once
 const NEAR_PX = 60; // pixels from the end that count as being there
 const AHEAD_PX = 800; // pixels before an edge comes into sight, its rows are made ready
 
-/** @typedef {Item | UndoneRow} Row */
+/** @typedef {Item | UndoneRow | CallGroupRow} Row */
 
 /** @typedef {{ row: Element, top: number }} Anchor */
 

@@ -1,25 +1,26 @@
 // A new chat: suggestions, and the folder it will work in.
 import { api, may } from "../../app/api.js";
 import { Icon, Words } from "../../app/parts.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 
 const IDEAS = [
   {
     icon: "folder",
-    title: "Look around",
-    text: "What is in this folder, and how is it organized?",
+    title: t("Look around"),
+    text: t("What is in this folder, and how is it organized?"),
   },
   {
     icon: "tool",
-    title: "Fix something",
-    text: "Run the tests and fix what fails. Tell me what was wrong.",
+    title: t("Fix something"),
+    text: t("Run the tests and fix what fails. Tell me what was wrong."),
   },
   {
     icon: "globe",
-    title: "Research",
-    text: "Find out what changed in the latest release of ",
+    title: t("Research"),
+    text: `${t("Find out what changed in the latest release of")} `,
   },
-  { icon: "thought", title: "Plan", text: "Help me plan this: " },
+  { icon: "thought", title: t("Plan"), text: `${t("Help me plan this:")} ` },
 ];
 
 /**
@@ -41,19 +42,20 @@ export function Welcome({ problem = "", onIdea, folder, setFolder }) {
     );
   }, []);
   return html`<div class="welcome">
-    <img src="/static/favicon.svg" alt="" width="52" height="52" /><h1>What should we work on?</h1>
+    <img src="/favicon.svg" alt="" width="52" height="52" /><h1>${t("What should we work on?")}</h1>
     ${
       problem &&
       html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span>
-      <${Words} text=${problem} />${may("admin") && html` <a href="#/settings/models">Connect a model</a>`}</span></p>`
+      <${Words} text=${problem} />
+      ${may("admin") && html` <a href="#/settings/models">${t("Connect a model")}</a>`}</span></p>`
     }
     <ul class="ideas">${IDEAS.map(
       (idea) => html`<li key=${idea.title}><button type="button"
       onClick=${() => onIdea(idea.text)}><${Icon} name=${idea.icon} /><strong>${idea.title}</strong><span
         class="muted">${idea.text.replace(/ $/, " …")}</span></button></li>`,
     )}</ul>
-    <label class="folder"><span class="muted">Working folder</span><input class="input mono" list="folders"
-      placeholder="the folder the dashboard was started in" value=${folder}
+    <label class="folder"><span class="muted">${t("Working folder")}</span><input class="input mono" list="folders"
+      placeholder=${t("the folder the dashboard was started in")} value=${folder}
         onInput=${(event) => setFolder(event.target.value)} /><datalist id="folders">
           ${folders.map((one) => html`<option key=${one} value=${one} />`)}</datalist></label>
   </div>`;

@@ -6,6 +6,25 @@ import { fileOf } from "./plugin_store.js";
 
 const PICTURE = /\.(svg|png|jpg|webp)$/;
 
+/**
+ * Plugins for the original agent name an icon of Lucide; ours that mean the same.
+ * @type {Record<string, string>}
+ */
+const NAMED = {
+  Activity: "live",
+  Clock: "clock",
+  Eye: "eye",
+  FileText: "file",
+  Globe: "globe",
+  KeyRound: "key",
+  MessageSquare: "chat",
+  Settings: "settings",
+  Shield: "lock",
+  Terminal: "terminal",
+  Wrench: "tool",
+  Zap: "bolt",
+};
+
 /** @param {{ plugin: PluginRow, size?: number }} props */
 export function PluginIcon({ plugin, size = 22 }) {
   const { icon } = plugin;
@@ -16,5 +35,5 @@ export function PluginIcon({ plugin, size = 22 }) {
     const style = { fontSize: `${size - 4}px`, width: `${size}px` };
     return html`<span class="plugin-icon" aria-hidden="true" style=${style}>${icon}</span>`;
   }
-  return html`<${Icon} name="plugins" size=${size} />`;
+  return html`<${Icon} name=${NAMED[icon] ?? "plugins"} size=${size} />`;
 }

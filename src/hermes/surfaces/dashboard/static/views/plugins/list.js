@@ -19,7 +19,7 @@ export function PluginList({ known }) {
         <${Button} kind="quiet" icon="retry" onClick=${look}>Refresh<//>
       </header>
       <p class="muted">
-        Plugins are in <code>plugins/</code> in the Hermes home. They run as you, inside this dashboard, so a plugin
+        Plugins are in <code>plugins/</code> in the Hermes home. They run as you, inside Hermes, so a plugin
         does not run before you have reviewed and enabled it.
       </p>
       ${known.error && html`<${Problem} error=${known.error} retry=${look} />`}

@@ -72,27 +72,34 @@ class Stage {
   /** @param {HTMLElement} place */
   async begin(place) {
     try {
-      this.#dress();
-      const { entry } = this.plugin;
-      const module = await import(fileOf(this.plugin, entry));
+      const mount = await (this.plugin.uses_sdk ? this.#sdkPage() : this.#module());
       if (this.#ended) return;
-      if (typeof module.default !== "function")
-        throw new Error(`${entry} has no default export that is a function.`);
       // An element of its own: what a plugin leaves behind goes with it, and the page never looks inside.
       this.#root = document.createElement("div");
       place.replaceChildren(this.#root);
-      const unmount = await module.default(this.#root, {
-        api,
-        events: this.#events(),
-        html,
-        ui,
-        kind: this.kind,
-      });
-      this.#unmount = typeof unmount === "function" ? unmount : null;
+      const unmount = await mount(this.#root);
+      this.#unmount = typeof unmount === "function" ? /** @type {() => void} */ (unmount) : null;
       if (this.#ended) this.#leave();
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** @returns {Promise<(root: HTMLElement) => unknown>} */
+  async #module() {
+    this.#dress();
+    const { entry } = this.plugin;
+    const module = await import(fileOf(this.plugin, entry));
+    if (typeof module.default !== "function")
+      throw new Error(`${entry} has no default export that is a function.`);
+    const tools = { api, events: this.#events(), html, ui, kind: this.kind };
+    return (root) => module.default(root, tools);
+  }
+
+  /** @returns {Promise<(root: HTMLElement) => unknown>} */
+  async #sdkPage() {
+    const host = await import("./sdk_host.js");
+    return (root) => host.mountPage(this.plugin, root);
   }
 
   end() {

@@ -111,6 +111,12 @@ function Switches({ one, onEnable }) {
  */
 function RequestedAccess({ one }) {
   const wants = [
+    one.in_agent
+      ? [
+          "bolt",
+          html`Runs Python in the agent: it may add tools and commands, and look at each tool call`,
+        ]
+      : "",
     one.api && [
       "tool",
       html`Runs Python in the dashboard and adds routes: <code>${one.api}</code>`,

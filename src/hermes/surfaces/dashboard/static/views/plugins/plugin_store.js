@@ -35,7 +35,17 @@ export function tabsOf({ list }) {
  * @param {KnownPlugins} known
  */
 export function widgetsOf({ list }) {
-  return (list ?? []).filter((one) => one.state === "enabled" && !one.tab && one.entry);
+  return (list ?? []).filter(
+    (one) => one.state === "enabled" && !one.tab && one.entry && !one.uses_sdk,
+  );
+}
+
+/**
+ * Those that run and are written for the SDK of the original agent.
+ * @param {KnownPlugins} known
+ */
+export function sdkPluginsOf({ list }) {
+  return (list ?? []).filter((one) => one.state === "enabled" && one.uses_sdk && one.entry);
 }
 
 /** @param {PluginRow} plugin */

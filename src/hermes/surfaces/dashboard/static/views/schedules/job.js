@@ -82,6 +82,7 @@ function JobFacts({ job }) {
     ["Tools", job.tools || "the default ones"],
     ["Model", job.model || "the default one"],
     ["Folder", job.cwd || "your home folder"],
+    job.place !== "" && ["Machine", job.place],
     ["Created by", by],
   ];
   return html`<dl class="facts">${facts

@@ -1,8 +1,32 @@
-// The steps of a session from its feed: past ones, then live ones.
-/** @import { FeedState, HermesEvent } from "../../types/page.d.ts" */
+// The steps of a session: past ones read from the log, which comes compressed, then live ones from its feed.
+/** @import { Cursor, FeedState, HermesEvent } from "../../types/page.d.ts" */
+import { api, sessionPath } from "../../app/api.js";
 import { SessionFeed } from "../../app/feed.js";
 import { useEffect, useRef, useState } from "../../app/ui.js";
 import { StepLog } from "./steps.js";
+
+const MOST_ROWS = 5000; // rows that one request may ask for
+
+/**
+ * Reads all rows; returns the place of the last one, where a feed goes on.
+ * @param {string} id
+ * @param {(events: HermesEvent[]) => void} take
+ * @returns {Promise<Cursor>}
+ */
+async function readPast(id, take) {
+  const cursor = { epoch: 0, seq: 0 };
+  for (let more = true; more; ) {
+    const range = { after: cursor.seq, limit: MOST_ROWS };
+    const page = await api.get(sessionPath(id, "events"), range);
+    const events = /** @type {HermesEvent[]} */ (/** @type {unknown} */ (page.events));
+    if (cursor.epoch && page.epoch !== cursor.epoch) throw new Error("The log was rebuilt.");
+    take(events);
+    cursor.epoch = page.epoch;
+    cursor.seq = events.at(-1)?.seq ?? cursor.seq;
+    more = page.more;
+  }
+  return cursor;
+}
 
 /**
  * {log, version, state, gone}. `version` grows with each addition; `state` is "replaying" until all are there.
@@ -44,7 +68,11 @@ export function useSteps(id) {
       replaying = false;
       setSeen((was) => ({ ...was, state: "closed" }));
     };
-    const feed = new SessionFeed(id, { onEvents: take, onState });
+    const begin = () => {
+      held.current = new StepLog(); // a try before may have been cut off
+      return readPast(id, take);
+    };
+    const feed = new SessionFeed(id, { begin, onEvents: take, onState });
     return () => {
       cancelAnimationFrame(frame);
       feed.close();

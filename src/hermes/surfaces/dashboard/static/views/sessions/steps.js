@@ -81,7 +81,7 @@ const TOLD = {
   "session.redone": () => ["note", "Redid the undone turns", ""],
   "agent.message.user": (e) => [
     "user",
-    e.origin === "hermes"
+    e.origin === "hermes" || e.via === "goal"
       ? "Note from Hermes"
       : e.delivery === "steer"
         ? "You, during the turn"
@@ -108,12 +108,34 @@ const TOLD = {
     e.text ?? "",
   ],
   "agent.interrupt.requested": (e) => ["user", "Stop requested", e.by && `by ${e.by}`],
+  "agent.login.expired": (e) => [
+    "fault",
+    "A sign-in no longer works",
+    `${e.detail} Sign in again: ${e.command}`,
+  ],
   "agent.model.retried": (e) => ["fault", "Retrying the model", e.detail || e.reason],
   "agent.reply.rejected": (e) => ["fault", "A reply could not be used", e.detail || e.reason],
   "agent.turn.checked": (e) => [
     e.ok ? "note" : "fault",
     e.ok ? "Checked by the project's rules" : "A check found something",
     e.detail,
+  ],
+  "agent.goal.set": (e) => ["user", e.is_draft ? "Goal drafted" : "Goal set", e.text],
+  "agent.goal.subgoals_changed": (e) => ["user", "Subgoals", (e.subgoals ?? []).join("; ")],
+  "agent.goal.judged": (e) => [
+    e.verdict === "needs_you" ? "ask" : "note",
+    `Goal: ${e.verdict.replace("_", " ")}`,
+    e.reason,
+  ],
+  "agent.goal.woken": (e) => ["note", "The goal's wait is over", e.reason],
+  "agent.goal.paused": (e) => [e.by === "hermes" ? "fault" : "user", "Goal paused", e.reason],
+  "agent.goal.resumed": (e) => ["user", "Goal resumed", e.by && `by ${e.by}`],
+  "agent.goal.cleared": (e) => ["user", "Goal dropped", e.by && `by ${e.by}`],
+  "agent.child.attached": (e) => ["note", "Works in the background", e.child],
+  "agent.child.ended": (e) => [
+    e.reason === "done" ? "note" : "fault",
+    `Background work ended: ${e.reason}`,
+    e.text || e.detail,
   ],
   "agent.picture.described": (e) => ["note", "A picture was described", e.text],
   "agent.picture.reduced": (e) => ["fault", "A picture was made smaller", e.detail],

@@ -6,7 +6,7 @@ import { plural } from "../../app/parts/format.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
-import { KeyField, useTrying } from "./connect.js";
+import { KeyField, useTrying } from "./connect_key.js";
 import { ModelPicker } from "./model_picker.js";
 
 /** @param {{ onConnected: () => void }} props */

@@ -51,7 +51,7 @@ export function ModelPicker({ label, models, service, onConnected }) {
   const { busy, failed, error, connect } = useConnecting(onConnected);
   const wanted = words.toLowerCase().split(/\s+/);
   const found = models.filter((one) =>
-    wanted.every((word) => one.name.toLowerCase().includes(word)),
+    wanted.every((word) => `${one.name} ${one.abilities ?? ""}`.toLowerCase().includes(word)),
   );
   const typed = words.trim();
   return html`
@@ -114,5 +114,5 @@ function facts(one) {
   if (one.window) known.push(`${count(one.window)} context`);
   if (one.output_price)
     known.push(`$${one.input_price} in, $${one.output_price} out per million tokens`);
-  return known.join(" · ");
+  return [...known, ...(one.abilities ?? [])].join(" · ");
 }

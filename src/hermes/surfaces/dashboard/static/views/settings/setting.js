@@ -5,6 +5,7 @@ import { Button, Tag, Words } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { FieldError, Options } from "../inputs.js";
+import { settingLabel } from "./setting_words.js";
 
 /**
  * @typedef {object} ControlProps
@@ -28,9 +29,10 @@ const WHEN = {
 };
 const TALLEST_LINES = 14; // lines of a field
 
-/** @param {{ one: SettingRow, again: () => Promise<void> }} props */
-export function Setting({ one, again }) {
-  const typed = asTyped(one.value);
+/** @param {{ one: SettingRow, showsKey: boolean, again: () => Promise<void> }} props */
+export function Setting({ one, showsKey, again }) {
+  const isList = isTextList(one);
+  const typed = isList ? /** @type {string[]} */ (one.value).join("\n") : asTyped(one.value);
   const [text, setText] = useState(typed);
   const [state, setState] = useState(/** @type {Saving} */ ({ busy: false, error: null }));
   useEffect(() => setText(typed), [typed]);
@@ -50,7 +52,7 @@ export function Setting({ one, again }) {
   /** @type {`/api/settings/${string}`} */
   const address = `/api/settings/${encodeURIComponent(one.key)}`;
   /** @param {string} value */
-  const save = (value) => run(() => api.put(address, { value }));
+  const save = (value) => run(() => api.put(address, { value: isList ? asList(value) : value }));
   const restore = () => run(() => api.delete(address));
   const reset = () => {
     setText(typed);
@@ -60,7 +62,8 @@ export function Setting({ one, again }) {
   return html`
     <div class="setting" data-key=${one.key}>
       <div class="setting-about">
-        <label class="setting-key" for=${`set-${one.key}`}>${one.key.split(".").slice(1).join(".") || one.key}</label>
+        <label class="setting-label" for=${`set-${one.key}`}>${settingLabel(one.key)}</label>
+        ${showsKey && html`<code class="setting-key">${one.key}</code>`}
         <p class="muted" id=${`about-${one.key}`}><${Words} text=${one.description} /></p>
       </div>
       <div class="setting-value">
@@ -86,7 +89,8 @@ function Origin({ one, busy, restore }) {
         canRestore &&
         html`
         <${Button} kind="quiet" icon="undo" class="slim" disabled=${busy} onClick=${restore}>
-          <span class="unseen">Restore the default of ${one.key}, </span>default: ${asTyped(one.default) || "empty"}
+          <span class="unseen">Restore the default of ${settingLabel(one.key)}, </span>
+          default: ${asTyped(one.default) || "empty"}
         <//>
       `
       }
@@ -145,7 +149,7 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
   const field = {
     ...shared,
     value: text,
-    placeholder: one.kind,
+    placeholder: isTextList(one) ? "one per line" : one.kind,
     spellcheck: false,
     autocomplete: "off",
     onInput: (/** @type {FieldEvent} */ event) => setText(event.target.value),
@@ -171,6 +175,25 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
       }
     </div>
   `;
+}
+
+/**
+ * Whether it holds lines of text, which people write one below the other.
+ * @param {SettingRow} one
+ */
+function isTextList(one) {
+  const isText = Array.isArray(one.value) && one.value.every((part) => typeof part === "string");
+  return isText && one.kind.startsWith("a list");
+}
+
+/**
+ * Lines as the server reads a list.
+ * @param {string} lines
+ */
+function asList(lines) {
+  if (lines.trim().startsWith("[")) return lines; // somebody writes it as the file has it
+  const parts = lines.split("\n").map((line) => line.trim());
+  return JSON.stringify(parts.filter(Boolean));
 }
 
 /** @param {SettingRow} one */

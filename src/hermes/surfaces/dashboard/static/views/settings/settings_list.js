@@ -3,16 +3,18 @@
 import { api } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Empty } from "../../app/parts/basics.js";
-import { html, useElement, useMemo, useState } from "../../app/ui.js";
+import { html, kept, useElement, useMemo, useState } from "../../app/ui.js";
 import { SearchBox } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { asTyped, Setting } from "./setting.js";
+import { GROUPS, groupOf, sectionTitle, settingLabel } from "./setting_words.js";
 
 /**
  * @typedef {object} SectionsProps
  * @property {Answer<"GET", "/api/settings">} value
  * @property {string} words
  * @property {boolean} changedOnly
+ * @property {boolean} showsKeys
  * @property {() => Promise<void>} again
  */
 
@@ -20,6 +22,12 @@ export function SettingsList() {
   const settings = useLoaded(() => api.get("/api/settings"), []);
   const [words, setWords] = useState("");
   const [changedOnly, setChangedOnly] = useState(false);
+  const [showsKeys, setShowsKeys] = useState(() => kept.get("settings.keys") === "on");
+  /** @param {boolean} on */
+  const showKeys = (on) => {
+    kept.set("settings.keys", on ? "on" : null);
+    setShowsKeys(on);
+  };
   const search = /** @type {Ref<HTMLInputElement>} */ (useElement());
   useKeys([
     {
@@ -43,11 +51,16 @@ export function SettingsList() {
           <input type="checkbox" checked=${changedOnly} onChange=${(event) => setChangedOnly(event.target.checked)} />
           Only changed settings
         </label>
+        <label class="check">
+          <input type="checkbox" checked=${showsKeys} onChange=${(event) => showKeys(event.target.checked)} />
+          Show keys
+        </label>
       </div>
       ${whenLoaded(
         settings,
         (value) => html`
-          <${Sections} value=${value} words=${words} changedOnly=${changedOnly} again=${settings.again} />
+          <${Sections} value=${value} words=${words} changedOnly=${changedOnly}
+            showsKeys=${showsKeys} again=${settings.again} />
         `,
       )}
     </div>
@@ -55,7 +68,7 @@ export function SettingsList() {
 }
 
 /** @param {SectionsProps} props */
-function Sections({ value, words, changedOnly, again }) {
+function Sections({ value, words, changedOnly, showsKeys, again }) {
   const sections = useMemo(() => {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = value.settings.filter(
@@ -63,7 +76,7 @@ function Sections({ value, words, changedOnly, again }) {
         (!changedOnly || one.origin !== "default") &&
         wanted.every((word) => textOf(one).includes(word)),
     );
-    return [...grouped(shown)];
+    return inOrder([...grouped(shown)]);
   }, [words, changedOnly, value]);
   return html`
     <p class="muted small">
@@ -79,7 +92,8 @@ function Sections({ value, words, changedOnly, again }) {
       <div class="stack">
         ${sections.map(
           ([name, list]) => html`
-          <${Section} key=${name} name=${name} about=${value.sections[name]} list=${list} again=${again} />
+          <${Section} key=${name} name=${name} about=${value.sections[name]} list=${list}
+            showsKeys=${showsKeys} again=${again} />
         `,
         )}
       </div>
@@ -96,31 +110,54 @@ function Contents({ names }) {
       ?.scrollIntoView({ block: "start", behavior: "smooth" });
   return html`
     <nav class="toc" aria-label="Sections">
-      ${names.map(
-        (name) => html`
-        <button key=${name} type="button" class="link" onClick=${() => go(name)}>${name}</button>
-      `,
-      )}
+      ${GROUPS.map(([group], index) => {
+        const inside = names.filter((name) => groupOf(name) === index);
+        return (
+          inside.length > 0 &&
+          html`
+          <p key=${group} class="toc-group">${group}</p>
+          ${inside.map(
+            (name) => html`
+            <button key=${name} type="button" class="link" onClick=${() => go(name)}>${sectionTitle(name)}</button>
+          `,
+          )}
+        `
+        );
+      })}
     </nav>
   `;
 }
 
-/** @param {{ name: string, about: string, list: SettingRow[], again: () => Promise<void> }} props */
-function Section({ name, about, list, again }) {
+/**
+ * @param {{ name: string, about: string, list: SettingRow[], showsKeys: boolean, again: () => Promise<void> }} props
+ */
+function Section({ name, about, list, showsKeys, again }) {
   return html`
     <section id=${`section-${name}`} class="card setting-section" aria-labelledby=${`title-${name}`}>
       <header>
-        <h2 id=${`title-${name}`}>${name}</h2>
+        <h2 id=${`title-${name}`}>${sectionTitle(name)}</h2>
         ${about && html`<p class="muted">${about}</p>`}
       </header>
-      ${list.map((one) => html`<${Setting} key=${one.key} one=${one} again=${again} />`)}
+      ${list.map((one) => html`<${Setting} key=${one.key} one=${one} showsKey=${showsKeys} again=${again} />`)}
     </section>
   `;
 }
 
 /** @param {SettingRow} one */
 function textOf(one) {
-  return `${one.key} ${one.description} ${asTyped(one.value)} ${one.origin}`.toLowerCase();
+  return `${one.key} ${settingLabel(one.key)} ${one.description} ${asTyped(one.value)} ${one.origin}`.toLowerCase();
+}
+
+/**
+ * Sections by their group, in its order.
+ * @param {[string, SettingRow[]][]} sections
+ */
+function inOrder(sections) {
+  const place = (/** @type {string} */ name) => {
+    const group = groupOf(name);
+    return group * 100 + GROUPS[group][1].indexOf(name);
+  };
+  return sections.sort(([one], [other]) => place(one) - place(other));
 }
 
 /** @param {SettingRow[]} list */

@@ -1,5 +1,6 @@
 // Usage: tokens and cost, by day and by model.
 /** @import { UsageRow, UsageTotal } from "../../types/page.d.ts" */
+/** @import { SurfaceUsage } from "../../types/api.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty } from "../../app/parts/basics.js";
 import { count, inFull, money, plural } from "../../app/parts/format.js";
@@ -50,17 +51,17 @@ export function Usage() {
         <${Chips} label="Period" choices=${RANGES} value=${range} onPick=${setRange} />
         <${Chips} label="Measure" choices=${COUNTED} value=${chosen} onPick=${setChosen} />
       </div>
-      ${whenLoaded(usage, ({ usage: rows }) =>
+      ${whenLoaded(usage, ({ usage: rows, surfaces }) =>
         rows.length
-          ? html`<${Report} rows=${rows} range=${range} amount=${AMOUNTS[chosen]} />`
+          ? html`<${Report} rows=${rows} surfaces=${surfaces} range=${range} amount=${AMOUNTS[chosen]} />`
           : html`<${Empty} icon="clock" title="No usage">No model was called in this period.<//>`,
       )}
     </div>
   `;
 }
 
-/** @param {{ rows: UsageRow[], range: number, amount: Amount }} props */
-function Report({ rows, range, amount }) {
+/** @param {{ rows: UsageRow[], surfaces: SurfaceUsage[], range: number, amount: Amount }} props */
+function Report({ rows, surfaces, range, amount }) {
   const { label, format } = amount;
   const { days, models } = useMemo(() => usageByDay(rows, range, amount.of), [rows, range, amount]);
   const names = models.map((one) => one.name);
@@ -82,11 +83,30 @@ function Report({ rows, range, amount }) {
       <h2>By model</h2>
       <${Table} caption="Usage by model" head="Model" rows=${byName(rows, nameOf)} />
     </section>
+    <section class="card">
+      <h2>By surface</h2>
+      <${Shares} surfaces=${surfaces} amount=${amount} />
+      <${Table} caption="Usage by surface" head="Started in"
+        rows=${surfaces.map((one) => [one.surface || "imported", one])} />
+    </section>
     <details class="card fold">
       <summary>By day, as a table</summary>
       <${Table} caption="Usage by day" head="Day" rows=${byName(rows, (row) => row.day).reverse()} />
     </details>
   `;
+}
+
+/**
+ * One bar per surface, as long as its share.
+ * @param {{ surfaces: SurfaceUsage[], amount: Amount }} props
+ */
+function Shares({ surfaces, amount }) {
+  const most = Math.max(...surfaces.map(amount.of), Number.MIN_VALUE);
+  return html`<ul class="shares" aria-hidden="true">${surfaces.map(
+    (one, index) => html`<li key=${one.surface}>
+      <i class=${seriesClass(index)} style=${{ width: `${(amount.of(one) / most) * 100}%` }} />
+      <span>${one.surface || "imported"} <span class="muted">${amount.format(amount.of(one))}</span></span></li>`,
+  )}</ul>`;
 }
 
 /** @param {{ total: UsageTotal }} props */

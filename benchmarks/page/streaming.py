@@ -1,0 +1,124 @@
+"""A long reply while one types: heap, keys and main thread.
+
+300 KB come in 200 pieces a second. A piece has 16 characters, four times a token, so that it takes a minute and a half.
+"""
+
+import asyncio
+import statistics
+import time
+from typing import Any
+
+from playwright.async_api import Browser, CDPSession, Page
+
+from benchmarks.page.running_dashboard import PageHost
+from hermes.testing.scripted_responses import ScriptedResponse
+
+REPLY_CHARS = 300_000
+PIECE_CHARS = 16
+PIECES_PER_S = 200
+KEY_EVERY_S = 0.12
+KEYS_BEFORE = (
+    60  # what the same keys take while nothing is streamed: more on a busy machine
+)
+PATIENCE_S = 600.0
+BARS = {
+    "heap growth, 300 KB reply": (20.0, "MB"),
+    "typing p95 before it": (30.0, "ms"),
+    "typing p95 meanwhile": (30.0, "ms"),
+    "main thread meanwhile": (25.0, "%"),
+}
+_BLOCK = """## Part {number}
+
+Some *words* in a **paragraph** with `code`, [a link](https://example.org/{number}) and enough of them to fill lines.
+
+- one item of a list
+- another with more words in it
+
+```python
+def part_{number}(value: int) -> int:
+    return value + {number}
+```
+
+| name | value |
+|---|--:|
+| part | {number} |
+
+"""
+_TEXT = "".join(_BLOCK.format(number=number) for number in range(1200))[:REPLY_CHARS]
+REPLY = ScriptedResponse(text=_TEXT, chunk=PIECE_CHARS, delay=1 / PIECES_PER_S)
+_WATCH_KEYS = """() => {
+    window.keyTimes = [];
+    document.querySelector(".composer textarea").addEventListener("keydown", (event) => {
+        requestAnimationFrame(() => {
+            const { port1, port2 } = new MessageChannel();
+            port1.onmessage = () => window.keyTimes.push(performance.now() - event.timeStamp);
+            port2.postMessage(0);  // runs after the frame is painted
+        });
+    }, { capture: true });
+}"""
+_WRITTEN = (
+    "() => document.querySelector('.message.live .markdown')?.textContent.length ?? 0"
+)
+
+
+async def _metrics(cdp: CDPSession) -> dict[str, float]:
+    await cdp.send("HeapProfiler.collectGarbage")
+    found: dict[str, Any] = await cdp.send("Performance.getMetrics")
+    return {one["name"]: one["value"] for one in found["metrics"]}
+
+
+async def _type_before(page: Page) -> float:
+    await page.evaluate(_WATCH_KEYS)
+    await page.locator(".composer textarea").focus()
+    for _ in range(KEYS_BEFORE):
+        await page.keyboard.press("x")
+        await asyncio.sleep(KEY_EVERY_S)
+    keys: list[float] = await page.evaluate("window.keyTimes")
+    return statistics.quantiles(keys, n=20)[-1]
+
+
+async def _type_until_done(page: Page) -> float:
+    """Types while the reply comes; returns the seconds that it took."""
+    await page.wait_for_function(_WRITTEN, timeout=PATIENCE_S * 1000)
+    begun = time.monotonic()
+    while await page.locator(".message.live").count():
+        if time.monotonic() - begun > PATIENCE_S:
+            raise SystemExit("the reply did not end")
+        await page.keyboard.press("x")
+        await asyncio.sleep(KEY_EVERY_S)
+    return time.monotonic() - begun
+
+
+async def measure_streaming(browser: Browser, host: PageHost) -> dict[str, float]:
+    """The figures of one reply. The main thread is measured by its CPU time, which other processes don't lengthen."""
+    context = await browser.new_context(
+        storage_state=host.state, viewport={"width": 1280, "height": 800}
+    )
+    try:
+        page = await context.new_page()
+        cdp = await context.new_cdp_session(page)
+        await page.goto(host.url)
+        await page.wait_for_selector(".composer textarea")
+        quiet_ms = await _type_before(page)
+        await cdp.send("Performance.enable", {"timeDomain": "threadTicks"})
+        before = await _metrics(cdp)
+        await page.locator(".composer textarea").fill("write a lot")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector(".composer textarea")
+        await page.evaluate(_WATCH_KEYS)
+        await page.locator(".composer textarea").focus()
+        took_s = await _type_until_done(page)
+        after = await _metrics(cdp)
+        keys: list[float] = await page.evaluate("window.keyTimes")
+        busy_s = after["TaskDuration"] - before["TaskDuration"]
+        return {
+            "heap growth, 300 KB reply": (
+                after["JSHeapUsedSize"] - before["JSHeapUsedSize"]
+            )
+            / 1e6,
+            "typing p95 before it": quiet_ms,
+            "typing p95 meanwhile": statistics.quantiles(keys, n=20)[-1],
+            "main thread meanwhile": 100 * busy_s / took_s,
+        }
+    finally:
+        await context.close()

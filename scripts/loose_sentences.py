@@ -1,0 +1,115 @@
+"""Find sentences that a person may read and that are not translated: a text of several words outside `t(...)`.
+
+Docstrings, log messages, patterns, what models read (`Meta`), and lines that end with `# not translated` or
+`// not translated` are left out.
+"""
+
+import ast
+import re
+
+from hermes.surfaces.web import override
+from sentences import is_translated
+
+_SEVERAL_WORDS = re.compile(
+    r"[A-Za-z]{2,}[,.:;]? +[A-Za-z]{2,}[^\n]* [a-z]{2,}|^[A-Z][a-z]+ [a-z]{2,}"
+)
+_NOT_SHOWN = frozenset(
+    {
+        "log",
+        "re",
+        "lazy_pattern",
+        "Meta",
+        "getLogger",
+        "TypeVar",
+        "BackgroundTasks",
+        "Endpoint",
+        "override",
+    }
+)
+_ESCAPE = "not translated"
+
+
+def loose_in_python(source: str) -> list[str]:
+    """Return the sentences of one module that are not translated."""
+    finder = _Finder(source.split("\n"))
+    finder.visit(ast.parse(source))
+    return finder.found
+
+
+class _Finder(ast.NodeVisitor):
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self.found: list[str] = []
+
+    @override
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring otherwise
+            self.generic_visit(node)
+
+    @override
+    def visit_Call(self, node: ast.Call) -> None:
+        root = node.func
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        name = root.id if isinstance(root, ast.Name) else ""
+        if is_translated(node) or name in _NOT_SHOWN:
+            for keyword in node.keywords if is_translated(node) else ():
+                self.visit(keyword.value)
+            return
+        self.generic_visit(node)
+
+    @override
+    def visit_arg(self, node: ast.arg) -> None:
+        """Leaves out annotations."""
+
+    @override
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    @override
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for part in (*node.body, *node.args.defaults):
+            self.visit(part)
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - ast names it
+
+    @override
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        text = "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "{}"
+            for part in node.values
+        )
+        self._take(text, node)
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                self.visit(part.value)
+
+    @override
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):
+            self._take(node.value, node)
+
+    def _take(self, text: str, node: ast.expr) -> None:
+        lines = self._lines[node.lineno - 1 : node.end_lineno]
+        if _SEVERAL_WORDS.search(text) and not any(_ESCAPE in line for line in lines):
+            self.found.append(f"{node.lineno}: {text[:80]}")
+
+
+_JS_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
+_JS_CALL = re.compile(r'(?<![\w.])t\(\s*"(?:[^"\\]|\\.)*"(?:\s*,\s*"(?:[^"\\]|\\.)*")?')
+_JS_COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$|\s// .*$|/\*\*.*?\*/", re.MULTILINE)
+_MARKUP_TEXT = re.compile(r">([^<>${}`]*[A-Za-z]{2,}[^<>${}`]*)<")
+
+
+def loose_in_javascript(source: str) -> list[str]:
+    """Return the sentences of one module of the page that are not translated."""
+    kept = "\n".join("" if _ESCAPE in line else line for line in source.split("\n"))
+    text = _JS_CALL.sub("t(", _JS_COMMENT.sub("", kept))
+    text = re.sub(r"<(code|kbd)\b.*?</\1>", "", text, flags=re.DOTALL)
+    found = [one.strip() for one in _MARKUP_TEXT.findall(text) if one.strip()]
+    for plain, template in _JS_TEXT.findall(text):
+        shown = plain or re.sub(r"<[^>]*>|\$\{[^}]*\}", " ", template)
+        if _SEVERAL_WORDS.search(shown) and "=" not in shown:
+            found.append(" ".join(shown.split())[:80])
+    return list(dict.fromkeys(found))

@@ -1,0 +1,83 @@
+"""Find the sentences to translate: the calls of `t(...)` in Python and on the page, and the command table."""
+
+import ast
+import json
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+from hermes.commands.table import TOPICS, every_command
+from hermes.text.po_file import PoKey
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "hermes"
+PAGE = SOURCE / "surfaces" / "dashboard" / "static"
+PAGE_CONTEXT = "page"
+
+_COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$", re.MULTILINE)
+_CALL = re.compile(
+    r"""(?<![\w.])t\(\s*("(?:[^"\\]|\\.)*")(?:\s*,\s*("(?:[^"\\]|\\.)*"))?"""
+)
+
+
+def placeholders(text: str) -> set[str]:
+    """The named places of a sentence, with their formats: `count:,`."""
+    return {
+        f"{name}:{form}" if form else name
+        for _, name, form, _ in string.Formatter().parse(text)
+        if name is not None
+    }
+
+
+def every_sentence() -> list[PoKey]:
+    """Return all sentences, in an order that does not change."""
+    found = [*_in_python(), *_of_commands(), *_on_the_page()]
+    return sorted(dict.fromkeys(found))
+
+
+def _in_python() -> Iterator[PoKey]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text("utf-8")
+        if "translator(__name__)" in text:
+            module = path.relative_to(SOURCE).with_suffix("").as_posix()
+            context = module.replace("/", ".").removesuffix(".__init__")
+            yield from python_sentences(text, context)
+
+
+def python_sentences(source: str, context: str) -> Iterator[PoKey]:
+    """The sentences of one module. Raises ValueError for a call whose sentence is not written out."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and is_translated(node):
+            texts = [one.value for one in node.args if isinstance(one, ast.Constant)]
+            if len(texts) != len(node.args) or not texts:
+                raise ValueError(
+                    f"{context}:{node.lineno}: t() needs a text that is written out"
+                )
+            yield PoKey(context, *map(str, texts))
+
+
+def is_translated(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id in ("t", "to_translate")
+
+
+def _of_commands() -> Iterator[PoKey]:
+    for topic in TOPICS:
+        yield PoKey("command group", topic.group)
+    for one in every_command():
+        if one.slash:
+            yield PoKey(one.translation_context, one.summary_text)
+        if one.group:
+            yield PoKey("command group", one.group)
+
+
+def _on_the_page() -> Iterator[PoKey]:
+    for path in sorted(PAGE.rglob("*.js")):
+        if "vendor" not in path.parts:
+            yield from javascript_sentences(path.read_text("utf-8"))
+
+
+def javascript_sentences(source: str) -> Iterator[PoKey]:
+    for found in _CALL.finditer(_COMMENT.sub("", source)):
+        texts = [json.loads(one) for one in found.groups() if one]
+        yield PoKey(PAGE_CONTEXT, *texts)

@@ -1,0 +1,128 @@
+"""A board by columns, a page of cards at a time: what the dashboard draws, however many cards there are."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.listing import ListedCard, ListingContext
+from hermes.app.boards.queue_state import QueueState
+from hermes.schema.boards import Board, Card, CardStatus
+from hermes.store.boards import BoardReader
+
+
+class CardFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which cards are meant. Empty fields mean all."""
+
+    words: tuple[str, ...] = ()
+    """In lower case; each is in the title or the body, or is the beginning of the id."""
+    assignee: str = ""
+    label: str = ""
+    tenant: str = ""
+
+    def matches(self, card: Card) -> bool:
+        """Whether a card is meant."""
+        text = f"{card.title} {card.body}".casefold() if self.words else ""
+        return (
+            (not self.assignee or card.assignee == self.assignee)
+            and (not self.label or self.label in card.labels)
+            and (not self.tenant or card.tenant == self.tenant)
+            and all(word in text or card.id.startswith(word) for word in self.words)
+        )
+
+
+class BoardColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """The cards with one status."""
+
+    status: CardStatus
+    total: int
+    """How many cards match, also those that are not in `cards`."""
+    cards: list[ListedCard]
+
+
+class BoardColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """A board by columns."""
+
+    board: Board
+    columns: list[BoardColumn]
+    counts: dict[str, int]
+    """How many cards there are by status, whether they match or not."""
+    labels: list[str]
+    assignees: list[str]
+    running: int
+    """How many cards run now, on all boards."""
+    max_running: int
+    dispatcher: str
+    """The process that runs cards; empty if none does."""
+    idle: str
+    """Why nothing on this board runs although cards are ready."""
+    last: int
+    """The number of the newest event in the history; later ones change this answer."""
+
+
+class ColumnPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Which part of each column is wanted."""
+
+    statuses: Sequence[CardStatus]
+    limit: int
+    offset: int = 0
+
+
+def board_columns(boards: Boards, slug: str, page: ColumnPage, wanted: CardFilter) -> BoardColumns:  # fmt: skip
+    """A page of each column, the most important cards first."""
+    board, state = boards.board(slug), boards.state()
+
+    def read(reader: BoardReader) -> BoardColumns:
+        context = ListingContext(reader, state, board.slug)
+        counts: dict[str, int] = {}
+        assignees: set[str] = set()
+        for where, status, assignee, number in reader.counts():
+            if where == board.slug:
+                counts[status] = counts.get(status, 0) + number
+                assignees.add(assignee)
+        columns = [
+            _column(reader, context, board, status, page, wanted, counts.get(status, 0))
+            for status in page.statuses
+        ]
+        return BoardColumns(
+            board=board,
+            columns=columns,
+            counts=counts,
+            labels=reader.labels(board.slug),
+            assignees=sorted(assignees),
+            running=state.running,
+            max_running=state.settings.max_running,
+            dispatcher=state.dispatcher,
+            idle=_idle(reader, state, board, counts),
+            last=reader.last_entry(),
+        )
+
+    return boards.read(read)
+
+
+def _column(  # noqa: PLR0913, PLR0917 - what one read has at hand
+    reader: BoardReader,
+    context: ListingContext,
+    board: Board,
+    status: CardStatus,
+    page: ColumnPage,
+    wanted: CardFilter,
+    number: int,
+) -> BoardColumn:
+    if wanted == CardFilter():
+        cards = reader.cards(board.slug, (status,), page.limit, page.offset)
+    else:
+        found = [one for one in reader.cards(board.slug, (status,)) if wanted.matches(one)]  # fmt: skip
+        number, cards = len(found), found[page.offset : page.offset + page.limit]
+    return BoardColumn(
+        status=status, total=number, cards=[context.listed(card) for card in cards]
+    )
+
+
+def _idle(
+    reader: BoardReader, state: QueueState, board: Board, counts: dict[str, int]
+) -> str:
+    if counts.get("running") or not counts.get("ready"):
+        return ""
+    first = reader.cards(board.slug, ("ready",), 1)
+    return state.why(first[0]) if first else ""

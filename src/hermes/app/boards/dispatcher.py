@@ -1,0 +1,308 @@
+"""The dispatcher: a task that starts ready cards, ends what vanished processes left, and delivers news.
+
+It runs in the gateway, in the dashboard or alone. One process at a time has the role; the others stand by. A card is
+claimed in one transaction before it starts, so even two dispatchers never run it twice at once.
+"""
+
+import asyncio
+import contextlib
+import logging
+from functools import partial
+
+import msgspec
+
+from hermes.app.agent_pool import AgentPool
+from hermes.app.app import App
+from hermes.app.boards import card_rules as rules
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_rules import RunEnding, RunLimits
+from hermes.app.boards.card_worker import CardWorker
+from hermes.app.boards.claims import (
+    MAX_CLAIMS,
+    ClaimedCard,
+    claim_ready,
+    settle,
+)
+from hermes.app.boards.current_settings import current_settings
+from hermes.app.boards.notices import CardNotices
+from hermes.app.boards.queue_state import ASKING, DISPATCHER_ROLE
+from hermes.app.boards.workspaces import leave_workspace
+from hermes.app.schedules.delivery import Deliver
+from hermes.errors import (
+    HermesError,
+    StoreDamaged,
+    StoreError,
+    in_sentences,
+)
+from hermes.primitives.tasks import cancel_and_wait, run_until_first
+from hermes.schema.boards import (
+    KANBAN_SURFACE,
+    Card,
+    CardRun,
+    CardRunNoted,
+    DispatcherChanged,
+)
+from hermes.schema.event_base import payload_of
+from hermes.settings import Secrets
+from hermes.settings.boards import BoardSettings
+from hermes.store.boards import BoardReader, BoardTransaction
+from hermes.store.leases import LEASE_TTL_S
+from hermes.store.role_leases import HeldRole
+
+log = logging.getLogger("hermes.boards")
+
+TICK_INTERVAL_S = 1.0
+_UNUSED_INTERVAL_S = 3.0  # while there is no board
+_DISPATCHING = "running the cards of boards"
+NOT_BEGUN = RunEnding(
+    outcome="stopped", reason="Hermes was stopped before it began", keeps=True
+)
+
+
+class Dispatcher:
+    """Runs cards until it is stopped."""
+
+    def __init__(
+        self, app: App, secrets: Secrets, deliver: Deliver | None = None
+    ) -> None:
+        self._app = app
+        self._boards = Boards(app)
+        self._agents = AgentPool(app, secrets, KANBAN_SURFACE)
+        self._settings = current_settings(app)
+        self.notices = CardNotices(app, deliver)
+        self._workers: dict[str, CardWorker] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._asking: set[str] = set()
+        self._role: HeldRole | None = None
+        self._renewed = 0.0
+        self._wakes = asyncio.Event()
+
+    def use(self, secrets: Secrets) -> None:
+        """Uses other keys from the next card on."""
+        self._agents.secrets = secrets
+
+    @property
+    def running(self) -> int:
+        """How many cards run here now."""
+        return len(self._tasks)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this process has the role."""
+        return self._role is not None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Runs until `stop` is set. Cards that run then are stopped, and go back to where they were."""
+        try:
+            while not stop.is_set():
+                pause = await self._step_safely()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await run_until_first(stop.wait(), self._wakes.wait())
+                self._wakes.clear()
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Stops the cards that run here, and gives the role to another process."""
+        await cancel_and_wait(*self._tasks.values())
+        await self.notices.close()
+        if self._role is not None:
+            role, self._role = self._role, None
+            with contextlib.suppress(StoreError):
+                await asyncio.to_thread(self._app.store.roles.release, role)
+                self._tell_role(is_running=False)
+
+    async def finished(self) -> None:
+        """Waits until no card runs here."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks.values()))
+
+    async def _step_safely(self) -> float:
+        """One step. An error is reported once, and the step is tried again."""
+        try:
+            pause = await self.step()
+        except HermesError as error:
+            told = self._app.errors.note(_DISPATCHING, in_sentences(error))
+            return max(TICK_INTERVAL_S, told)
+        except Exception as error:  # the boundary of this task
+            log.exception("cards can't be looked at; will try again")
+            return max(TICK_INTERVAL_S, self._app.errors.note(_DISPATCHING, error))
+        self._app.errors.succeeded(_DISPATCHING)
+        return pause
+
+    async def step(self) -> float:
+        """Takes the role if it is free, and does what is due. Returns how long to wait for the next step."""
+        if not await asyncio.to_thread(self._has_boards):
+            return _UNUSED_INTERVAL_S
+        await self._renew()
+        self.notices.begin()
+        if not self.is_active:
+            await asyncio.to_thread(self._take_role)
+        if self.is_active and await self.tick() >= MAX_CLAIMS:
+            return 0.0  # there may be more
+        return TICK_INTERVAL_S
+
+    def _has_boards(self) -> bool:
+        return self._app.has_log and self._app.store.has_cards
+
+    def _take_role(self) -> None:
+        self._role = self._app.store.roles.take(DISPATCHER_ROLE)
+        if self._role is not None:
+            self._tell_role(is_running=True)
+
+    def _tell_role(self, *, is_running: bool) -> None:
+        event = DispatcherChanged(
+            board="", running=is_running, process=self._app.store.roles.owner
+        )
+        self._app.bus.publish(event.topic, payload_of(event))
+
+    async def _renew(self) -> None:
+        """Renews the role and the claims on runs, some time before they end."""
+        now = asyncio.get_running_loop().time()
+        if now - self._renewed < LEASE_TTL_S / 3:
+            return
+        self._renewed = now
+        if self._tasks:
+            await asyncio.to_thread(self._boards.store.renew, LEASE_TTL_S)
+        if self._role is not None and not await asyncio.to_thread(
+            self._app.store.roles.renew, self._role
+        ):
+            self._role = None  # frozen for longer than the lease
+
+    async def tick(self) -> int:
+        """Looks once: ends what is gone, heeds requests to stop, starts what can start. Returns how many it started."""
+        settings = self._settings.read()
+        runs, may_start = await asyncio.to_thread(
+            self._boards.read, lambda reader: _look(reader, self._app.clock.now())
+        )
+        await self._heed(runs)
+        active = self._boards.store.active
+        foreign = any(run.id not in active for run in runs)
+        has_room = len(runs) < settings.max_running
+        if not foreign and not (may_start and has_room):
+            return 0
+        claiming = asyncio.ensure_future(
+            asyncio.to_thread(self._boards.change, lambda tx: self._claim(tx, settings))
+        )
+        try:
+            claimed = await asyncio.shield(claiming)
+        except asyncio.CancelledError:  # what is claimed by now must not stay so
+            for one in await claiming:
+                await self._end(one.run, NOT_BEGUN, settings)
+            raise
+        for one in claimed:
+            self._start(one, settings)
+        return len(claimed)
+
+    def _claim(
+        self, tx: BoardTransaction, settings: BoardSettings
+    ) -> list[ClaimedCard]:
+        store = self._boards.store
+        limits = RunLimits(settings.retries, settings.cooldown)
+        for run in settle(tx, store, limits):
+            log.warning("run %s of %s ended: its process is gone", run.id, run.card)
+        claimed = claim_ready(tx, settings, store.owner)
+        store.active |= {one.run.id for one in claimed}
+        return claimed
+
+    def _start(self, claimed: ClaimedCard, settings: BoardSettings) -> None:
+        worker = CardWorker(self._app, self._boards, self._agents, claimed, settings)
+        run = claimed.run
+        self._workers[run.id] = worker
+        task = asyncio.ensure_future(self._carry_out(worker, run, settings))
+        self._tasks[run.id] = task
+        task.add_done_callback(lambda _: self._over(run.id))
+
+    def _over(self, run: str) -> None:
+        self._tasks.pop(run, None)
+        self._workers.pop(run, None)
+        self._asking.discard(run)
+        self._wakes.set()
+
+    async def _heed(self, runs: list[CardRun]) -> None:
+        """Stops workers that somebody wants stopped, or whose run another process has ended; notes who waits for an answer."""
+        known = {run.id: run for run in runs}
+        for name, worker in list(self._workers.items()):
+            run = known.get(name)
+            if run is None:
+                if not self._tasks[name].done() and worker.session:
+                    await worker.stop("another process ended this run")
+            elif run.stop:
+                await worker.stop(run.stop)
+            elif worker.is_asking != (name in self._asking):
+                self._asking ^= {name}
+                note = ASKING if worker.is_asking else ""
+                await asyncio.to_thread(self._boards.change, partial(_note, run=name, note=note))  # fmt: skip
+
+    async def _carry_out(
+        self, worker: CardWorker, run: CardRun, settings: BoardSettings
+    ) -> None:
+        """Runs a claimed card to its end. The table always gets an end."""
+        try:
+            ending = await worker.work()
+        except asyncio.CancelledError:
+            ending = NOT_BEGUN
+        except Exception as error:  # the boundary of a run
+            log.exception("run %s of card %s failed", run.id, run.card)
+            ending = RunEnding(outcome="failed", reason=f"{type(error).__name__}: {error}")  # fmt: skip
+        card = await self._end(run, ending, settings)
+        if card is not None and card.status == "done":
+            await asyncio.to_thread(self._clear_up, card)
+        self.notices.begin()
+
+    async def _end(
+        self, run: CardRun, ending: RunEnding, settings: BoardSettings
+    ) -> Card | None:
+        """Writes the end of a run, again and again until it succeeds: until then the card does not run again."""
+        what = f"saving the end of a run of card {run.card}"
+        limits = RunLimits(settings.retries, settings.cooldown)
+        database = self._app.store.database
+        while True:
+            try:
+                card = await asyncio.to_thread(
+                    self._boards.change,
+                    lambda tx: rules.finish_run(tx, run, ending, limits),
+                )
+            except StoreDamaged:
+                raise
+            except StoreError as error:
+                if database.closed:  # the next dispatcher ends the run
+                    return None
+                await asyncio.sleep(self._app.errors.note(what, error))
+            else:
+                self._app.errors.succeeded(what)
+                self._boards.store.active.discard(run.id)
+                return card
+
+    def _clear_up(self, card: Card) -> None:
+        """Removes what a card needs no more, and says where its work is."""
+        try:
+            board = self._boards.read(lambda reader: reader.board(card.board))
+            told = leave_workspace(self._app, card, board)
+            if told:
+                self._boards.comment(card.id, told, by="hermes")
+        except (HermesError, OSError) as error:
+            log.warning("the workspace of card %s was not cleared: %s", card.id, error)
+
+
+def _note(tx: BoardTransaction, run: str, note: str) -> None:
+    """Says on the board, and to who wants news of the card, that a run waits for a person; an empty note ends that."""
+    found = tx.run(run)
+    card = tx.card(found.card) if found is not None else None
+    if found is None or card is None or found.outcome != "running":
+        return
+    tx.put_run(msgspec.structs.replace(found, note=note))
+    if not note:
+        return
+    how = f"{note}: hermes --resume {found.session}"
+    event = CardRunNoted(board=found.board, card=found.card, run=run, note=how, by="hermes")  # fmt: skip
+    tx.note(event)
+    if not card.origin:  # the surfaces of its origin get the question itself
+        rules.tell(tx, card, "asks you something", how)
+
+
+def _look(reader: BoardReader, now: float) -> tuple[list[CardRun], bool]:
+    """The runs that have not ended, and whether a card is ready."""
+    ready = reader.ready(now, without=((), ()), limit=1)
+    return reader.open_runs(), bool(ready)

@@ -1,0 +1,243 @@
+"""Cards as commands, the page and workers see them: with what they wait for, and why."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.queue_state import ASKING, QueueState
+from hermes.schema.boards import (
+    Board,
+    BoardHistoryEntry,
+    Card,
+    CardAttachment,
+    CardRun,
+    CardStatus,
+)
+from hermes.store.boards import BoardReader
+
+OPEN_STATUSES: tuple[CardStatus, ...] = (
+    "triage", "todo", "ready", "running", "blocked", "review",
+)  # fmt: skip
+STATUSES: tuple[CardStatus, ...] = (*OPEN_STATUSES, "done", "archived")
+_COMMENT = "kanban.card.commented"
+
+
+class ListedCard(msgspec.Struct, frozen=True, kw_only=True):
+    """A card in a list."""
+
+    id: str
+    board: str
+    title: str
+    status: CardStatus
+    why: str
+    """Why it does not run now; for a running card what its worker said last."""
+    priority: int
+    labels: tuple[str, ...]
+    tenant: str
+    assignee: str
+    reviewer: str
+    due: float
+    schedule: str
+    created: float
+    updated: float
+    failures: int
+    block_kind: str
+    parents: tuple[str, ...]
+    children: tuple[str, ...]
+    comments: int
+    attachments: int
+    run: str
+    session: str
+    """The session that works on it now."""
+    since: float
+    """When its run started."""
+    cost_usd: float
+    """What its run has cost so far."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether its worker waits for a person's answer."""
+        return bool(self.session) and self.why == ASKING
+
+
+class BoardListing(msgspec.Struct, frozen=True, kw_only=True):
+    """A board with its cards."""
+
+    board: Board
+    cards: list[ListedCard]
+    counts: dict[str, int]
+    """How many cards have which status, also of those that are not listed."""
+    dispatcher: str
+    """The process that runs cards; empty if none does."""
+    last: int
+    """The number of the newest event in the history; later ones change this listing."""
+
+
+class CardComment(msgspec.Struct, frozen=True, kw_only=True):
+    """A comment on a card."""
+
+    id: int
+    ts: float
+    by: str
+    text: str
+
+
+class RunReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A run with what it used."""
+
+    id: str
+    number: int
+    agent: str
+    phase: str
+    outcome: str
+    reason: str
+    summary: str
+    session: str
+    workspace: str
+    started: float
+    ended: float
+    note: str
+    cost_usd: float
+    tokens: int
+
+
+class CardDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about a card."""
+
+    card: Card
+    why: str
+    parents: list[ListedCard]
+    children: list[ListedCard]
+    comments: list[CardComment]
+    attachments: list[CardAttachment]
+    runs: list[RunReport]
+    history: list[BoardHistoryEntry]
+
+
+def list_board(
+    boards: Boards,
+    slug: str = "",
+    statuses: Sequence[CardStatus] = OPEN_STATUSES,
+    limit: int = 0,
+) -> BoardListing:
+    """A board and its cards, the most important first."""
+    board, state = boards.board(slug), boards.state()
+
+    def read(reader: BoardReader) -> BoardListing:
+        cards = reader.cards(board.slug, statuses, limit)
+        context = ListingContext(reader, state, board.slug)
+        counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
+        for where, status, _, number in reader.counts():
+            if where == board.slug:
+                counts[status] += number
+        return BoardListing(
+            board=board,
+            cards=[context.listed(card) for card in cards],
+            counts=counts,
+            dispatcher=state.dispatcher,
+            last=reader.last_entry(),
+        )
+
+    return boards.read(read)
+
+
+def card_details(boards: Boards, name: str, history: int = 50) -> CardDetails:
+    """Everything about a card."""
+    found, state = boards.find(name), boards.state()
+
+    def read(reader: BoardReader) -> CardDetails:
+        card = reader.card(found.id) or found
+        context = ListingContext(reader, state, card.board)
+        comments = reader.history(card.id, topic=_COMMENT, limit=1_000)
+        return CardDetails(
+            card=card,
+            why=context.why(card),
+            parents=context.listed_by_id(reader.parents(card.id)),
+            children=context.listed_by_id(reader.children(card.id)),
+            comments=[comment_of(one) for one in comments],
+            attachments=reader.attachments(card.id),
+            runs=[run_report(reader, run) for run in reader.runs(card.id)],
+            history=reader.history(card.id, limit=history),
+        )
+
+    return boards.read(read)
+
+
+def run_report(reader: BoardReader, run: CardRun) -> RunReport:
+    """A run with what its session has used."""
+    cost, tokens = reader.spent([run.session]) if run.session else (0.0, 0)
+    fields = {name: getattr(run, name) for name in _RUN_FIELDS}
+    return RunReport(**fields, cost_usd=cost, tokens=tokens)
+
+
+_RUN_FIELDS = (
+    "id", "number", "agent", "phase", "outcome", "reason", "summary", "session", "workspace", "started",
+    "ended", "note",
+)  # fmt: skip
+
+
+def comment_of(entry: BoardHistoryEntry) -> CardComment:
+    """A comment as the history has it."""
+    data: dict[str, Any] = entry.data
+    return CardComment(
+        id=entry.id,
+        ts=entry.ts,
+        by=str(data.get("by", "")),
+        text=str(data.get("text", "")),
+    )
+
+
+class ListingContext:
+    """What is looked up once for all cards of a list."""
+
+    def __init__(self, reader: BoardReader, state: QueueState, board: str) -> None:
+        self._reader = reader
+        self._state = state
+        self._parents: dict[str, list[str]] = {}
+        self._children: dict[str, list[str]] = {}
+        self._over: set[str] = set()
+        for parent, child, status in reader.links(board):
+            self._parents.setdefault(child, []).append(parent)
+            self._children.setdefault(parent, []).append(child)
+            if status in ("done", "archived"):
+                self._over.add(parent)
+        self._extras = reader.extras(board)
+        self._runs = {run.card: run for run in reader.open_runs(board)}
+
+    def why(self, card: Card) -> str:
+        run = self._runs.get(card.id)
+        if run is not None:
+            asked = f"is being stopped: {run.stop}" if run.stop else run.note
+            return asked or ("working" if run.session else "starting")
+        parents = self._parents.get(card.id, [])
+        waits = tuple(name for name in parents if name not in self._over)
+        return self._state.why(card, waits)
+
+    def listed_by_id(self, names: list[str]) -> list[ListedCard]:
+        found = (self._reader.card(name) for name in names)
+        return [self.listed(card) for card in found if card is not None]
+
+    def listed(self, card: Card) -> ListedCard:
+        run = self._runs.get(card.id)
+        comments, attachments = self._extras.get(card.id, (0, 0))
+        return ListedCard(
+            why=self.why(card),
+            parents=tuple(self._parents.get(card.id, ())),
+            children=tuple(self._children.get(card.id, ())),
+            comments=comments,
+            attachments=attachments,
+            session=run.session if run else "",
+            since=run.started if run else 0.0,
+            cost_usd=self._reader.spent([run.session])[0]
+            if run and run.session
+            else 0.0,
+            **{name: getattr(card, name) for name in _CARD_FIELDS},
+        )
+
+
+_CARD_FIELDS = (
+    "id", "board", "title", "status", "priority", "labels", "tenant", "assignee", "reviewer", "due",
+    "schedule", "created", "updated", "failures", "block_kind", "run",
+)  # fmt: skip

@@ -1,0 +1,68 @@
+"""Delivers the news of cards to the chats and sessions that made them. They wait in a table until they have arrived."""
+
+import asyncio
+import logging
+
+from hermes.app.app import App
+from hermes.app.schedules.delivery import Deliver, put_into_session
+from hermes.errors import HermesError, in_sentences
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.schema.boards import CardNotice
+from hermes.store.boards import BoardStore
+
+log = logging.getLogger("hermes.boards")
+
+
+class CardNotices:
+    """Delivers the news of one home. Without `deliver`, those for chats are left to a gateway."""
+
+    def __init__(self, app: App, deliver: Deliver | None = None) -> None:
+        self._app = app
+        self._deliver = deliver
+        self._tasks = BackgroundTasks("delivering news of cards")
+
+    @property
+    def _store(self) -> BoardStore:
+        return self._app.store.boards
+
+    def begin(self) -> None:
+        """Delivers what waits, in the background."""
+        if not self._tasks:
+            self._tasks.start(self._take_waiting())
+
+    async def join(self) -> None:
+        """Waits until what waited is delivered."""
+        await self._tasks.join()
+
+    async def close(self) -> None:
+        """Stops. The rest is delivered later."""
+        await self._tasks.close()
+
+    async def _take_waiting(self) -> None:
+        try:
+            waiting = await asyncio.to_thread(
+                self._store.read, lambda reader: reader.notices()
+            )
+            for notice in waiting:
+                await self._take(notice)
+        except Exception:  # the boundary of this task
+            log.exception("news of cards could not be delivered; will try again")
+
+    async def _take(self, notice: CardNotice) -> None:
+        kind, _, place = notice.target.partition(":")
+        if kind != "session" and self._deliver is None:
+            return
+        try:
+            if kind == "session":
+                delivery = await asyncio.to_thread(
+                    put_into_session, self._app, place, "Board", notice.text
+                )
+            else:
+                assert self._deliver is not None  # noqa: S101 - asked above
+                await self._deliver(notice.target, notice.text)
+                delivery = notice.target
+        except HermesError as error:
+            told = in_sentences(error)
+            log.warning("news of card %s were not delivered: %s", notice.card, told)
+            delivery = f"not delivered: {error.message}"
+        await asyncio.to_thread(self._store.delivered, notice, delivery)

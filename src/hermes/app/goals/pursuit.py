@@ -1,0 +1,452 @@
+"""Works towards the goal of a session: decides after each turn whether it is reached, and what comes next.
+
+A runner calls `advance` when nothing else waits in its session. Rules decide first (how the turn ended, the `verify`
+command), then the judge. Every decision is a row, written together with the message that goes on, so a process that
+is killed in between loses nothing: whoever runs the session next finds the message waiting.
+"""
+
+import asyncio
+import hashlib
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.app import App
+from hermes.app.goals.contract import goal_lines
+from hermes.app.goals.judge import (
+    MAX_WAIT_S,
+    JudgeAnswer,
+    TurnEvidence,
+    UnreadableVerdict,
+    WaitFor,
+    judge_request,
+    read_verdict,
+)
+from hermes.app.goals.waking import waiting_role
+from hermes.app.session_journal import SessionJournal
+from hermes.core.budget import Cap, TurnBudget, parse_amount
+from hermes.core.goal_progress import GoalProgress
+from hermes.errors import HermesError, StoreError, in_sentences
+from hermes.schema.event_base import Event
+from hermes.schema.events import RuleCheck, TurnEnded
+from hermes.schema.goals import (
+    GOAL_VIA,
+    GoalChecking,
+    GoalJudged,
+    GoalPaused,
+    GoalSet,
+    GoalWoken,
+)
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.schema.model import ModelRequest
+from hermes.text.plurals import count
+
+JUDGE_TRIES = 3
+"""How often a judge is asked that can't be reached, or whose answer can't be read."""
+_MIN_WAIT_S, _DEFAULT_WAIT_S = 1.0, 300.0
+_MAX_EVIDENCE_ROWS = 2_000
+_GO_ON = (
+    "The goal is not reached yet. {why}\n\nGo on now: do the next useful thing, and check it. If you can't go on without "
+    "the user, say plainly what you need."
+)
+_BEGIN = (
+    "Work towards this goal until it is reached. Hermes checks after each of your turns, with the verify command if there "
+    "is one, and by what it recorded of your calls."
+)
+
+
+class GoalServices(msgspec.Struct, frozen=True):
+    """What the pursuit of goals needs from the process: a judge, the sandbox, and what is known of turns and processes."""
+
+    ask: Callable[[str, ModelRequest], Awaitable[AssistantMessage]]
+    """Asks the judge's model, for a session. Raises HermesError."""
+    verify: Callable[[str, Path, str], Awaitable[RuleCheck]]
+    """Runs the command of a goal in the sandbox of a session."""
+    diff: Callable[[str, Path], str]
+    """What a turn changed in its folder."""
+    processes: Callable[[str], Mapping[str, str]]
+    """The background processes of a session that run here, with what they run."""
+    children: Callable[[str], Mapping[str, str]]
+    """The sessions that work for a session, with what they do."""
+    budget: Callable[[str, Cap], TurnBudget]
+    """The caps of a turn, with that of its goal."""
+    process_end: Callable[[str, str], Awaitable[None]]
+    """Waits for the end of a background process of a session."""
+
+
+class GoalPursuit:
+    """Works towards the goals of all sessions of one process."""
+
+    def __init__(self, app: App, services: GoalServices) -> None:
+        self._app = app
+        self._services = services
+
+    async def advance(
+        self, journal: SessionJournal, look: Callable[[], Awaitable[bool]]
+    ) -> bool:
+        """Decides what comes next, when nothing waits in the session. Returns whether there is more to do.
+
+        `look` returns whether a message waits by now: a person's message goes first, and is judged with what it led to.
+        """
+        progress = journal.history.goal
+        if progress.status == "waiting":
+            return await self._wake(journal)
+        if progress.status != "active":
+            return False
+        if not progress.is_due:  # the process ended between a verdict and its message
+            await journal.record(_message(progress, _why(progress)))
+            return True
+        before = (progress.since, progress.last)
+        rows = await self._decide(journal)
+        has_messages = await look()
+        if not progress.is_due or (progress.since, progress.last) != before:
+            return has_messages or progress.status == "active"  # a person changed it
+        if has_messages:
+            rows = [one for one in rows if not isinstance(one, UserMessage)]
+        if any(isinstance(one, GoalJudged) and one.verdict == "wait" for one in rows):
+            role = waiting_role(journal.session)
+            await asyncio.to_thread(self._app.store.roles.take, role)
+        if rows:
+            await journal.record(*rows)
+        return bool(journal.history.waiting)
+
+    def budget(self, session: str, progress: GoalProgress) -> TurnBudget | None:
+        """The caps of the next turn, if its goal has one of its own."""
+        goal = progress.goal
+        if goal is None or not progress.is_open or not goal.budget:
+            return None
+        unit, limit = parse_amount(goal.budget)
+        return self._services.budget(
+            session, Cap("goal", unit, limit, self._used(session, progress))
+        )
+
+    async def rest(self, session: str, progress: GoalProgress) -> None:
+        """Waits until what a goal waits for has come, or its time is over."""
+        judged = progress.last
+        if judged is None:
+            return
+        left = max(0.0, judged.until - self._app.clock.now())
+        try:
+            async with asyncio.timeout(left):
+                await self._come(session, judged)
+        except TimeoutError:
+            pass
+
+    async def _come(self, session: str, judged: GoalJudged) -> None:
+        if judged.wait_for == "process":
+            await self._services.process_end(session, judged.wait_name)
+        elif judged.wait_for == "child":
+            await self._child_end(judged.wait_name)
+        else:
+            await asyncio.Event().wait()  # the time alone ends it
+
+    async def _child_end(self, child: str) -> None:
+        store = self._app.store
+        watch = store.watch(child)
+        try:
+            while await asyncio.to_thread(self._works, child):
+                await watch.wait(1.0)
+        finally:
+            watch.close()
+
+    def _works(self, child: str) -> bool:
+        try:
+            return self._app.store.leases.holder(child) is not None
+        except StoreError:
+            return True
+
+    async def _wake(self, journal: SessionJournal) -> bool:
+        """Goes on after a wait. Returns False if it is not over."""
+        progress = journal.history.goal
+        judged = progress.last
+        if judged is None:
+            return False
+        why = await asyncio.to_thread(self._woken_by, journal.session, judged)
+        if not why:
+            return False
+        await journal.record(GoalWoken(reason=why), _message(progress, why))
+        return True
+
+    def _woken_by(self, session: str, judged: GoalJudged) -> str:
+        name = judged.wait_name
+        if judged.wait_for == "process" and name not in self._services.processes(
+            session
+        ):
+            return f"The process {name} has ended."
+        if judged.wait_for == "child" and not self._works(name):
+            return f"The child {name[-6:]} has ended."
+        if self._app.clock.now() >= judged.until:
+            return "The time to wait is over."
+        return ""
+
+    async def _decide(self, journal: SessionJournal) -> list[Event]:
+        """The rows that say what comes next."""
+        progress = journal.history.goal
+        goal = progress.goal
+        folder = Path(self._app.store.sessions.origin(journal.session).cwd or ".")
+        if paused := _stopped(progress):
+            return [GoalPaused(reason=paused, by="hermes")]
+        if (failed := _failed(progress)) is not None:
+            return self._follow(journal.session, progress, failed, is_first=False)
+        is_first = progress.is_fresh
+        if goal is None or (is_first and not goal.verify and not progress.had_turns):
+            return [
+                _message(progress)
+            ]  # nothing is done yet, so there is nothing to judge
+        try:
+            check = await self._check(journal, goal, folder)
+            if is_first and check is not None and check.outcome != "passed":
+                return [_message(progress)]
+            answer, judge = await self._ask(journal, check, folder, is_first=is_first)
+        except HermesError as error:
+            return [GoalPaused(reason=_no_judge(error), by="hermes")]
+        finally:
+            journal.show(GoalChecking())
+        judged = self._judged(progress, answer, check, judge, is_first=is_first)
+        return self._follow(journal.session, progress, judged, is_first=is_first)
+
+    async def _check(
+        self, journal: SessionJournal, goal: GoalSet, folder: Path
+    ) -> RuleCheck | None:
+        if not goal.verify:
+            return None
+        journal.show(GoalChecking(step="verify"))
+        return await self._services.verify(journal.session, folder, goal.verify)
+
+    async def _ask(
+        self,
+        journal: SessionJournal,
+        check: RuleCheck | None,
+        folder: Path,
+        *,
+        is_first: bool,
+    ) -> tuple[JudgeAnswer, str]:
+        """Asks the judge, a limited number of times. Raises what went wrong the last time."""
+        journal.show(GoalChecking(step="judge"))
+        progress = journal.history.goal
+        evidence = await asyncio.to_thread(
+            self._evidence, journal.session, progress, check, folder
+        )
+        request = judge_request(progress, evidence)
+        failure: HermesError = UnreadableVerdict("the judge gave no verdict")
+        for _ in range(JUDGE_TRIES):
+            try:
+                message = await self._services.ask(journal.session, request)
+                answer = read_verdict(message.text)
+            except StoreError:
+                raise
+            except HermesError as error:
+                failure = error
+                continue
+            if (
+                check is not None
+                and check.outcome != "passed"
+                and answer.verdict == "done"
+            ):
+                why = f"The verify command does not succeed ({check.detail})."
+                answer = JudgeAnswer("continue", why)
+            if is_first and answer.verdict != "done":
+                answer = JudgeAnswer("continue", answer.reason)
+            answer = _known_wait(answer, evidence.running)
+            return answer, f"{message.provider}:{message.model}"
+        raise failure
+
+    def _evidence(
+        self,
+        session: str,
+        progress: GoalProgress,
+        check: RuleCheck | None,
+        folder: Path,
+    ) -> TurnEvidence:
+        rows = self._app.store.log.events(
+            session, after=max(0, progress.turn_seq - 1), limit=_MAX_EVIDENCE_ROWS
+        )
+        now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self._app.clock.now()))
+        diff = self._services.diff(progress.turn, folder) if progress.turn else ""
+        return TurnEvidence(
+            rows=[row.event for row in rows if row.event is not None],
+            diff=diff,
+            check=check,
+            running={
+                **self._services.processes(session),
+                **self._services.children(session),
+            },
+            time=now,
+        )
+
+    def _judged(
+        self,
+        progress: GoalProgress,
+        answer: JudgeAnswer,
+        check: RuleCheck | None,
+        judge: str,
+        *,
+        is_first: bool,
+    ) -> GoalJudged:
+        wait, now = answer.wait, self._app.clock.now()
+        judged = GoalJudged(
+            verdict=answer.verdict,
+            reason=answer.reason,
+            turns=progress.turns + (0 if is_first else 1),
+            check=check,
+            judge=judge,
+            reply=_digest(progress.reply),
+            failure=_failure(progress.ended, check),
+        )
+        if answer.verdict != "wait":
+            return judged
+        seconds = min(MAX_WAIT_S, max(_MIN_WAIT_S, wait.seconds if wait else 0.0))
+        kind = "process" if wait and wait.process else "child" if wait and wait.child else "time"  # fmt: skip
+        if kind != "time" or not (wait and wait.seconds):
+            seconds = MAX_WAIT_S if kind != "time" else _DEFAULT_WAIT_S
+        return msgspec.structs.replace(
+            judged,
+            wait_for=kind,
+            wait_name=(wait.process or wait.child) if wait else "",
+            until=now + seconds,
+        )
+
+    def _follow(
+        self,
+        session: str,
+        progress: GoalProgress,
+        judged: GoalJudged,
+        *,
+        is_first: bool,
+    ) -> list[Event]:
+        """The verdict, and what follows it: the next message, a pause, or nothing."""
+        if judged.verdict != "continue":
+            return [judged]
+        if not is_first and (limit := self._limit(session, progress, judged)):
+            return [judged, GoalPaused(reason=limit, by="hermes")]
+        if is_first:
+            return [judged, _message(progress)]
+        return [judged, _message(progress, _why(progress, judged))]
+
+    def _limit(self, session: str, progress: GoalProgress, judged: GoalJudged) -> str:
+        """Why a goal that is not reached pauses now; empty if it goes on."""
+        goal, last = progress.goal, progress.last
+        if goal is None:
+            return ""
+        if judged.turns >= goal.max_turns:
+            return f"It took {count(judged.turns, 'turn')}, which is its limit."
+        if last is not None and judged.reply and judged.reply == last.reply:
+            return "The last two answers were the same."
+        if last is not None and judged.failure and judged.failure == last.failure:
+            return "The same thing failed twice."
+        if goal.budget:
+            _, limit = parse_amount(goal.budget)
+            if self._used(session, progress) >= limit:
+                return f"It used up its budget ({goal.budget})."
+        return ""
+
+    def _used(self, session: str, progress: GoalProgress) -> float:
+        """What the session and its children used since the goal was set, in the unit of its budget."""
+        goal = progress.goal
+        if goal is None or not goal.budget:
+            return 0.0
+        unit, _ = parse_amount(goal.budget)
+        usd, tokens = used_so_far(self._app, session)
+        return (
+            usd - goal.spent_usd if unit == "usd" else float(tokens - goal.spent_tokens)
+        )
+
+
+def used_so_far(app: App, session: str) -> tuple[float, int]:
+    """What a session and its children have cost, and their tokens."""
+    rows = app.store.sessions.usage(session=session)
+    tokens = sum(row.input_tokens + row.output_tokens for row in rows)
+    return sum(row.cost_usd for row in rows), tokens
+
+
+def _failed(progress: GoalProgress) -> GoalJudged | None:
+    """The verdict on a turn that failed or was cut off: try once more. Nothing needs to be judged."""
+    ended = progress.ended
+    if ended is None or progress.is_fresh:
+        return None
+    if ended.reason not in ("failed", "crashed"):
+        return None
+    words = {"failed": "The last turn failed", "crashed": "Hermes stopped in that turn"}
+    return GoalJudged(
+        verdict="continue",
+        reason=f"{words[ended.reason]}. {ended.detail}".rstrip(),
+        turns=progress.turns + 1,
+        failure=_failure(ended, None),
+    )
+
+
+def _stopped(progress: GoalProgress) -> str:
+    """Why the way a turn ended pauses the goal; empty if it does not."""
+    ended, last = progress.ended, progress.last
+    if ended is None or progress.is_fresh:
+        return ""
+    if ended.reason == "interrupted" and progress.was_stopped:
+        return "You stopped the turn."
+    if ended.reason == "refused":
+        return f"The model refused. {ended.detail}".rstrip()
+    if ended.reason == "budget" and ended.limit == "spending":
+        return ended.detail[:1].upper() + ended.detail[1:]
+    if ended.reason in ("failed", "crashed"):
+        failure = _failure(ended, None)
+        if last is not None and last.failure == failure:
+            return f"Two turns in a row failed the same way. {ended.detail}".rstrip()
+    return ""
+
+
+def _known_wait(answer: JudgeAnswer, running: Mapping[str, str]) -> JudgeAnswer:
+    """The answer with the whole name of what is waited for. Nobody waits for what does not run."""
+    wait = answer.wait
+    name = (wait.process or wait.child) if wait is not None else ""
+    if answer.verdict != "wait" or not name:
+        return answer
+    whole = next((one for one in running if one.endswith(name)), "")
+    if not whole:
+        return JudgeAnswer("continue", f"{name} is no longer running.")
+    named = WaitFor(process=whole) if wait and wait.process else WaitFor(child=whole)
+    return JudgeAnswer("wait", answer.reason, named)
+
+
+def _failure(ended: TurnEnded | None, check: RuleCheck | None) -> str:
+    """A hash of what failed, without numbers: times and addresses change from run to run."""
+    if ended is not None and ended.reason in ("failed", "crashed"):
+        return _digest(f"{ended.reason} {re.sub(r'[0-9]+', '#', ended.detail)}")
+    if check is not None and check.outcome == "failed" and check.output:
+        return _digest(re.sub(r"0x[0-9a-f]+|[0-9]+", "#", check.output))
+    return ""
+
+
+def _digest(text: str) -> str:
+    plain = " ".join(text.split()).lower()
+    return hashlib.sha256(plain.encode()).hexdigest()[:16] if plain else ""
+
+
+def _why(progress: GoalProgress, judged: GoalJudged | None = None) -> str:
+    judged = judged or progress.last
+    if judged is None:
+        return ""
+    parts = [judged.reason]
+    check = judged.check
+    if check is not None and check.outcome == "failed":
+        parts.append(f"`{check.command}` failed ({check.detail}):\n{check.output}")
+    elif check is not None and check.outcome == "not_run":
+        parts.append(f"`{check.command}` could not be run: {check.detail}")
+    return "\n".join(filter(None, parts))
+
+
+def _message(progress: GoalProgress, why: str = "") -> UserMessage:
+    """The message that goes on with a goal. It has the whole goal, so that no compaction loses it."""
+    goal = progress.goal
+    lines = goal_lines(goal, progress.subgoals) if goal is not None else []
+    rest = _GO_ON.format(why=why).strip() if why else _BEGIN
+    return UserMessage(text="\n".join([*lines, "", rest]), via=GOAL_VIA)
+
+
+def _no_judge(error: HermesError) -> str:
+    if isinstance(error, UnreadableVerdict):
+        return f"The judge gave no readable verdict in {JUDGE_TRIES} tries."
+    return (
+        f"The judge could not be reached in {JUDGE_TRIES} tries: {in_sentences(error)}"
+    )

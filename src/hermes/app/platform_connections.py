@@ -1,0 +1,294 @@
+"""Connecting chat platforms: what each needs, and trying it before it is saved. The gateway is what serves them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hermes.errors import HermesError, UsageError
+from hermes.providers.metadata_addresses import leads_to_own_network
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.edit import set_secret, set_value, unset_value
+from hermes.settings.gateway import CHAT_PLATFORMS, missing_setting
+from hermes.settings.load import environment
+from hermes.settings.secrets import is_secret_variable
+from hermes.settings.setting_keys import find_key, parse_value
+from hermes.text.hidden_text import without_hidden
+
+_TIMEOUT_S = 15.0
+_MAX_ANSWER_BYTES = 64 * 1024
+_MAX_SAID_CHARACTERS = 100  # of the service's own words
+_UNCHANGED = "Nothing was changed."
+
+
+class PlatformField(msgspec.Struct, frozen=True):
+    """One thing that a platform needs: a secret by its variable, or a setting by its key."""
+
+    name: str
+    label: str
+    help: str = ""
+
+    @property
+    def is_secret(self) -> bool:
+        return is_secret_variable(self.name)
+
+
+class _Probe(msgspec.Struct, frozen=True):
+    """A request that works only with the right token. `who` finds the account's name in the answer."""
+
+    address: Callable[[Mapping[str, str]], str]
+    token: str = ""
+    scheme: str = "Bearer"
+    who: tuple[str, ...] = ()
+    flag: str = ""
+    """A field of the answer that must be true."""
+
+
+class ChatPlatform(msgspec.Struct, frozen=True):
+    """A platform that a person can connect: its fields, and how a token is tried (None if it can't be)."""
+
+    name: str
+    label: str
+    how: str
+    fields: tuple[PlatformField, ...]
+    probe: _Probe | None = None
+
+
+PLATFORMS = (
+    ChatPlatform(
+        "telegram",
+        "Telegram",
+        "Ask @BotFather for a new bot. It gives you a token.",
+        (PlatformField("TELEGRAM_BOT_TOKEN", "Bot token"),),
+        _Probe(
+            lambda given: f"{given['api_url']}/bot{given['TELEGRAM_BOT_TOKEN']}/getMe",
+            who=("result", "username"),
+            flag="ok",
+        ),
+    ),
+    ChatPlatform(
+        "discord",
+        "Discord",
+        "Make an application with a bot in Discord's developer portal, and switch on its message content intent.",
+        (PlatformField("DISCORD_BOT_TOKEN", "Bot token"),),
+        _Probe(
+            lambda given: f"{given['api_url']}/users/@me",
+            "DISCORD_BOT_TOKEN",
+            "Bot",
+            ("username",),
+        ),
+    ),
+    ChatPlatform(
+        "slack",
+        "Slack",
+        "Make a Slack app with socket mode. It has two tokens.",
+        (
+            PlatformField("SLACK_BOT_TOKEN", "Bot token", "begins with xoxb-"),
+            PlatformField("SLACK_APP_TOKEN", "App token", "begins with xapp-"),
+        ),
+        _Probe(
+            lambda given: f"{given['api_url'].rstrip('/')}/auth.test",
+            "SLACK_BOT_TOKEN",
+            who=("user",),
+            flag="ok",
+        ),
+    ),
+    ChatPlatform(
+        "mattermost",
+        "Mattermost",
+        "Make a bot account in Mattermost's system console.",
+        (
+            PlatformField("gateway.mattermost.url", "Server", "https://chat.example.org"),
+            PlatformField("MATTERMOST_TOKEN", "Bot token"),
+        ),
+        _Probe(
+            lambda given: f"{given['gateway.mattermost.url'].rstrip('/')}/api/v4/users/me",
+            "MATTERMOST_TOKEN",
+            who=("username",),
+        ),
+    ),
+    ChatPlatform(
+        "matrix",
+        "Matrix",
+        "Make an account for the bot, and copy its access token.",
+        (
+            PlatformField("gateway.matrix.url", "Homeserver", "https://matrix.example.org"),
+            PlatformField("MATRIX_ACCESS_TOKEN", "Access token"),
+        ),
+        _Probe(
+            lambda given: f"{given['gateway.matrix.url'].rstrip('/')}/_matrix/client/v3/account/whoami",
+            "MATRIX_ACCESS_TOKEN",
+            who=("user_id",),
+        ),
+    ),
+    ChatPlatform(
+        "whatsapp",
+        "WhatsApp",
+        "Make an app with WhatsApp in Meta's app dashboard.",
+        (
+            PlatformField("gateway.whatsapp.phone_number_id", "Phone number id"),
+            PlatformField("WHATSAPP_TOKEN", "Access token"),
+            PlatformField("WHATSAPP_APP_SECRET", "App secret"),
+            PlatformField("WHATSAPP_VERIFY_TOKEN", "Verify token", "a word of your choice"),
+        ),
+        _Probe(
+            lambda given: f"{given['api_url'].rstrip('/')}/{given['gateway.whatsapp.phone_number_id']}",
+            "WHATSAPP_TOKEN",
+            who=("display_phone_number",),
+        ),
+    ),
+    ChatPlatform(
+        "ntfy",
+        "ntfy",
+        "Choose a topic. To write to Hermes, use a server that requires a token for publishing.",
+        (PlatformField("gateway.ntfy.topic", "Topic"),),
+    ),
+    ChatPlatform(
+        "signal",
+        "Signal",
+        "Run the daemon of signal-cli on this machine, with an account of its own.",
+        (PlatformField("gateway.signal.account", "Phone number", "+4915112345678"),),
+    ),
+)  # fmt: skip
+
+
+def find_platform(name: str) -> ChatPlatform:
+    """A platform by its name. Raises UsageError if there is none."""
+    for one in PLATFORMS:
+        if one.name == name:
+            return one
+    known = ", ".join(one.name for one in PLATFORMS)
+    raise UsageError(f"{name} can't be connected here.", hint=f"There are: {known}.")
+
+
+def is_connected(platform: ChatPlatform, settings: Settings, secrets: Secrets) -> bool:
+    """Whether everything that the platform needs is set."""
+    named = CHAT_PLATFORMS[platform.name]
+    return not missing_setting(settings.gateway, platform.name) and all(
+        secrets.get(one) for one in named
+    )
+
+
+async def try_platform(
+    platform: ChatPlatform, settings: Settings, given: Mapping[str, str]
+) -> str:
+    """The account's name, if the platform accepts what was given; empty if it can't be tried. Raises HermesError."""
+    for field in platform.fields:
+        if not given.get(field.name, "").strip():
+            raise UsageError(f"{field.label} is missing.", hint=_UNCHANGED)
+    if platform.probe is None:
+        return ""
+    section = getattr(settings.gateway, platform.name)
+    values = {"api_url": getattr(section, "api_url", ""), **given}
+    url, token = platform.probe.address(values), given.get(platform.probe.token, "")
+    _require_address(url)
+    if await asyncio.to_thread(leads_to_own_network, url):
+        raise UsageError(
+            "Hermes does not call that address: it belongs to the machine's own network.",
+            hint=_UNCHANGED,
+        )
+    headers = {"authorization": f"{platform.probe.scheme} {token}"} if token else {}
+    answer = await _answer(platform, url, headers)
+    if platform.probe.flag and not answer.get(platform.probe.flag):
+        raise _rejected(platform, str(answer.get("error", "")))
+    found: Any = answer
+    for name in platform.probe.who:
+        found = found.get(name, "") if isinstance(found, dict) else ""
+    return _one_line(str(found))
+
+
+def _require_address(url: str) -> None:
+    """Refuses what is no address of a server. A name before an @ would hide which server it is."""
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError:  # a port that is no port, or half an IPv6 address
+        parts, has_port = urlsplit(""), False
+    plain = parts.netloc.isascii() and "@" not in parts.netloc
+    if parts.scheme in ("http", "https") and parts.hostname and has_port and plain:
+        return
+    raise UsageError(
+        "The server's address can't be used.",
+        hint=f"{_UNCHANGED} Write it as https://HOST or https://HOST:PORT.",
+    )
+
+
+async def _answer(
+    platform: ChatPlatform, url: str, headers: Mapping[str, str]
+) -> dict[str, Any]:
+    """The JSON of the platform's answer. No error names the address: a token may be part of it."""
+    from hermes.providers.http_client import TransportFailure
+
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            status, content = await _fetched(url, headers)
+    except (TransportFailure, TimeoutError) as error:
+        is_late = isinstance(error, TimeoutError) or error.timed_out
+        why = f"no answer within {_TIMEOUT_S:g} seconds" if is_late else "no connection"
+        raise HermesError(
+            f"{platform.label} can't be reached ({why}).", hint=_UNCHANGED
+        ) from error
+    if status in (401, 403, 404):
+        raise _rejected(platform, "")
+    try:
+        found = msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        found = None
+    if status != 200 or not isinstance(found, dict):
+        raise HermesError(
+            f"{platform.label} did not answer as expected (status {status}).",
+            hint=_UNCHANGED,
+        )
+    return found
+
+
+async def _fetched(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """The status and the beginning of the body. The client checks where the connection arrived."""
+    from hermes.providers.http_client import Http, HttpTimeouts
+
+    http = Http(environment())
+    try:
+        limits = HttpTimeouts(total=_TIMEOUT_S)
+        async with await http.send("GET", url, headers, b"", limits) as reply:
+            return reply.status, await reply.read_all(_MAX_ANSWER_BYTES)
+    finally:
+        await http.aclose()
+
+
+def _one_line(text: str) -> str:
+    """The words of a service, which may say anything, as a part of a sentence."""
+    line = " ".join(without_hidden(text).split())
+    return (
+        f"{line[:_MAX_SAID_CHARACTERS]}…" if len(line) > _MAX_SAID_CHARACTERS else line
+    )
+
+
+def _rejected(platform: ChatPlatform, why: str) -> HermesError:
+    said = f" ({_one_line(why)})" if why else ""
+    return HermesError(f"{platform.label} rejected the token{said}.", hint=_UNCHANGED)
+
+
+def save_platform(home: Home, platform: ChatPlatform, given: Mapping[str, str]) -> None:
+    """Stores secrets and settings. Raises HermesError for a value that can't be used, before anything is stored."""
+    home.ensure()
+    parsed = {
+        one.name: parse_value(find_key(one.name), given[one.name].strip())
+        for one in platform.fields
+        if not one.is_secret
+    }
+    for key, value in parsed.items():
+        set_value(home.config, key, value)
+    for one in platform.fields:
+        if one.is_secret:
+            set_secret(home.env_file, one.name, given[one.name].strip())
+
+
+def forget_platform(home: Home, platform: ChatPlatform) -> None:
+    """Removes the secrets of a platform; one without secrets loses the setting that switches it on."""
+    secrets = [one.name for one in platform.fields if one.is_secret]
+    for name in secrets:
+        set_secret(home.env_file, name, None)
+    if not secrets and home.config.exists():
+        unset_value(home.config, platform.fields[0].name)

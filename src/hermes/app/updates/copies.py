@@ -1,0 +1,130 @@
+"""The copies of Hermes on this machine: the one that runs, the link that starts it, and where new ones are put."""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes import __version__
+from hermes.errors import HermesError, Refused
+from hermes.primitives.file_lock import FileLock
+from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
+
+_KEPT_VERSIONS = 2  # beside the current one
+_NO_LINK = (
+    "Make a link first: make install in its folder, or: ln -s {program} ~/.local/bin/hermes\n"
+    "If pip, pipx or uv installed Hermes, you can also use that program."
+)
+
+
+class UpdateRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last update: what it replaced, and the backups that it took."""
+
+    version: str
+    program: str
+    previous_version: str
+    previous_program: str
+    backups: dict[str, str] = {}
+    """By home."""
+    schemas: dict[str, int] = {}
+    """The version of each home's session log before the update."""
+    at: float = 0.0
+
+
+class InstalledCopies:
+    """The copies that one user has, and the link that chooses one of them."""
+
+    def __init__(self, environment: Mapping[str, str], user_home: Path) -> None:
+        data = environment.get("XDG_DATA_HOME") or str(user_home / ".local/share")
+        self.root = Path(data) / "hermes"
+        self._environment = environment
+        self._user_home = user_home
+        self.program = Path(sys.prefix) / "bin" / "hermes"
+        """The program of the copy that runs."""
+        self.version = __version__
+
+    @property
+    def versions(self) -> Path:
+        """Where environments are put that updates make."""
+        return self.root / "versions"
+
+    def link(self) -> Path:
+        """The link that starts this copy. Refused if it is started in another way."""
+        folders = filter(None, self._environment.get("PATH", "").split(os.pathsep))
+        candidates = [Path(folder, "hermes") for folder in folders]
+        for one in (*candidates, self._user_home / ".local/bin/hermes"):
+            if one.is_symlink() and one.resolve() == self.program.resolve():
+                return one
+        raise Refused(
+            "This copy of Hermes is not started through a link, so it can't be switched or removed.",
+            hint=_NO_LINK.format(program=self.program),
+        )
+
+    def lock(self) -> FileLock:
+        """Held while something is being updated. Refused if another process does that."""
+        lock = FileLock(make_private_folder(self.root) / "update.lock")
+        if not lock.try_acquire():
+            lock.close()
+            raise Refused("Another process is updating Hermes.")
+        return lock
+
+    def switch(self, link: Path, program: Path) -> None:
+        """Makes the link start another copy, in one step."""
+        draft = link.with_name(f".{link.name}.{os.getpid()}.new")
+        draft.unlink(missing_ok=True)
+        try:
+            draft.symlink_to(program)
+            draft.replace(link)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def new_folder(self, version: str) -> Path:
+        """A folder for an environment, not used yet."""
+        make_private_folder(self.versions)
+        for number in range(1, 1000):
+            folder = self.versions / (version if number == 1 else f"{version}.{number}")
+            if not folder.exists():
+                return folder
+        raise HermesError(f"There are too many copies of {version} in {self.versions}.")
+
+    def backup_folder(self, stamp: str) -> Path:
+        """Where the backups of an update are put."""
+        return make_private_folder(self.root / "backups" / stamp)
+
+    def record(self) -> UpdateRecord | None:
+        """The last update; None if there was none."""
+        try:
+            return msgspec.json.decode(self._record.read_bytes(), type=UpdateRecord)
+        except FileNotFoundError:
+            return None
+        except msgspec.MsgspecError as error:
+            raise HermesError(f"{self._record} is damaged: {error}.") from error
+
+    def write_record(self, record: UpdateRecord | None) -> None:
+        """Writes down the last update; None forgets it."""
+        if record is None:
+            self._record.unlink(missing_ok=True)
+            return
+        content = msgspec.json.format(msgspec.json.encode(record), indent=2)
+        replace_file(self._record, content, mode=PRIVATE_FILE)
+
+    def clear_up(self, record: UpdateRecord) -> list[Path]:
+        """Removes old environments and backups. Those of the last update stay. Returns what was removed."""
+        kept = {Path(record.program).parents[1], Path(record.previous_program).parents[1]}  # fmt: skip
+        kept |= {Path(one).parent for one in record.backups.values()}
+        removed: list[Path] = []
+        for parent in (self.versions, self.root / "backups"):
+            found = list(parent.iterdir()) if parent.is_dir() else []
+            found.sort(key=lambda one: one.stat().st_mtime, reverse=True)
+            old = [one for one in found if one not in kept][_KEPT_VERSIONS - 1 :]
+            for one in old:
+                shutil.rmtree(one, ignore_errors=True)
+            removed += old
+        return removed
+
+    @property
+    def _record(self) -> Path:
+        return self.root / "update.json"

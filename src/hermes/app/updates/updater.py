@@ -1,0 +1,247 @@
+"""One update from beginning to end: backup, new environment, trial, switch, first start. It goes back if a step fails."""
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from hermes.app.backup import back_up
+from hermes.app.updates.copies import InstalledCopies, UpdateRecord
+from hermes.app.updates.environment import EnvironmentBuilder
+from hermes.app.updates.new_version import NewVersion
+from hermes.app.updates.trial import VersionTrial, call_program
+from hermes.errors import HermesError, Refused, os_reason
+from hermes.settings import Home
+from hermes.settings.profiles import (
+    DEFAULT_PROFILE,
+    PROFILE_VARIABLE,
+    PROFILES_FOLDER,
+    profile_names,
+)
+from hermes.store.state_file import schema_version
+
+_MAX_SHOWN_CHARS = 500
+_DRAIN_TIMEOUT_S = 120.0
+_DRAIN_INTERVAL_S = 0.1
+MIN_FREE_BYTES = 400 * 1024 * 1024  # for an environment with all extras
+
+
+class Updater:
+    """Replaces the copy that runs by another one. `tell` is called with each step."""
+
+    def __init__(  # noqa: PLR0913 - what an update needs
+        self,
+        home: Home,
+        copies: InstalledCopies,
+        environment: Mapping[str, str],
+        tell: Callable[[str], None],
+        *,
+        copy_log: Callable[[Path], None] | None = None,
+        build: Callable[[NewVersion, Path], Path] | None = None,
+        min_free_bytes: int = MIN_FREE_BYTES,
+    ) -> None:
+        self._min_free_bytes = min_free_bytes
+        self._home = home.base
+        self._build = build or EnvironmentBuilder(environment).build
+        self._copies = copies
+        self._environment = environment
+        self._tell = tell
+        self._copy_log = copy_log
+
+    def homes(self) -> list[Home]:
+        """Every home of this user that exists: the default one, and those of profiles."""
+        root = self._home.root
+        names = profile_names(root)
+        found = [self._home, *(Home(root / PROFILES_FOLDER / one) for one in names)]
+        return [one for one in found if one.root.is_dir()]
+
+    def update(self, new: NewVersion, link: Path, stamp: str, now: float) -> UpdateRecord:  # fmt: skip
+        """Installs a version, tries it out and switches to it. If HermesError is raised, the old one runs as before."""
+        copies = self._copies
+        with copies.lock():
+            try:
+                self._require_space()
+                self._tell("Backing up ...")
+                backups = self._back_up(copies.backup_folder(stamp))
+                folder = copies.new_folder(new.version)
+                self._tell(f"Installing {new.version} in {folder} ...")
+                program = self._build(new, folder)
+            except OSError as error:
+                why = f"The update can't be prepared: {os_reason(error)}."
+                raise HermesError(why, hint="Nothing was changed.") from error
+            try:
+                self._try_out(new, program, backups)
+                record = UpdateRecord(
+                    version=new.version,
+                    program=str(program),
+                    previous_version=copies.version,
+                    previous_program=str(link.resolve()),
+                    backups={str(home): str(file) for home, file in backups.items()},
+                    schemas=self._schemas(),
+                    at=now,
+                )
+                self._switch(link, record)
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            copies.clear_up(record)
+            return record
+
+    def undo(self, link: Path, *, restore_backup: bool) -> UpdateRecord:
+        """Goes back to the version before the last update. Refused if that can't read what the new one has written."""
+        copies = self._copies
+        with copies.lock():
+            record = copies.record()
+            if record is None:
+                raise Refused("There is no update to undo.")
+            before = Path(record.previous_program)
+            if not before.exists():
+                raise HermesError(f"The previous version is gone: {before}.")
+            migrated = self._migrated(record)
+            if migrated and not restore_backup:
+                raise Refused(
+                    f"Hermes {record.previous_version} can't read the sessions that {record.version} has migrated.",
+                    hint="--restore-backup also restores the backup from before the update. Anything newer is kept aside.",
+                )
+            copies.switch(link, before)
+            self._restart_gateways(link)
+            if migrated:
+                self._restore(record)
+            copies.write_record(None)
+            return record
+
+    def _require_space(self) -> None:
+        free = shutil.disk_usage(_existing(self._copies.root)).free
+        if free < self._min_free_bytes:
+            needed = self._min_free_bytes / 1e6
+            raise Refused(
+                f"There are {free / 1e6:,.0f} MB free in {self._copies.root}; an update needs {needed:,.0f} MB.",
+                hint="Nothing was changed. Free some space, or set XDG_DATA_HOME to another disk.",
+            )
+
+    def _back_up(self, folder: Path) -> dict[Path, Path]:
+        made: dict[Path, Path] = {}
+        for home in self.homes():
+            target = folder / f"{home.profile or 'default'}.tar.gz"
+            copy_log = self._copy_log if home == self._home else None
+            back_up(home, target, copy_log=copy_log)
+            made[home.root] = target
+        return made
+
+    def _try_out(
+        self, new: NewVersion, program: Path, backups: Mapping[Path, Path]
+    ) -> None:
+        trial = VersionTrial(program, self._copies.program, self._environment)
+        try:
+            writes = trial.run(new.version, backups.get(self._home.root), self._tell)
+        except HermesError as error:
+            raise HermesError(
+                f"The new version did not pass its check. {error.message}",
+                hint="Nothing was changed; the old version runs as before.",
+            ) from error
+        has = schema_version(self._home.state)
+        if has and writes > has:
+            self._tell(f"The session log will be migrated from version {has} to {writes}.")  # fmt: skip
+
+    def _switch(self, link: Path, record: UpdateRecord) -> None:
+        """Switches, and goes back if the first start fails."""
+        copies, before = self._copies, copies_record(self._copies)
+        copies.write_record(record)
+        copies.switch(link, Path(record.program))
+        self._tell(f"Switched {link} to {record.version}. Starting it for the first time ...")  # fmt: skip
+        try:
+            self._restart_gateways(link)
+            self._first_start(link)
+        except BaseException as error:
+            migrated = self._migrated(record)
+            copies.switch(link, Path(record.previous_program))
+            copies.write_record(before)
+            self._restart_gateways(link)
+            if migrated:
+                self._restore(record)
+            if not isinstance(error, HermesError):
+                raise
+            raise HermesError(
+                f"The first start failed, so the old version was put back. {error.message}",
+                hint=f"The backup is kept: {', '.join(record.backups.values()) or 'there was nothing to back up'}",
+            ) from error
+
+    def _first_start(self, link: Path) -> None:
+        for home in self.homes():
+            if not home.state.exists():
+                continue
+            environment = self._environment_of(home)
+            done = call_program(link, environment, "store", "status")
+            if done.code:
+                raise HermesError(f"It can't open {home.state}: {done.err.strip()[-_MAX_SHOWN_CHARS:]}")  # fmt: skip
+        done = call_program(link, self._environment, "--version")
+        if done.code:
+            raise HermesError(
+                f"It does not start: {done.err.strip()[-_MAX_SHOWN_CHARS:]}"
+            )
+
+    def _restart_gateways(self, link: Path) -> None:
+        """Gateways that run finish their turns, and go on as the copy that the link starts."""
+        for home in self.homes():
+            environment = self._environment_of(home)
+            done = call_program(link, environment, "gateway", "restart")
+            if done.code:
+                self._tell(f"The gateway of {home.root} was not restarted: {done.err.strip()[-_MAX_SHOWN_CHARS:]}")  # fmt: skip
+            elif "not running" not in done.out:
+                self._tell(done.out.strip())
+        self._wait_for_gateways()
+
+    def _environment_of(self, home: Home) -> dict[str, str]:
+        """The environment of a program that must use exactly this home, whatever profile is active."""
+        profile = home.profile or DEFAULT_PROFILE
+        chosen = {"HERMES_HOME": str(home.base.root), PROFILE_VARIABLE: profile}
+        return {**self._environment, **chosen}
+
+    def _wait_for_gateways(self) -> None:
+        """Waits until gateways have drained and become the other version: until then they hold the session log."""
+        deadline = time.monotonic() + _DRAIN_TIMEOUT_S
+        wishes = [
+            home.root / "gateway" / name
+            for home in self.homes()
+            for name in ("restart.json", "restart-all.json")
+        ]
+        while time.monotonic() < deadline and any(one.exists() for one in wishes):
+            time.sleep(_DRAIN_INTERVAL_S)
+
+    def _schemas(self) -> dict[str, int]:
+        return {str(one.root): schema_version(one.state) for one in self.homes()}
+
+    def _migrated(self, record: UpdateRecord) -> bool:
+        """Whether a session log is of a newer version than before the update. No older Hermes reads it then."""
+        return any(
+            record.schemas.get(home, now) < now for home, now in self._schemas().items()
+        )
+
+    def _restore(self, record: UpdateRecord) -> None:
+        """Restores the backups with the version before, because a newer one would migrate them at once."""
+        for home, file in record.backups.items():
+            environment = self._environment_of(Home(Path(home)))
+            done = call_program(Path(record.previous_program), environment, "restore", file)  # fmt: skip
+            if done.code:
+                why = done.err.strip()[-_MAX_SHOWN_CHARS:]
+                raise HermesError(
+                    f"The backup of {home} was not restored: {why}",
+                    hint=f"Restore it yourself: hermes restore {file}",
+                )
+            self._tell(done.out.strip())
+
+
+def copies_record(copies: InstalledCopies) -> UpdateRecord | None:
+    """The record before an update, or None if it can't be read."""
+    try:
+        return copies.record()
+    except (HermesError, msgspec.MsgspecError):
+        return None
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path

@@ -1,0 +1,28 @@
+"""The body of a child that reads one file and writes one result: it limits itself and keeps its output clean.
+
+Such a child reads files of others, which may be made to break their reader.
+"""
+
+import os
+import resource
+from collections.abc import Callable, Mapping
+from typing import IO
+
+
+def write_one_result(
+    work: Callable[[IO[bytes]], bytes], limits: Mapping[int, int]
+) -> None:
+    """Works on the file on the input and writes the result to the output; whatever libraries print is dropped.
+
+    `limits` are those of the module `resource`; core dumps are never made.
+    """
+    output = os.dup(1)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    for what, limit in {resource.RLIMIT_CORE: 0, **limits}.items():
+        resource.setrlimit(what, (limit, limit))
+    with os.fdopen(0, "rb") as file:
+        result = work(file)
+    with os.fdopen(output, "wb") as pipe:
+        pipe.write(result)

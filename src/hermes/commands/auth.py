@@ -1,0 +1,350 @@
+"""Sign-ins: signing in with accounts instead of keys, and the accounts that there are. No token is ever shown."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext, LineReader
+from hermes.commands.views import (
+    Block,
+    Column,
+    Look,
+    TableRow,
+    TextResult,
+    line,
+    message,
+    table,
+)
+from hermes.errors import HermesError, UsageError, in_sentences
+from hermes.primitives.tasks import cancel_and_wait
+from hermes.providers import provider_table
+from hermes.providers.sign_in.states import (
+    AccountState,
+    PendingSignIn,
+    SignInOptions,
+)
+
+if TYPE_CHECKING:
+    from hermes.app.sign_ins import SignIns
+    from hermes.providers.sign_in.services import SignInService
+
+EXAMPLES = """\
+examples:
+  hermes auth add openai                    your ChatGPT account; codex's login is shared if there is one
+  hermes auth add openrouter                makes a key for you
+  hermes auth add copilot                   GitHub Copilot
+  hermes auth add azure --endpoint https://NAME.openai.azure.com
+  hermes auth status                        accounts, and what is left of their limits
+  hermes auth priority openai-2 0           use this account first
+  hermes auth remove openai-1
+"""
+_ADD_ONE = "Sign in with: hermes auth add SERVICE"
+
+Service = Annotated[str, Arg("what to sign in with", metavar="SERVICE")]
+AccountName = Annotated[str, Arg("an account, such as openai-1", metavar="ACCOUNT")]
+
+
+class SignInChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A service that somebody can sign in with."""
+
+    name: str
+    label: str
+    provider: str
+    needs: str = ""
+    """The option that it can't do without."""
+    codex_login: bool = False
+    """Whether codex has a login that can be shared."""
+
+
+class AccountListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The accounts, the sign-ins that wait, and what there is to sign in with."""
+
+    accounts: tuple[AccountState, ...]
+    pending: tuple[PendingSignIn, ...] = ()
+    services: tuple[SignInChoice, ...] = ()
+
+    def view(self, now: float) -> Iterable[Block]:
+        for one in self.pending:
+            if one.state == "waiting":
+                yield line(f"Waiting for {one.label}:", "warn")
+                yield from map(line, one.instructions())
+            elif one.sentence:
+                yield line(one.sentence, "good" if one.state == "done" else "bad")
+        if not self.accounts:
+            yield line("Nobody is signed in.")
+            names = ", ".join(one.name for one in self.services)
+            yield line(f"{_ADD_ONE} ({names})", "dim", fit="wrap")
+            return
+        columns = (
+            Column("ACCOUNT"),
+            Column("FOR"),
+            Column("WHO", widest=34, shrinks=True),
+            Column("STATE"),
+            Column("ORDER", right=True),
+        )
+        rows = [_row(one) for one in self.accounts]
+        yield table(columns, rows, narrow=((0, 3), (1, 2)))
+        yield from self._remarks(now)
+
+    def _remarks(self, now: float) -> Iterable[Block]:
+        for one in self.accounts:
+            for limit in one.limits:
+                age = _age(now - limit.seen_at)
+                yield line(f"{one.id}  {limit.sentence(now)}{age}", "dim")
+        for one in self.accounts:
+            if one.problem:
+                yield line(f"{one.id}: {one.problem}", "bad")
+                yield line(f"Sign in again: {one.command}")
+
+
+class SignInResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a sign-in stands: it is done, or it waits for the person."""
+
+    sentence: str
+    pending: PendingSignIn | None = None
+    hint: str = ""
+
+    def view(self, _now: float) -> Iterable[Block]:
+        if self.pending is not None and self.pending.state == "waiting":
+            yield from map(line, self.pending.instructions())
+        yield line(self.sentence)
+        if self.hint:
+            yield line(self.hint, "dim")
+
+
+@command("auth list", scope="admin")
+def list_accounts(context: CommandContext) -> AccountListing:
+    """List the accounts you are signed in with."""
+    sign_ins = _sign_ins(context)
+    return _listing(sign_ins, sign_ins.states())
+
+
+@command("auth status", scope="admin")
+async def show_accounts(context: CommandContext) -> AccountListing:
+    """Show the accounts and what is left of their limits."""
+    sign_ins = _sign_ins(context)
+    return _listing(sign_ins, await sign_ins.fresh_states())
+
+
+@command("auth add", scope="admin")
+async def add_account(  # noqa: PLR0913 - the options of the clouds
+    context: CommandContext,
+    service: Service,
+    *,
+    endpoint: Annotated[str, "azure: the address of your resource"] = "",
+    tenant: Annotated[str, "azure: the tenant, if not the usual one"] = "",
+    project: Annotated[str, "vertex: the project, if not the usual one"] = "",
+    location: Annotated[str, "vertex: the location (default: global)"] = "",
+    region: Annotated[str, "bedrock: the region"] = "",
+    profile: Annotated[str, "bedrock: the profile of AWS's settings"] = "",
+    token: Annotated[
+        bool, "copilot: with a GitHub token that you are asked for"
+    ] = False,
+    own_login: Annotated[bool, "openai: a login of its own, not codex's"] = False,
+) -> SignInResult:
+    """Sign in with an account.
+
+    A link is shown, and a code if the page asks for one. Both also work in a browser on another machine.
+    """
+    options = SignInOptions(
+        endpoint=endpoint,
+        tenant=tenant,
+        project=project,
+        location=location,
+        region=region,
+        profile=profile,
+        token=context.surface.read_secret("GitHub token") if token else "",
+        own_login=own_login,
+    )
+    if context.is_shared:
+        return await _begin(context, service, options)
+    return await _sign_in(context, service, options)
+
+
+@command("auth paste", scope="admin")
+async def paste_address(
+    context: CommandContext,
+    address: Annotated[
+        str, Arg("the address of the browser's last page", metavar="ADDRESS")
+    ],
+) -> TextResult:
+    """Finish a sign-in by pasting the address of the last page in your browser."""
+    try:
+        service = _sign_ins(context).paste(address)
+    except HermesError as error:
+        hint = error.hint or "In a shell, paste it where `hermes auth add` waits."
+        raise UsageError(error.message, hint=hint) from error
+    return message(f"Thank you. {_service(service).label} is checking it.")
+
+
+@command("auth refresh", scope="admin")
+async def refresh_account(context: CommandContext, account: AccountName) -> TextResult:
+    """Renew an account's token now, to check that its login still works."""
+    renewed = await _sign_ins(context).refresh(account)
+    return message(f"{renewed.name} works.")
+
+
+@command("auth priority", scope="admin")
+def prefer_account(
+    context: CommandContext,
+    account: AccountName,
+    order: Annotated[int, Arg("0 is used first", metavar="N", at_least=0)],
+) -> TextResult:
+    """Choose which account is used first; the next takes over when it runs out of credit or requests."""
+    changed = _sign_ins(context).prefer(account, order)
+    return message(f"{changed.name} has place {changed.priority} now.")
+
+
+@command("auth remove", scope="admin")
+def remove_account(
+    context: CommandContext,
+    account: AccountName,
+    *,
+    yes: Annotated[bool, "don't ask"] = False,
+) -> TextResult:
+    """Sign out: forget the tokens of an account."""
+    sign_ins = _sign_ins(context)
+    found = sign_ins.store.require(account)
+    if not yes:
+        context.confirm(f"Forget {found.name}?", "Nothing was changed.")
+    sign_ins.remove(found.id)
+    shared = " codex stays signed in." if found.kind == "codex" else ""
+    return message(f"Forgot {found.name}.{shared}")
+
+
+@command(slash="auth action name", role="owner", group="Model", private=True)
+async def use_accounts(
+    context: CommandContext,
+    action: Annotated[
+        Literal["list", "status", "add", "paste", "refresh", "remove"],
+        Arg("list, status, add, paste, refresh or remove", metavar="ACTION"),
+    ] = "list",
+    name: Annotated[str, Arg("a service or an account", metavar="NAME")] = "",
+) -> AccountListing | SignInResult | TextResult:
+    """Sign in with an account; alone: list your accounts."""
+    if action == "list":
+        return list_accounts.function(context)
+    if action == "status":
+        return await show_accounts.function(context)
+    if not name:
+        raise UsageError(f"/auth {action} needs a name.", hint="See: /auth list")
+    if action == "add":
+        return await _begin(context, name, SignInOptions())
+    if action == "paste":
+        return await paste_address.function(context, name)
+    if action == "refresh":
+        return await refresh_account.function(context, name)
+    return remove_account.function(context, name, yes=True)
+
+
+def _sign_ins(context: CommandContext) -> "SignIns":
+    if context.is_shared:
+        return context.app.sign_ins
+    from hermes.app.sign_ins import SignIns
+
+    return SignIns(context.home)
+
+
+def _listing(sign_ins: "SignIns", accounts: tuple[AccountState, ...]) -> AccountListing:
+    from hermes.providers.sign_in.services import SERVICES
+
+    has_codex = sign_ins.codex_file() is not None
+    return AccountListing(
+        accounts=accounts,
+        pending=sign_ins.pending(),
+        services=tuple(
+            SignInChoice(
+                name=one.name,
+                label=one.label,
+                provider=one.provider,
+                needs={"azure": "endpoint", "bedrock": "region"}.get(one.name, ""),
+                codex_login=has_codex and one.name == "openai",
+            )
+            for one in SERVICES
+        ),
+    )
+
+
+async def _begin(
+    context: CommandContext, service: str, options: SignInOptions
+) -> SignInResult:
+    """Begins to sign in where nobody can wait for it."""
+    pending = await context.app.sign_ins.begin(service, options)
+    if pending.state != "waiting":
+        return _done(pending.service, pending.sentence)
+    how = " Paste the address with: /auth paste ADDRESS" if pending.can_paste else ""
+    return SignInResult(
+        sentence=f"Waiting for you.{how}", pending=pending, hint="See: /auth list"
+    )
+
+
+async def _sign_in(
+    context: CommandContext, service: str, options: SignInOptions
+) -> SignInResult:
+    """Signs in while the person waits, and may paste the address that the browser was sent to."""
+    sign_ins = _sign_ins(context)
+
+    def show(pending: PendingSignIn) -> None:
+        context.surface.tell(
+            *(line(text, "bold" if not at else "") for at, text in enumerate(pending.instructions())),
+            line(f"Waiting for {pending.label} ...", "dim"),
+        )  # fmt: skip
+        surface = context.surface
+        if pending.can_paste and isinstance(surface, LineReader) and surface.can_read:
+            typing.append(asyncio.create_task(_take_pasted(context, surface, sign_ins)))
+
+    typing: list[asyncio.Task[None]] = []
+    try:
+        account = await sign_ins.add(service, options, show)
+    finally:
+        await cancel_and_wait(*typing)
+    return _done(account.service, f"Signed in with {_service(account.service).label}: {account.name}.")  # fmt: skip
+
+
+async def _take_pasted(
+    context: CommandContext, reader: LineReader, sign_ins: "SignIns"
+) -> None:
+    """Takes lines that the person types until one is the address of the sign-in."""
+    while True:
+        text = await reader.read_line()
+        try:
+            sign_ins.paste(text)
+        except HermesError as error:
+            context.surface.warn(in_sentences(error))
+        else:
+            return
+
+
+def _done(service: str, sentence: str) -> SignInResult:
+    provider = _service(service).provider
+    family = provider_table.family(provider)
+    model = family.default_model if family else ""
+    return SignInResult(
+        sentence=sentence, hint=f"Use it with: hermes model pick {provider}:{model}"
+    )
+
+
+def _service(name: str) -> "SignInService":
+    from hermes.providers.sign_in.services import find_service
+
+    return find_service(name)
+
+
+def _row(one: AccountState) -> TableRow:
+    looks: dict[str, Look] = {"ok": "good", "shared": "good", "expired": "bad"}
+    words = {"ok": "signed in", "shared": "codex's login", "expired": "sign in again"}
+    state = words[one.state]
+    if one.state == "ok" and one.kind in {"azure", "vertex", "bedrock"}:
+        state = "this machine"
+    label = provider_table.label_of(one.provider)
+    return TableRow(
+        (one.id, label, one.label, state, str(one.priority)), looks[one.state]
+    )
+
+
+def _age(seconds: float) -> str:
+    """How old a limit is, if that matters."""
+    return f" (seen {seconds / 3600:.0f} h ago)" if seconds > 7200 else ""

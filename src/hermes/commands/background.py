@@ -1,0 +1,160 @@
+"""Sessions that work in the background for a chat: child agents, background tasks and reviews."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+
+from hermes.app.child_sessions import (
+    BACKGROUND,
+    DELEGATE,
+    REVIEW,
+    ChildStatus,
+    child_ids,
+    child_status,
+    running_children,
+)
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import money
+from hermes.commands.views import Block, Column, TextResult, line, message, table
+from hermes.errors import NotFound, SessionNotFound, UsageError
+from hermes.schema.events import InterruptRequested, SessionCreated
+from hermes.schema.goals import ChildAttached
+from hermes.schema.messages import UserMessage
+
+MAX_SHOWN_CHILDREN = 20
+_KINDS = {REVIEW: "review", BACKGROUND: "background", DELEGATE: "child agent"}
+_MAX_LABEL_CHARS = 60
+
+
+def children_view(children: Iterable[ChildStatus]) -> Iterable[Block]:
+    """The children as a table."""
+    rows = [
+        (
+            one.id[-6:],
+            one.state,
+            _KINDS.get(one.kind, one.kind),
+            _span(one.seconds),
+            money(one.cost_usd),
+            child_label(one),
+        )
+        for one in children
+    ]
+    columns = (
+        *(Column("id"), Column("state"), Column("what")),
+        *(Column("time", right=True), Column("cost", right=True), Column("task")),
+    )
+    yield table(columns, rows, narrow=((0, 1, 3, 4), (5,)))
+
+
+def child_label(one: ChildStatus) -> str:
+    """Its task, and what it does now or how it ended."""
+    task = " ".join(one.title.split())[:_MAX_LABEL_CHARS]
+    doing = " ".join(one.doing.split())[:_MAX_LABEL_CHARS]
+    if one.runs and doing:
+        return f"{task}: {doing}" if task else doing
+    return f"{task} ({doing})" if doing and one.state != "done" else task
+
+
+def _span(seconds: float) -> str:
+    if seconds >= 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
+
+
+def listed_children(context: CommandContext, session: str = "") -> list[ChildStatus]:
+    """The children of a session, the newest last; without a session, all that work now."""
+    app = context.app
+    if not session:
+        found = running_children(app) if app.has_log else []
+        return [child_status(app, one, parent=parent) for one, parent in found]
+    ids = child_ids(app, session)[-MAX_SHOWN_CHILDREN:]
+    return [child_status(app, one, parent=session) for one in ids]
+
+
+def find_child(context: CommandContext, name: str) -> ChildStatus:
+    """The child that is meant: by the end of its id in a chat, elsewhere also by the beginning. Raises NotFound."""
+    app = context.app
+    ids = child_ids(app, context.session) if context.session else []
+    if not context.session:
+        ids = [one for one, _ in running_children(app)]
+    found = [one for one in ids if name and (one.endswith(name) or one == name)]
+    if not found and name and not context.session:
+        with contextlib.suppress(SessionNotFound):
+            found = [app.store.sessions.find(name).id]
+    if len(found) != 1:
+        known = ", ".join(one[-6:] for one in ids)
+        raise NotFound(
+            f"There is no background task or child agent {name!r}."
+            if name
+            else "Which one? ID is missing.",
+            hint=f"There are: {known}."
+            if known
+            else "Nothing is running in the background.",
+        )
+    return child_status(app, found[0], parent=context.session)
+
+
+async def stop_child(context: CommandContext, name: str) -> TextResult:
+    """Stops a child, in whichever process it runs."""
+    child = await asyncio.to_thread(find_child, context, name)
+    if not child.runs:
+        return message(f"{child.id[-6:]} is no longer running:  {child.state}.")
+    if context.service is not None:
+        await context.service.interrupt(child.id, by=context.surface.name)
+    else:
+        asked = InterruptRequested(by=context.surface.name)
+        await asyncio.to_thread(context.app.record, child.id, asked)
+    return message(f"Stopped {child.id[-6:]}. What it did so far was saved.")
+
+
+async def tell_child(context: CommandContext, name: str, text: str) -> TextResult:
+    """Gives a child a message: into its turn, or as its next task."""
+    if not text.strip():
+        raise UsageError("The message is empty.", hint="/agents tell ID TEXT")
+    child = await asyncio.to_thread(find_child, context, name)
+    if context.service is not None:
+        delivery = "steer" if child.runs else "queue"
+        await context.service.submit(child.id, text, delivery=delivery)
+        return message(f"Told {child.id[-6:]}.")
+    said = UserMessage(text=text, delivery="steer" if child.runs else "queue")
+    await asyncio.to_thread(context.app.record, child.id, said)
+    if child.runs:
+        return message(f"Told {child.id[-6:]}; it reads your message at its next step.")
+    return message(f"Saved. Let it answer: hermes --resume {child.id}")
+
+
+async def begin_child(context: CommandContext, session: str, kind: str) -> str:
+    """Begins a session that works for this one. Its questions reach whoever watches this chat."""
+    info = await asyncio.to_thread(context.app.store.sessions.find, session)
+    created = SessionCreated(
+        kind="child",
+        parent=info.id,
+        parent_seq=info.head,
+        root=info.root if info.kind == "child" else info.id,
+        surface=kind,
+        cwd=info.cwd,
+    )
+    return (await asyncio.to_thread(context.app.begin, created)).session
+
+
+async def move_to_background(context: CommandContext, session: str) -> TextResult:
+    """Lets the turn that runs go on in the background, and begins a new session here."""
+    app, chat = context.app, context.chat
+    holder = await asyncio.to_thread(app.store.leases.holder, session)
+    if holder is None:
+        raise UsageError(
+            "No turn is running, so there is nothing to move to the background.",
+            hint="Begin a task there: /bg TASK",
+        )
+    new = await chat.leave_running()
+    attached = ChildAttached(child=session, is_moved=True)
+    await asyncio.to_thread(app.record, new, attached)
+    chat.agent.service.told_of(session, new)
+    return message(
+        f"The turn goes on in the background as {session[-6:]}. This is a new session.",
+        f"Go back with: /agents open {session[-6:]}",
+    )
+
+
+def nothing_runs() -> Block:
+    return line("Nothing is running in the background.")

@@ -1,0 +1,567 @@
+"""The checks of `hermes doctor`. A check takes the `Site` and returns findings; a new one also goes into CHECKS.
+
+Checks are fast, change nothing, and work when the rest of Hermes can't. The only servers they ask are the PostgreSQL and
+the NATS of the settings.
+"""
+
+import errno
+import os
+import platform
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+from msgspec import Struct
+
+from hermes.app.profiles import Profiles
+from hermes.commands.views import FAIL, OK, WARN
+from hermes.errors import HermesError, os_reason
+from hermes.installation import reinstall_command
+from hermes.settings.home import Home, closed_folder, probe
+from hermes.settings.parse import SettingProblem
+from hermes.settings.profiles import DEFAULT_PROFILE
+from hermes.settings.value_origins import (
+    config_problems,
+    secret_problems,
+    variable_problems,
+    variable_warnings,
+)
+
+_SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
+_NETWORK_FILESYSTEMS = (
+    "nfs",
+    "cifs",
+    "smb",
+    "9p",
+    "virtiofs",
+    "fuse",
+    "afs",
+    "ceph",
+    "gluster",
+    "lustre",
+)
+_POINT = 4  # the field of a mount table that holds the mount point
+_READ_WHOLE = 256 * 1024**2  # bytes of a database that are all read, within seconds
+_BUSY_TIMEOUT_S = 2.0
+_LITTLE, _TOO_LITTLE = 1024**3, 50 * 1024**2
+
+
+class Finding(Struct, frozen=True):
+    """One line of the report."""
+
+    check: str
+    mark: str
+    text: str
+    to_do: str = ""
+
+
+class Site(Struct, frozen=True):
+    """What is checked: a home and an environment."""
+
+    home: Home
+    environ: Mapping[str, str]
+
+    @property
+    def existing(self) -> Path:
+        """The home, or the nearest folder above it that exists."""
+        folder = self.home.root
+        while isinstance(probe(folder), OSError) and folder != folder.parent:
+            folder = folder.parent
+        return folder
+
+
+def python_version(site: Site) -> list[Finding]:
+    version = platform.python_version()
+    if sys.version_info[:2] < (3, 11):  # noqa: UP036 - an installation can be carried to another Python
+        return [
+            Finding(
+                "python",
+                FAIL,
+                f"Python {version}",
+                "Hermes needs Python 3.11 or newer.",
+            )
+        ]
+    return [Finding("python", OK, f"Python {version}"), *_module_path(site)]
+
+
+def _module_path(site: Site) -> list[Finding]:
+    """A relative folder in PYTHONPATH is whichever one Python is started in: code there runs before ours.
+
+    The `hermes` command ignores PYTHONPATH; `python -m hermes` does not.
+    """
+    search_path = site.environ.get("PYTHONPATH", "")
+    if sys.flags.ignore_environment or not search_path:
+        return []
+    if all(map(os.path.isabs, search_path.split(os.pathsep))):
+        return []
+    text = f"PYTHONPATH is {search_path!r}: any folder you start Hermes in can replace parts of it"
+    return [Finding("python", WARN, text, "Start it as `hermes`, or unset PYTHONPATH.")]
+
+
+def sqlite_version(_site: Site) -> list[Finding]:
+    try:
+        import apsw
+    except ImportError as error:
+        return [
+            Finding(
+                "sqlite",
+                FAIL,
+                f"apsw can't be imported: {error}",
+                f"Reinstall it: {reinstall_command('apsw')}",
+            )
+        ]
+    version = apsw.sqlite_lib_version()
+    if tuple(int(part) for part in version.split(".")[:3]) < _SQLITE:
+        return [
+            Finding(
+                "sqlite",
+                FAIL,
+                f"SQLite {version} can damage a shared database",
+                f"Replace it: {reinstall_command('apsw')}",
+            )
+        ]
+    return [Finding("sqlite", OK, f"SQLite {version} (apsw)")]
+
+
+def home_folder(site: Site) -> list[Finding]:
+    root = site.home.root
+    elsewhere = "or set HERMES_HOME to another folder."
+    info = probe(root)
+    if isinstance(info, OSError):
+        return [_missing_home(site, info, elsewhere)]
+    if stat.S_ISDIR(info.st_mode):
+        return [_existing_home(root, elsewhere)]
+    return [
+        Finding("home", FAIL, f"{root} is not a folder", f"Move it away, {elsewhere}")
+    ]
+
+
+def _missing_home(site: Site, error: OSError, elsewhere: str) -> Finding:
+    root = site.home.root
+    closed = closed_folder(root)
+    if closed is not None:
+        text = f"{root} can't be reached: you have no access to the folder {closed}"
+        return Finding("home", FAIL, text, f"Run: chmod u+x '{closed}', {elsewhere}")
+    if not isinstance(probe(root, follow=False), OSError):
+        return Finding(
+            "home",
+            FAIL,
+            f"{root} is a broken symbolic link",
+            f"Remove the link, {elsewhere}",
+        )
+    if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
+        reason = os_reason(error)
+        return Finding(
+            "home",
+            FAIL,
+            f"{root} can't be used ({reason})",
+            "Set HERMES_HOME to another folder.",
+        )
+    if site.existing.is_dir() and os.access(site.existing, os.W_OK | os.X_OK):
+        return Finding("home", OK, f"{root} (does not exist yet; created when needed)")
+    return Finding(
+        "home",
+        FAIL,
+        f"{root} can't be created",
+        f"Make {site.existing} writable, {elsewhere}",
+    )
+
+
+def _existing_home(root: Path, elsewhere: str) -> Finding:
+    if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
+        return Finding(
+            "home",
+            FAIL,
+            f"{root} can't be written",
+            f"Run: chmod u+rwx '{root}', {elsewhere}",
+        )
+    mode = stat.S_IMODE(root.stat().st_mode)
+    if mode & 0o077:
+        return Finding(
+            "home",
+            WARN,
+            f"{root} is open to others (mode {mode:04o})",
+            f"Run: chmod 700 '{root}'",
+        )
+    return Finding("home", OK, str(root))
+
+
+def filesystem(site: Site) -> list[Finding]:
+    kind = filesystem_type(site.existing, Path("/proc/self/mountinfo"))
+    if kind.startswith(_NETWORK_FILESYSTEMS):
+        to_do = "Set HERMES_HOME to a folder on a local disk if sessions are used by several processes."
+        return [
+            Finding(
+                "filesystem", WARN, f"{kind}: SQLite's locks may not hold there", to_do
+            )
+        ]
+    return [Finding("filesystem", OK, kind)] if kind else []
+
+
+def filesystem_type(folder: Path, mountinfo: Path) -> str:
+    """The type of the filesystem that holds `folder`; nothing where the system has no mount table."""
+    try:
+        lines = mountinfo.read_bytes().split(b"\n")
+    except OSError:  # not Linux
+        return ""
+    resolved, best, kind = Path(os.path.realpath(folder)), -1, ""
+    for line in lines:
+        fields, _, after = line.partition(b" - ")
+        if len(fields.split(b" ")) < _POINT + 1 or not after:
+            continue
+        raw = fields.split(b" ")[_POINT]
+        point = Path(
+            os.fsdecode(
+                re.sub(
+                    rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8) & 255]), raw
+                )
+            )
+        )
+        if len(point.parts) >= best and resolved.is_relative_to(point):
+            best, kind = len(point.parts), os.fsdecode(after.split()[0])
+    return kind
+
+
+def free_space(site: Site) -> list[Finding]:
+    free = shutil.disk_usage(site.existing).free
+    if free < _TOO_LITTLE:
+        return [
+            Finding(
+                "disk",
+                FAIL,
+                f"{free / 1024**2:.0f} MiB free",
+                "Free some space: sessions can't be saved.",
+            )
+        ]
+    if free < _LITTLE:
+        return [
+            Finding(
+                "disk", WARN, f"{free / 1024**2:.0f} MiB free", "Free some space soon."
+            )
+        ]
+    return [Finding("disk", OK, f"{free / 1024**3:,.0f} GiB free")]
+
+
+def config_file(site: Site) -> list[Finding]:
+    name, exists = (
+        site.home.config.name,
+        not isinstance(probe(site.home.config), OSError),
+    )
+    found = _problems("config", FAIL, name, lambda: config_problems(site.home))
+    return found or [
+        Finding("config", OK, name if exists else f"no {name}: all defaults")
+    ]
+
+
+def secrets_file(site: Site) -> list[Finding]:
+    name, exists = (
+        site.home.env_file.name,
+        not isinstance(probe(site.home.env_file), OSError),
+    )
+    found = _problems("secrets", FAIL, name, lambda: secret_problems(site.home))
+    return found or [Finding("secrets", OK, name if exists else f"no {name}")]
+
+
+def variables(site: Site) -> list[Finding]:
+    found = _problems("environment", FAIL, "", lambda: variable_problems(site.environ))
+    found += _problems("environment", WARN, "", lambda: variable_warnings(site.environ))
+    return found or [Finding("environment", OK, "no unknown HERMES_* variables")]
+
+
+def _problems(
+    check: str, mark: str, name: str, find: Callable[[], list[SettingProblem]]
+) -> list[Finding]:
+    try:
+        problems = find()
+    except HermesError as error:
+        return [Finding(check, mark, error.message, error.hint)]
+    otherwise = f"Correct {name or 'or unset it'}."
+    hints = [problem.hint[:1].upper() + problem.hint[1:] for problem in problems]
+    return [
+        Finding(check, mark, problem.where(name), hint or otherwise)
+        for problem, hint in zip(problems, hints, strict=True)
+    ]
+
+
+def state_file(site: Site) -> list[Finding]:
+    from hermes.commands.store_checks import check_store
+
+    return check_store(site) or _check_state_file(site)
+
+
+def events(site: Site) -> list[Finding]:
+    from hermes.commands.store_checks import check_events
+
+    return check_events(site)
+
+
+def _check_state_file(site: Site) -> list[Finding]:
+    path = site.home.state
+    info = probe(path)
+    if isinstance(info, FileNotFoundError) and isinstance(
+        probe(path, follow=False), OSError
+    ):
+        return [Finding("sessions", OK, "no state.db yet")]
+    if isinstance(info, OSError) or not stat.S_ISREG(info.st_mode):
+        reason = os_reason(info) if isinstance(info, OSError) else "not a file"
+        return [
+            Finding(
+                "sessions",
+                FAIL,
+                f"state.db can't be read ({reason})",
+                f"Look at {path}",
+            )
+        ]
+    with path.open("rb") as file:
+        header = file.read(100)
+    fault, to_do = _state_fault(path, header, info.st_size)
+    if not fault:
+        fault, to_do = _inner_fault(path)
+    if fault:
+        return [Finding("sessions", FAIL, f"state.db {fault}", to_do)]
+    mode = stat.S_IMODE(info.st_mode)
+    if mode & 0o077:
+        return [
+            Finding(
+                "sessions",
+                WARN,
+                f"state.db is open to others (mode {mode:04o})",
+                f"Run: chmod 600 '{path}'",
+            )
+        ]
+    size = f"{info.st_size / 1024**2:,.1f} MiB"
+    if info.st_size > _READ_WHOLE:
+        size += "; `hermes sessions check` reads all of it"
+    return [Finding("sessions", OK, f"state.db, schema {_number(header, 60)}, {size}")]
+
+
+def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
+    """Why Hermes would refuse or rebuild this file, by its header alone, and what to do; nothing if it would not."""
+    from hermes.store.state_file import (  # takes long to load
+        APPLICATION_ID,
+        MIGRATIONS,
+    )
+
+    away = f"Move it away: mv '{path}' '{path}.old'"
+    if not header:
+        return "is empty", away
+    if not (header.startswith(b"SQLite format 3\x00") and len(header) == 100):
+        return "is not a database", f"Run: hermes sessions check, or m{away[1:]}"
+    if _number(header, 68) != APPLICATION_ID:
+        return "belongs to another program", away
+    if _number(header, 60) > len(MIGRATIONS):
+        return (
+            f"was written by a newer Hermes (schema {_number(header, 60)})",
+            "Update Hermes; the file is kept.",
+        )
+    page = int.from_bytes(header[16:18], "big")
+    expected = _number(header, 28) * (65536 if page == 1 else page)
+    if expected != size and isinstance(
+        probe(path.with_name(path.name + "-wal")), OSError
+    ):
+        return (
+            f"has {size:,} bytes instead of {expected:,}",
+            "Run: hermes sessions check",
+        )
+    return "", ""
+
+
+def _inner_fault(path: Path) -> tuple[str, str]:
+    """What opening the file finds wrong with it, and what to do; nothing if all is well."""
+    from hermes.store.state_file import (  # takes long to load
+        MIGRATIONS,
+        DatabaseState,
+        inspect,
+    )
+
+    try:
+        found = inspect(
+            path,
+            version=len(MIGRATIONS),
+            busy_timeout=_BUSY_TIMEOUT_S,
+            read_only=True,
+            check_pages_bytes=_READ_WHOLE,
+        )
+    except HermesError as error:
+        return f"can't be opened: {error.message}", error.hint
+    if found.state is DatabaseState.DAMAGED:
+        return (
+            f"is damaged: {found.detail}",
+            "Run: hermes sessions check. It keeps the file and rebuilds a new one.",
+        )
+    return "", ""
+
+
+def _number(header: bytes, offset: int) -> int:
+    return int.from_bytes(header[offset : offset + 4], "big")
+
+
+def damaged_files(site: Site) -> list[Finding]:
+    kept = (
+        sorted(site.home.root.glob("state.db.damaged-*"))
+        if os.access(site.home.root, os.R_OK | os.X_OK)
+        else []
+    )
+    to_do = "Everything readable was recovered. Delete it (and its -wal and -shm) when you are sure that nothing is missing."
+    return [
+        Finding("sessions", WARN, f"a damaged database was kept: {path}", to_do)
+        for path in kept
+        if not path.name.endswith(("-wal", "-shm"))
+    ]
+
+
+def sandbox(site: Site) -> list[Finding]:
+    """What confines the commands Hermes runs, found by really confining one."""
+    from hermes.tools.sandbox.detect import find_sandbox  # takes long to load
+
+    found = find_sandbox(
+        site.environ.get("PATH", ""), Path(site.environ.get("HOME", "/nonexistent"))
+    )
+    install = "Install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)."
+    if found.kind == "bubblewrap":
+        return [
+            Finding(
+                "sandbox",
+                OK,
+                "bubblewrap: commands write only in their working directory, without network",
+            )
+        ]
+    if found.kind == "landlock":
+        limits = "no network of their own, and what runs later (git hooks, ...) is checked after a command"
+        return [
+            Finding(
+                "sandbox",
+                WARN,
+                f"Landlock confines commands, but less well: {limits}. {found.why}",
+                install,
+            )
+        ]
+    to_do = (
+        f"{install} Until then Hermes asks before every command that changes something."
+    )
+    return [Finding("sandbox", WARN, f"commands are not confined. {found.why}", to_do)]
+
+
+def git(site: Site) -> list[Finding]:
+    """Undo, and the history of memory and skills, are kept by git."""
+    from hermes.children.helper_programs import find_program, skipped_program
+
+    found = find_program("git", site.environ)
+    if found:
+        return [Finding("git", OK, found)]
+    text = "git is not installed: turns can't be undone, and memory and skills have no history"
+    if elsewhere := skipped_program("git", site.environ):
+        text = f"{elsewhere} is not used, because a model could have written it. {text[0].upper()}{text[1:]}"
+    return [
+        Finding(
+            "git",
+            WARN,
+            text,
+            "Install git (Debian, Ubuntu: apt install git; Fedora: dnf install git).",
+        )
+    ]
+
+
+def worktrees(site: Site) -> list[Finding]:
+    """Worktrees that nobody needs any more, or that hold work which is not merged."""
+    from hermes.app.worktrees import Worktrees, worktrees_folder
+
+    folder = worktrees_folder(site.environ, Path.home())
+    trees = Worktrees(folder, site.environ)
+    found: list[Finding] = []
+    for one in trees.all():
+        state, gone = trees.state(one), not Path(one.source).is_dir()
+        if gone:
+            text, to_do = f"{one.folder}: its repository {one.source} is gone", ""
+        elif state.is_clean:
+            text = f"{one.name} of {one.source} holds nothing that is not merged"
+            to_do = f"Delete it there: hermes worktree drop {one.name}"
+        else:
+            text = f"{one.name} of {one.source}: {state}"
+            to_do = f"Merge it there: hermes worktree merge {one.name}"
+        found.append(Finding("worktrees", OK if state.is_clean and not gone else WARN, text, to_do))  # fmt: skip
+    return found
+
+
+def model(site: Site) -> list[Finding]:
+    from hermes.commands.engine_checks import (
+        check_model,
+    )  # the doctor also works where models can't be loaded
+
+    return check_model(site)
+
+
+def codex_engine(site: Site) -> list[Finding]:
+    from hermes.commands.engine_checks import check_codex
+
+    return check_codex(site)
+
+
+def hooks(site: Site) -> list[Finding]:
+    from hermes.commands.engine_checks import check_hooks, check_webhooks
+
+    return [*check_hooks(site), *check_webhooks(site)]
+
+
+def pictures(site: Site) -> list[Finding]:
+    from hermes.commands.picture_checks import check_pictures
+
+    return check_pictures(site)
+
+
+def speech(site: Site) -> list[Finding]:
+    from hermes.commands.engine_checks import check_speech
+
+    return check_speech(site)
+
+
+def gateway(site: Site) -> list[Finding]:
+    found = import_module("hermes.surfaces.gateway.doctor_checks").findings(
+        site.home, site.environ
+    )
+    return [Finding("gateway", mark, text, to_do) for mark, text, to_do in found]
+
+
+def profiles(site: Site) -> list[Finding]:
+    """Which profile this is, and whether the others can be read."""
+    base = site.home.base
+    found = Profiles(base).all()
+    if len(found) == 1:
+        return []
+    broken = [one for one in found if one.problem and one.path != site.home.root]
+    names = ", ".join(one.name for one in found)
+    text = f"{site.home.profile or DEFAULT_PROFILE} (of {names})"
+    if not broken:
+        return [Finding("profiles", OK, text)]
+    which = ", ".join(one.name for one in broken)
+    to_do = f"Correct them: hermes --profile {broken[0].name} config edit"
+    return [Finding("profiles", WARN, f"{text}; settings that can't be read: {which}", to_do)]  # fmt: skip
+
+
+CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
+    python_version,
+    sqlite_version,
+    home_folder,
+    profiles,
+    filesystem,
+    free_space,
+    config_file,
+    secrets_file,
+    variables,
+    state_file,
+    events,
+    damaged_files,
+    sandbox,
+    git,
+    worktrees,
+    model,
+    codex_engine,
+    hooks,
+    pictures,
+    speech,
+    gateway,
+)

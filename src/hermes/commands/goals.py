@@ -1,0 +1,335 @@
+"""Goals: what a session works towards over many turns."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from hermes.app.goals.contract import draft_request, drafted, parse_goal
+from hermes.app.goals.pursuit import used_so_far
+from hermes.app.goals.waking import who_wakes
+from hermes.app.session_journal import read_history
+from hermes.commands.command import Arg, SessionId, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import moment, money
+from hermes.commands.views import Block, Record, TextResult, line, message
+from hermes.core.goal_progress import GoalProgress, GoalStatus
+from hermes.errors import NotFound, UsageError
+from hermes.schema.event_base import Event
+from hermes.schema.events import RuleCheck
+from hermes.schema.goals import (
+    GoalCleared,
+    GoalPaused,
+    GoalResumed,
+    GoalSet,
+    SubgoalsChanged,
+)
+from hermes.text.plurals import count
+
+EXAMPLES = """\
+examples:
+  hermes goal run "all tests pass  verify: make test"   work until it is reached
+  hermes goal                                           the goal of the newest session, and its progress
+  hermes goal pause                                     stop after the running turn
+  hermes --resume last                                  go on with it, in the chat
+"""
+_MAX_SUBGOALS = 50
+_MAX_SEARCHED_SESSIONS, _MAX_NAMED_SESSIONS = 200, 5
+_MAX_SUBGOAL_CHARS = 1_000
+_STATES: dict[GoalStatus, str] = {
+    "none": "none",
+    "active": "working on it",
+    "waiting": "waiting",
+    "paused": "paused",
+    "done": "reached",
+}
+_NO_GOAL = "This session has no goal."
+_HOW = "Set one: /goal all tests pass  verify: make test (in a shell: hermes goal run)"
+GoalText = Annotated[
+    str, Arg("the goal; also draft TEXT, show, pause, resume, clear", metavar="TEXT")
+]
+SubgoalText = Annotated[
+    str, Arg("a subgoal; also list, remove N, clear", metavar="TEXT")
+]
+
+
+class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A session's goal and how far it is."""
+
+    session: str
+    status: GoalStatus
+    why: str = ""
+    goal: GoalSet | None = None
+    subgoals: tuple[str, ...] = ()
+    turns: int = 0
+    used_usd: float = 0.0
+    used_tokens: int = 0
+    check: RuleCheck | None = None
+    wait_for: str = ""
+    until: float = 0.0
+    """When a wait ends at the latest."""
+    wakes: str = ""
+    """Who starts the session again when it waits."""
+
+    def view(self, _now: float) -> Iterable[Block]:
+        goal = self.goal
+        if goal is None:
+            yield line(f"{_NO_GOAL} {_HOW}", fit="wrap")
+            return
+        state = _STATES[self.status] + (f": {self.why}" if self.why else "")
+        spent = f"{self.used_tokens:,} tokens {money(self.used_usd)}".rstrip()
+        check = self.check
+        subgoals = (
+            (f"subgoal {number}", one) for number, one in enumerate(self.subgoals, 1)
+        )
+        yield Record(
+            (
+                ("goal", goal.text),
+                ("state", state),
+                (
+                    "until",
+                    f"{moment(self.until)} at the latest"
+                    if self.status == "waiting"
+                    else "",
+                ),
+                ("turns", f"{self.turns} of {goal.max_turns}"),
+                ("used", spent + (f" of {goal.budget}" if goal.budget else "")),
+                ("verify", goal.verify),
+                ("last check", f"{check.outcome} ({check.detail})" if check else ""),
+                ("constraints", goal.constraints),
+                ("stop when", goal.stop_when),
+                *subgoals,
+            )
+        )
+        if self.status == "waiting":
+            yield line(self.wakes, "dim", fit="wrap")
+        if self.status == "paused":
+            yield line("Continue: /goal resume. Drop it: /goal clear.", "dim")
+
+
+@command("goal set", slash="goal text", role="user", scope="chat", group="Chat")
+async def set_goal(
+    context: CommandContext, session: SessionId, text: GoalText = ""
+) -> GoalReport | TextResult:
+    """Set a goal that Hermes works towards until it is reached; alone: show it.
+
+    Lines that begin with verify:, constraints:, stop when:, turns: or budget: are conditions. Hermes runs the verify
+    command itself, in the sandbox, after each turn. `draft TEXT` lets a model write the conditions; `show`, `pause`,
+    `resume` and `clear` do what they say.
+    """
+    word, _, rest = text.strip().partition(" ")
+    match word.lower(), rest.strip():
+        case (("" | "show" | "status"), ""):
+            return await _show(context, session)
+        case "pause", "":
+            return await _pause(context, session)
+        case "resume", "":
+            return await _resume(context, session)
+        case (("clear" | "stop"), ""):
+            return await _clear(context, session)
+        case "draft", _:
+            return await _draft(context, session, rest.strip())
+        case _:
+            return await _begin(context, session, text)
+
+
+@command("goal show", scope="observe", group="Chat")
+async def show_goal(context: CommandContext, session: SessionId = "last") -> GoalReport:
+    """Show a session's goal and its progress."""
+    return await _show(context, session)
+
+
+@command("goal pause", scope="chat", group="Chat")
+async def pause_goal(context: CommandContext, session: SessionId = "") -> TextResult:
+    """Pause a goal; the running turn ends first."""
+    meant = await asyncio.to_thread(_meant, context, session, "active", "waiting")
+    return await _pause(context, meant)
+
+
+@command("goal resume", scope="chat", group="Chat")
+async def resume_goal(context: CommandContext, session: SessionId = "") -> TextResult:
+    """Resume a paused goal; its turns are counted from zero again."""
+    meant = await asyncio.to_thread(_meant, context, session, "paused")
+    return await _resume(context, meant)
+
+
+@command("goal clear", scope="chat", group="Chat")
+async def clear_goal(context: CommandContext, session: SessionId = "") -> TextResult:
+    """Drop a session's goal."""
+    meant = await asyncio.to_thread(
+        _meant, context, session, "active", "waiting", "paused"
+    )
+    return await _clear(context, meant)
+
+
+@command("goal subgoal", slash="subgoal text", role="user", scope="chat", group="Chat")
+async def change_subgoals(
+    context: CommandContext, session: SessionId, text: SubgoalText = ""
+) -> TextResult:
+    """Add a subgoal; alone: list them. `remove N` and `clear` remove them."""
+    session, progress = await asyncio.to_thread(_find, context, session)
+    if progress.goal is None:
+        raise NotFound(_NO_GOAL, hint=_HOW)
+    known = progress.subgoals
+    word, _, rest = text.strip().partition(" ")
+    match word.lower(), rest.strip():
+        case (("" | "list"), ""):
+            return _listed(known)
+        case "clear", "":
+            changed: tuple[str, ...] = ()
+        case "remove", number if number.isdecimal():
+            if not 1 <= int(number) <= len(known):
+                raise NotFound(f"There is no subgoal {number}.", hint="/subgoal list")
+            changed = (*known[: int(number) - 1], *known[int(number) :])
+        case _:
+            if len(known) >= _MAX_SUBGOALS or len(text) > _MAX_SUBGOAL_CHARS:
+                raise UsageError(
+                    f"At most {_MAX_SUBGOALS} subgoals of {_MAX_SUBGOAL_CHARS:,} characters."
+                )
+            changed = (*known, text.strip())
+    await _write(context, session, SubgoalsChanged(subgoals=changed))
+    return _listed(changed, idle=not progress.is_open)
+
+
+def _listed(subgoals: tuple[str, ...], *, idle: bool = False) -> TextResult:
+    lines = [f"{number}. {one}" for number, one in enumerate(subgoals, 1)]
+    if lines and idle:
+        lines.append("The goal is not being worked on now. Continue: /goal resume")
+    return message(*(lines or ["There are no subgoals. Add one: /subgoal TEXT"]))
+
+
+def _meant(context: CommandContext, name: str, *states: GoalStatus) -> str:
+    """The session whose goal is to be changed: without a name, the only one with a goal in one of these states."""
+    if name:
+        return name
+    recent = context.app.store.sessions.recent(limit=_MAX_SEARCHED_SESSIONS)
+    found = [
+        one.id
+        for one in recent
+        if context.app.store.log.latest(one.id, GoalSet.topic) is not None
+        and _find(context, one.id)[1].status in states
+    ]
+    if len(found) > 1:
+        named = ", ".join(found[:_MAX_NAMED_SESSIONS])
+        raise UsageError(
+            f"{count(len(found), 'session')} have such a goal: {named}.",
+            hint="Name the one you mean.",
+        )
+    return found[0] if found else "last"
+
+
+def _find(context: CommandContext, name: str) -> tuple[str, GoalProgress]:
+    """The session that is meant, and its goal."""
+    store = context.app.store
+    session = store.sessions.find(name).id
+    return session, read_history(store, session).goal
+
+
+async def _show(context: CommandContext, name: str) -> GoalReport:
+    return await asyncio.to_thread(_report, context, name)
+
+
+def _report(context: CommandContext, name: str) -> GoalReport:
+    session, progress = _find(context, name)
+    goal = progress.goal
+    usd, tokens = used_so_far(context.app, session)
+    return GoalReport(
+        session=session,
+        status=progress.status,
+        why=progress.why,
+        goal=goal,
+        subgoals=progress.subgoals,
+        turns=progress.turns,
+        used_usd=usd - goal.spent_usd if goal else 0.0,
+        used_tokens=tokens - goal.spent_tokens if goal else 0,
+        check=progress.last.check if progress.last else None,
+        wait_for=progress.last.wait_name if progress.last else "",
+        until=progress.last.until if progress.last else 0.0,
+        wakes=who_wakes(context.app, session) if progress.status == "waiting" else "",
+    )
+
+
+async def _write(context: CommandContext, session: str, *events: Event) -> None:
+    """Writes what a person decided, and works on it where sessions run."""
+    service = context.service
+    if service is None:
+        await asyncio.to_thread(context.app.record, session, *events)
+        return
+    await service.note_goal(session, *events)
+    if context.conversation is not None and context.session == session:
+        await context.conversation.resume()
+
+
+async def _begin(context: CommandContext, name: str, text: str) -> TextResult:
+    session, before = await asyncio.to_thread(_find, context, name)
+    goal = parse_goal(text, context.settings.goals, by=context.surface.name)
+    await _write(context, session, await _with_usage(context, session, goal))
+    notes = ["It replaces the previous goal."] if before.is_open else []
+    if context.service is None:
+        notes.append(f"Work on it: hermes --resume {session}")
+    limits = [count(goal.max_turns, "turn"), goal.budget]
+    most = " and ".join(filter(None, limits))
+    return message(f"Working towards the goal, for at most {most}.", *notes)
+
+
+async def _draft(context: CommandContext, name: str, text: str) -> TextResult:
+    """Lets a model write the conditions. They hold once the person has read them and resumes."""
+    if not text:
+        raise UsageError("The goal is empty.", hint="/goal draft TEXT")
+    session, _ = await asyncio.to_thread(_find, context, name)
+    auxiliary = context.chat.agent.engine(session).auxiliary
+    context.surface.tell(line("Writing the conditions ...", "dim"))
+    reply = await auxiliary.ask("judge", session, draft_request(text))
+    settings, by = context.settings.goals, context.surface.name
+    goal = drafted(reply.text, text, settings, by=by)
+    await _write(context, session, await _with_usage(context, session, goal))
+    named = (
+        ("Goal", goal.text),
+        ("Verify", goal.verify),
+        ("Constraints", goal.constraints),
+        ("Stop when", goal.stop_when),
+    )
+    lines = [f"{name}: {one}" for name, one in named if one]
+    return message(*lines, "Start it: /goal resume. Change it: /goal TEXT.")
+
+
+async def _with_usage(context: CommandContext, session: str, goal: GoalSet) -> GoalSet:
+    """The goal with what the session had used before, so that its budget counts from here."""
+    usd, tokens = await asyncio.to_thread(used_so_far, context.app, session)
+    return msgspec.structs.replace(goal, spent_usd=usd, spent_tokens=tokens)
+
+
+async def _pause(context: CommandContext, name: str) -> TextResult:
+    session, progress = await asyncio.to_thread(_find, context, name)
+    if not progress.is_open:
+        raise NotFound(_not(progress, "is not being worked on"), hint=_HOW)
+    paused = GoalPaused(reason="You paused it.", by=context.surface.name)
+    await _write(context, session, paused)
+    return message(
+        "Paused the goal; the running turn ends first. Continue: /goal resume"
+    )
+
+
+async def _resume(context: CommandContext, name: str) -> TextResult:
+    session, progress = await asyncio.to_thread(_find, context, name)
+    if progress.goal is None:
+        raise NotFound(_NO_GOAL, hint=_HOW)
+    if progress.status == "active":
+        return message("The goal is already being worked on.")
+    await _write(context, session, GoalResumed(by=context.surface.name))
+    if context.service is None:
+        return message(f"Resumed. Work on it: hermes --resume {session}")
+    return message("Going on with the goal.")
+
+
+async def _clear(context: CommandContext, name: str) -> TextResult:
+    session, progress = await asyncio.to_thread(_find, context, name)
+    if progress.goal is None:
+        raise NotFound(_NO_GOAL, hint=_HOW)
+    await _write(context, session, GoalCleared(by=context.surface.name))
+    return message("Dropped the goal. The running turn ends normally; /stop stops it.")
+
+
+def _not(progress: GoalProgress, what: str) -> str:
+    return _NO_GOAL if progress.goal is None else f"The goal {what}."

@@ -1,0 +1,104 @@
+"""Checks of `hermes doctor`: who looks at pictures, OCR, who makes pictures, and the browser. Nothing is called."""
+
+from hermes.commands.doctor_checks import Finding, Site
+from hermes.commands.views import OK, WARN
+from hermes.errors import HermesError
+from hermes.media.image_backends import ImageSettings, build_backend, chosen_backend
+from hermes.media.media_error import MediaError
+from hermes.providers.cheapest_model import Need, cheapest
+from hermes.providers.routing import chosen_route, keys_of, route_facts, route_for
+from hermes.settings import Secrets, Settings
+from hermes.settings.load import load, load_secrets
+from hermes.tools.documents.ocr import PageOcr
+
+
+def check_pictures(site: Site) -> list[Finding]:
+    """One finding for each sense. Nothing if the settings can't be read, which another check reports."""
+    try:
+        settings = load(site.environ, home=site.home)
+        secrets = load_secrets(site.environ, home=site.home)
+    except HermesError:
+        return []
+    given = ImageSettings(settings, secrets, site.environ, site.home.root)
+    return [
+        _vision(settings, secrets),
+        _ocr(),
+        _generation(given),
+        *_browser(settings, site),
+    ]
+
+
+def _vision(settings: Settings, secrets: Secrets) -> Finding:
+    """Who looks at pictures: the model itself, another one, or OCR."""
+    wanted = settings.media.vision.strip()
+    if wanted == "off":
+        return Finding("vision", OK, "off (media.vision)")
+    if wanted != "ocr":
+        try:
+            if seeing := _seeing_model(settings, secrets, wanted):
+                return Finding("vision", OK, seeing)
+        except HermesError as error:
+            return Finding("vision", WARN, error.message, error.hint)
+    if PageOcr().is_available:
+        text = "no model looks at pictures; OCR reads the text in them"
+        return Finding("vision", OK, text)
+    to_do = "Choose a model that sees (hermes model), name one in auxiliary.vision, or install OCR."
+    if wanted == "auto":
+        return Finding("vision", OK, f"not set up (optional). {to_do}")
+    return Finding("vision", WARN, f"{wanted} can't look at pictures", to_do)
+
+
+def _seeing_model(settings: Settings, secrets: Secrets, wanted: str) -> str:
+    """Which model looks at pictures; empty if none does. Raises HermesError for one that can't be used."""
+    main = chosen_route(settings, secrets)
+    if wanted == "auto" and route_facts(main).images:
+        return f"{main.provider}:{main.model} sees pictures itself"
+    named = settings.auxiliary.vision.strip() if wanted == "auto" else wanted
+    if named in ("off", "main", ""):
+        return ""
+    if named == "auto":
+        route = None if main.embedded else cheapest(main, Need(images=True))
+    else:
+        route = route_for(settings, secrets, named, main)
+        keys_of(route, secrets)
+    if route is None or not route_facts(route).images:
+        return ""
+    return f"{route.provider}:{route.model} describes pictures"
+
+
+def _ocr() -> Finding:
+    ocr = PageOcr()
+    text = (
+        "installed" if ocr.is_available else f"not installed (optional). {ocr.missing}"
+    )
+    return Finding("ocr", OK, text)
+
+
+def _generation(given: ImageSettings) -> Finding:
+    """Who makes pictures."""
+    if given.wanted == "off":
+        return Finding("image generation", OK, "off (media.image_generation)")
+    if not chosen_backend(given):
+        text = "not set up (optional): OPENAI_API_KEY, XAI_API_KEY, FAL_KEY or media.images.command"
+        return Finding("image generation", OK, text)
+    try:
+        backend = build_backend(given)
+    except MediaError as error:
+        return Finding("image generation", WARN, error.message, error.hint)
+    return Finding("image generation", OK, f"{backend.name} {backend.model}".rstrip())
+
+
+def _browser(settings: Settings, site: Site) -> list[Finding]:
+    """The browser, if its tools are enabled."""
+    from hermes.tools.browser.executable import find_browser
+    from hermes.tools.toolsets import ToolChoice
+
+    choice = ToolChoice("cli", settings.tools.enabled, settings.tools.disabled)
+    if not choice.wants("browser_navigate"):
+        return []
+    found = find_browser(settings.browser.executable, site.environ)
+    if found:
+        return [Finding("browser", OK, found)]
+    to_do = "Install Chromium and the extra `browser`, or set browser.executable."
+    text = "its tools are enabled, but there is no browser, or playwright is missing"
+    return [Finding("browser", WARN, text, to_do)]

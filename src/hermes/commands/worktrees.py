@@ -1,0 +1,205 @@
+"""Worktrees: copies of a repository to work in beside the checkout, listed, made, merged and dropped."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from hermes.app.worktrees import Worktree, Worktrees, user_worktrees
+from hermes.commands.command import Arg, command
+from hermes.commands.context import CommandContext
+from hermes.commands.formats import ago
+from hermes.commands.project import folder_of
+from hermes.commands.views import Block, Column, TextResult, line, message, table
+from hermes.errors import UsageError
+from hermes.schema.events import SessionCreated
+from hermes.text.plurals import count
+
+EXAMPLES = """\
+examples:
+  hermes --worktree fix            chat in a copy of this repository, on the branch hermes/fix
+  hermes worktree list             the copies and what they hold
+  hermes worktree merge fix        commit what is there and merge it into this checkout
+  hermes worktree drop fix         delete the copy; work that is not merged needs --force
+"""
+WorktreeName = Annotated[str, Arg("the worktree")]
+WorktreeAction = Literal["list", "new", "open", "merge", "drop"]
+
+
+class WorktreeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A worktree and what it holds."""
+
+    name: str
+    folder: str
+    source: str
+    branch: str
+    created: float
+    state: str
+    is_clean: bool
+
+
+class WorktreeListing(msgspec.Struct, frozen=True, kw_only=True):
+    """The worktrees of a repository, or of all."""
+
+    worktrees: tuple[WorktreeRow, ...]
+    in_chat: bool = False
+
+    def view(self, now: float) -> Iterable[Block]:
+        if not self.worktrees:
+            yield line(
+                "There are no worktrees. Make one: hermes --worktree NAME, or /worktree new NAME",
+                fit="wrap",
+            )
+            return
+        rows = [
+            (one.name, one.state, ago(one.created, now), one.folder)
+            for one in self.worktrees
+        ]
+        columns = (Column("NAME"), Column("HOLDS"), Column("MADE"), Column("FOLDER"))
+        yield table(columns, rows, narrow=((0, 1), (3,)))
+        word = "/worktree" if self.in_chat else "hermes worktree"
+        yield line(f"Merge one: {word} merge NAME. Delete one: {word} drop NAME", "dim")
+
+
+@command(
+    "worktree list", slash="worktree action name", role="owner", scope="observe",
+    group="Changes",
+)  # fmt: skip
+async def show_worktrees(
+    context: CommandContext,
+    action: Annotated[WorktreeAction, Arg("what to do, in a chat")] = "list",
+    name: WorktreeName = "",
+    *,
+    force: Annotated[bool, Arg("drop it although work is not merged")] = False,
+) -> WorktreeListing | TextResult:
+    """List worktrees; make, open, merge or drop one."""
+    if action == "list":
+        return await asyncio.to_thread(_listing, context)
+    if context.conversation is None:
+        raise UsageError(f"Use the command itself: hermes worktree {action} NAME")
+    match action:
+        case "new":
+            return await _make(context, name)
+        case "open":
+            tree = await asyncio.to_thread(_find, context, name)
+            return await _enter(context, tree)
+        case "merge":
+            return await asyncio.to_thread(_merge, context, name)
+        case _:
+            return await asyncio.to_thread(_drop, context, name, force=force)
+
+
+@command("worktree new", group="Changes")
+async def make_worktree(context: CommandContext, name: WorktreeName = "") -> TextResult:
+    """Make a worktree of the repository in this folder."""
+    return await _make(context, name)
+
+
+@command("worktree merge", group="Changes")
+def merge_worktree(context: CommandContext, name: WorktreeName) -> TextResult:
+    """Commit what a worktree holds and merge it into the checkout."""
+    return _merge(context, name)
+
+
+@command("worktree drop", group="Changes")
+def drop_worktree(
+    context: CommandContext,
+    name: WorktreeName,
+    *,
+    force: Annotated[bool, Arg("also if it has work that is not merged")] = False,
+) -> TextResult:
+    """Delete a worktree; unmerged work is kept under refs/hermes/dropped."""
+    return _drop(context, name, force=force)
+
+
+def worktree_rows(trees: Worktrees, found: Iterable[Worktree]) -> list[WorktreeRow]:
+    """Worktrees with what they hold."""
+    states = [(one, trees.state(one)) for one in found]
+    return [
+        WorktreeRow(
+            name=one.name,
+            folder=one.folder,
+            source=one.source,
+            branch=one.branch,
+            created=one.created,
+            state=str(state),
+            is_clean=state.is_clean,
+        )
+        for one, state in states
+    ]
+
+
+def _listing(context: CommandContext) -> WorktreeListing:
+    trees = user_worktrees()
+    source: Path | None = None
+    if context.conversation is not None or not context.is_shared:
+        folder = folder_of(context)
+        own = trees.at(folder)
+        try:
+            source = Path(own.source) if own else trees.repository(folder)
+        except UsageError:  # not in a repository: all of them
+            source = None
+    rows = tuple(worktree_rows(trees, trees.all(source)))
+    return WorktreeListing(worktrees=rows, in_chat=context.conversation is not None)
+
+
+def _find(context: CommandContext, name: str) -> Worktree:
+    if not name:
+        raise UsageError("Which worktree?", hint="See: worktree list")
+    return user_worktrees().find(folder_of(context), name)
+
+
+async def _make(context: CommandContext, name: str) -> TextResult:
+    folder = await asyncio.to_thread(folder_of, context)
+    now = context.app.clock.now() if context.is_shared else _now()
+    trees = user_worktrees()
+    tree = await asyncio.to_thread(trees.make, folder, name, now=now)
+    if context.conversation is not None:
+        return await _enter(context, tree)
+    return message(
+        f"Made the worktree {tree.name}: {tree.folder}",
+        f"Work in it: hermes --worktree {tree.name}",
+    )
+
+
+def _now() -> float:
+    import time
+
+    return time.time()
+
+
+async def _enter(context: CommandContext, tree: Worktree) -> TextResult:
+    """Begins a session in a worktree and goes on there."""
+    chat = context.chat
+    await chat.require_idle()
+    created = SessionCreated(surface=context.surface.name, cwd=tree.folder)
+    begun = await asyncio.to_thread(context.app.begin, created)
+    await chat.enter(begun.session, recap=False)
+    return message(
+        f"You are in the worktree {tree.name} now, in a new session: {tree.folder}",
+        f"When it is good: /worktree merge {tree.name}",
+    )
+
+
+def _merge(context: CommandContext, name: str) -> TextResult:
+    tree = _find(context, name)
+    merged = user_worktrees().merge(tree)
+    if not merged.commits:
+        return message(f"{tree.name} has nothing that {merged.into} does not have.")
+    return message(
+        f"Merged {count(merged.commits, 'commit')} of {tree.name} into {merged.into}.",
+        f"The worktree is still there. Delete it: worktree drop {tree.name}",
+    )
+
+
+def _drop(context: CommandContext, name: str, *, force: bool) -> TextResult:
+    tree = _find(context, name)
+    kept = user_worktrees().drop(tree, force=force)
+    if not kept:
+        return message(f"Dropped the worktree {tree.name}.")
+    return message(
+        f"Dropped the worktree {tree.name}. Its work is kept in the repository as {kept}.",
+        f"Bring it back: git branch {tree.name} {kept}",
+    )

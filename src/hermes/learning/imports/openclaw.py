@@ -1,0 +1,223 @@
+"""Reads a home of OpenClaw (`~/.openclaw`, formerly `~/.clawdbot` and `~/.moltbot`): its agents and what each stored.
+
+A home has a configuration (`openclaw.json`), a folder `agents/<id>` with the sessions of each agent, a workspace per
+agent with `SOUL.md`, `MEMORY.md`, `USER.md`, `AGENTS.md` and skills, and jobs in `state/openclaw.sqlite` or, in older
+versions, in `cron/jobs.json`.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.learning.change import LearningError
+from hermes.learning.imports.conversation import ImportedConversation
+from hermes.learning.imports.json_fields import Object, Objects, part, text
+from hermes.learning.imports.pi import conversation_of
+from hermes.learning.imports.sqlite_copy import columns, copied_database
+from hermes.settings.json5_read import parse_json5
+
+AGENT = "openclaw"
+CONFIG_NAMES = ("openclaw.json", "clawdbot.json", "moltbot.json")
+DEFAULT_AGENT = "main"
+_MAX_TEXT_BYTES = 2_000_000
+_MAX_AGENTS = 200
+_STATE = Path("state") / "openclaw.sqlite"
+_AGENT_DATABASE = Path("agent") / "openclaw-agent.sqlite"
+_JOB_COLUMNS = (
+    "job_id", "name", "agent_id", "enabled", "schedule_kind", "schedule_expr", "schedule_tz", "every_ms", "at",
+    "payload_kind", "payload_message", "delivery_mode", "delivery_channel", "delivery_to", "job_json",
+)  # fmt: skip
+
+
+class OpenClawAgent(msgspec.Struct, frozen=True):
+    """One agent of a home, with the folder that it works in."""
+
+    id: str
+    workspace: Path
+    is_default: bool = False
+
+    def file(self, name: str) -> str:
+        """Returns a text of the workspace; empty if there is none, or if it is too large or not a file."""
+        return read_small(self.workspace / name)
+
+
+def is_openclaw_home(source: Path) -> bool:
+    """Returns whether a folder is a home of OpenClaw."""
+    return source.is_dir() and (
+        any((source / name).is_file() for name in CONFIG_NAMES)
+        or (source / _STATE).is_file()
+        or (
+            (source / "agents").is_dir() and any((source / "agents").glob("*/sessions"))
+        )
+    )
+
+
+def read_small(path: Path) -> str:
+    """Returns a text file's content; empty if there is none, or if it is too large or not a file."""
+    with contextlib.suppress(OSError):
+        if path.is_file() and path.stat().st_size <= _MAX_TEXT_BYTES:
+            return path.read_text("utf-8", "replace").replace("\r\n", "\n")
+    return ""
+
+
+def read_json5(path: Path) -> Object:
+    """Returns an object of a file; empty if there is none. Raises LearningError if the file is not valid."""
+    content = read_small(path)
+    try:
+        return parse_json5(content) if content.strip() else {}
+    except ValueError as error:
+        raise LearningError(
+            f"{path} can't be read ({str(error)[:100]}).", hint="It was skipped."
+        ) from error
+
+
+def read_config(home: Path) -> Object:
+    """Returns the configuration. Raises LearningError if it is not valid."""
+    for name in CONFIG_NAMES:
+        if found := read_json5(home / name):
+            return found
+    return {}
+
+
+def agents(home: Path, config: Object) -> list[OpenClawAgent]:
+    """Returns all agents: those of the configuration, and those that only have a folder. The default comes first."""
+    section = part(config, "agents")
+    entries = section.get("list")
+    listed = {
+        name: entry
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict) and (name := _agent_id(entry.get("id")))
+    }
+    folders = [
+        path.name
+        for path in sorted(home.glob("agents/*"))
+        if path.is_dir() and path.name == _agent_id(path.name)
+    ]
+    chosen = [name for name, entry in listed.items() if entry.get("default") is True]
+    default = next(iter([*chosen, *listed]), DEFAULT_AGENT)
+    given = part(section, "defaults").get("workspace") or part(config, "agent").get(
+        "workspace"
+    )
+    found: list[OpenClawAgent] = []
+    for name in list(dict.fromkeys([default, *listed, *folders]))[:_MAX_AGENTS]:
+        is_default = name == default
+        own = text(listed.get(name, {}).get("workspace"))
+        usual = "workspace" if is_default else f"workspace-{name}"
+        place = own or (text(given) if is_default else "")
+        found.append(OpenClawAgent(name, _folder(home, place, usual), is_default))
+    return found
+
+
+def _agent_id(value: object) -> str:
+    name = text(value).strip()
+    return name if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name) else ""
+
+
+def _folder(home: Path, place: str, usual: str) -> Path:
+    """A workspace: as configured, or in the home if it is not there, as in a copy of a home."""
+    if not place:
+        return home / usual
+    path = home.parent / place[2:] if place.startswith("~/") else home / place
+    return path if path.is_dir() else home / path.name
+
+
+def session_files(home: Path) -> tuple[Path, ...]:
+    """Returns the files with the sessions of all agents: databases first, which newer versions have."""
+    databases = sorted(home.glob(f"agents/*/{_AGENT_DATABASE}"))
+    files = sorted(home.glob("agents/*/sessions/*.jsonl"))
+    return tuple(path for path in (*databases, *files) if path.is_file())
+
+
+def agent_of(path: Path) -> str:
+    """Returns the agent that a file of sessions belongs to."""
+    return path.parent.parent.name
+
+
+def read(path: Path) -> Iterator[ImportedConversation]:
+    """Yields the conversations of a file."""
+    if path.suffix == ".jsonl":
+        lines = Objects(path)
+        entries = list(lines)
+        if found := conversation_of(entries, AGENT, path.stem, unread=lines.passed):
+            yield found
+        return
+    with copied_database(path) as connection:
+        query = "SELECT 1 FROM sqlite_master WHERE name = 'transcript_events'"
+        if connection.execute(query).fetchone() is None:
+            return
+        names = connection.execute("SELECT DISTINCT session_id FROM transcript_events")
+        for (name,) in names.fetchall():
+            rows = connection.execute(
+                "SELECT event_json FROM transcript_events WHERE session_id = ? ORDER BY seq",
+                (name,),
+            )
+            stored = [_decoded(row[0]) for row in rows]
+            if found := conversation_of(stored, AGENT, str(name)):
+                yield found
+
+
+def _decoded(raw: object) -> Object:
+    try:
+        found = msgspec.json.decode(str(raw))
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def jobs(home: Path) -> list[Object]:
+    """Returns the jobs in the form of `jobs.json`: from the database, and from the older file those that it lacks."""
+    found: dict[str, Object] = {}
+    if (home / _STATE).is_file():
+        with copied_database(home / _STATE) as connection:
+            for row in columns(connection, "cron_jobs", _JOB_COLUMNS):
+                found[str(row["job_id"])] = _job(row)
+    for name in ("jobs.json", "cron.json"):
+        listed = read_json5(home / "cron" / name).get("jobs")
+        for number, job in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(job, dict):
+                found.setdefault(text(job.get("id")) or f"{name} {number}", job)
+    return list(found.values())
+
+
+def _job(row: dict[str, Any]) -> Object:
+    """A row as a job. The columns are what OpenClaw uses; the JSON beside them fills what they don't say."""
+    whole = _decoded(row["job_json"])
+    payload, schedule = part(whole, "payload"), part(whole, "schedule")
+    columns_ = {
+        "kind": row["schedule_kind"],
+        "expr": row["schedule_expr"],
+        "tz": row["schedule_tz"],
+        "everyMs": row["every_ms"],
+        "at": row["at"],
+    }
+    message = row["payload_message"] or payload.get("message") or payload.get("text")
+    delivery = {
+        "mode": row["delivery_mode"],
+        "channel": row["delivery_channel"],
+        "to": row["delivery_to"],
+    }
+    return {
+        "id": row["job_id"],
+        "name": row["name"] or whole.get("name"),
+        "agentId": row["agent_id"] or whole.get("agentId"),
+        "schedule": schedule | {k: v for k, v in columns_.items() if v is not None},
+        "payload": payload
+        | {"kind": row["payload_kind"] or payload.get("kind"), "message": message},
+        "delivery": part(whole, "delivery")
+        | {k: v for k, v in delivery.items() if v is not None},
+    }
+
+
+def paired_people(home: Path) -> list[tuple[str, str]]:
+    """Returns the people that OpenClaw lets in besides its configuration: the platform and the id of each."""
+    if not (home / _STATE).is_file():
+        return []
+    with copied_database(home / _STATE) as connection:
+        rows = columns(
+            connection, "channel_pairing_allow_entries", ("channel_key", "entry")
+        )
+    return [(str(row["channel_key"]), str(row["entry"])) for row in rows]

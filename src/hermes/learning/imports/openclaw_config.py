@@ -1,0 +1,190 @@
+"""Reads the settings of OpenClaw that have an equivalent here: model, providers, platforms; and its secrets."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hermes.learning.imports import openclaw
+from hermes.learning.imports.hermes_agent_config import ImportedConfig
+from hermes.learning.imports.json_fields import Object, part, text
+from hermes.settings.gateway import CHAT_PLATFORMS
+from hermes.settings.load import read_text
+from hermes.settings.secrets import is_secret_name, parse_env
+
+_APIS = {
+    "openai-completions": "chat",
+    "openai-responses": "responses",
+    "anthropic-messages": "anthropic",
+}
+_TOKENS = (
+    ("telegram", "botToken", "TELEGRAM_BOT_TOKEN"),
+    ("discord", "token", "DISCORD_BOT_TOKEN"),
+    ("slack", "botToken", "SLACK_BOT_TOKEN"),
+    ("slack", "appToken", "SLACK_APP_TOKEN"),
+    ("mattermost", "botToken", "MATTERMOST_TOKEN"),
+    ("matrix", "accessToken", "MATRIX_ACCESS_TOKEN"),
+)
+_ADDRESSES = (
+    ("mattermost", "baseUrl", "gateway.mattermost.url"),
+    ("matrix", "homeserver", "gateway.matrix.url"),
+)
+_KNOWN = frozenset(
+    ("agents", "agent", "models", "channels", "env", "mcp", "cron", "meta", "wizard")
+)
+_REFERENCE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
+
+
+def read_openclaw_configuration(home: Path, *, secrets: bool) -> ImportedConfig:
+    """Reads the settings, and with `secrets` also keys, tokens and who may talk to the agent.
+
+    Raises LearningError if the configuration is not valid.
+    """
+    config = openclaw.read_config(home)
+    reader = _ConfigReader(home, config)
+    settings = {**dict(reader.model()), **dict(reader.providers())}
+    left = [f"openclaw.json: {name}" for name in config if name not in _KNOWN]
+    if secrets:
+        reader.collect_keys()
+        reader.collect_tokens()
+        settings |= dict(reader.addresses())
+        if people := sorted(set(reader.people())):
+            settings["gateway.allow"] = people
+    return ImportedConfig(
+        settings, reader.secrets if secrets else {}, (*left, *reader.left)
+    )
+
+
+def secret_names(home: Path) -> list[str]:
+    """Returns the names of the secrets that a home has, to say what was not imported. Never their values."""
+    return sorted(read_openclaw_configuration(home, secrets=True).secrets)
+
+
+class _ConfigReader:
+    """Reads one configuration. What is a secret goes into `secrets`; what can't be used is named in `left`."""
+
+    def __init__(self, home: Path, config: Object) -> None:
+        self._home = home
+        self._config = config
+        self._environment = dict(_environment(home, config))
+        self.secrets: dict[str, str] = {}
+        self.left: list[str] = []
+
+    def model(self) -> Iterator[tuple[str, Any]]:
+        chosen = (
+            part(part(self._config, "agents"), "defaults").get("model")
+            or part(self._config, "agent").get("model")
+            or ""
+        )
+        name = text(chosen) or text(part({"model": chosen}, "model").get("primary"))
+        provider, _, model = name.partition("/")
+        if not model:
+            return
+        yield "model.provider", provider
+        yield "model.default", model
+        fallbacks = part({"model": chosen}, "model").get("fallbacks")
+        others = [
+            text(one).replace("/", ":", 1)
+            for one in (fallbacks if isinstance(fallbacks, list) else [])
+            if "/" in text(one)
+        ]
+        if others:
+            yield "model.fallback", others
+
+    def providers(self) -> Iterator[tuple[str, Any]]:
+        for name, entry in part(part(self._config, "models"), "providers").items():
+            address = text(entry.get("baseUrl")) if isinstance(entry, dict) else ""
+            if not address or not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name):
+                self.left.append(f"provider {name[:60]}")
+                continue
+            key = f"custom_providers.{name}"
+            yield f"{key}.base_url", address
+            if api := _APIS.get(text(entry.get("api"))):
+                yield f"{key}.api", api
+            if variable := self._key_of(name, entry.get("apiKey")):
+                yield f"{key}.key_env", variable
+
+    def _key_of(self, provider: str, given: object) -> str:
+        """The variable that holds a provider's key. A key in the file itself becomes a secret."""
+        value = text(given)
+        reference = _REFERENCE.fullmatch(value)
+        if not value:
+            return ""
+        if reference or re.fullmatch(r"[A-Z][A-Z0-9_]+_(KEY|TOKEN)", value):
+            return reference[1] if reference else value
+        name = re.sub(r"\W+", "_", f"{provider}_API_KEY").upper()
+        self.secrets[name] = value
+        return name
+
+    def collect_keys(self) -> None:
+        for name, value in self._environment.items():
+            if is_secret_name(name):
+                self.secrets.setdefault(name, value)
+        for path in sorted(self._home.glob("agents/*/agent/auth-profiles.json")):
+            for entry in part(openclaw.read_json5(path), "profiles").values():
+                self._collect_profile(entry if isinstance(entry, dict) else {})
+
+    def _collect_profile(self, entry: Object) -> None:
+        provider = re.sub(r"\W+", "_", text(entry.get("provider"))).upper()
+        value = self._resolved(entry.get("key"))
+        if entry.get("type") == "api_key" and provider and value:
+            self.secrets.setdefault(f"{provider}_API_KEY", value)
+        elif provider:
+            self.left.append(f"the sign-in of {provider.lower()}")
+
+    def collect_tokens(self) -> None:
+        for platform, key, secret in _TOKENS:
+            value = self._resolved(self._channel(platform).get(key))
+            if value:
+                self.secrets.setdefault(secret, value)
+        for name in part(self._config, "channels"):
+            if name not in CHAT_PLATFORMS and name != "defaults":
+                self.left.append(f"channel {name[:60]}")
+
+    def addresses(self) -> Iterator[tuple[str, str]]:
+        for platform, key, setting in _ADDRESSES:
+            if value := text(self._channel(platform).get(key)):
+                yield setting, value
+
+    def people(self) -> Iterator[str]:
+        """The people who may talk to the agent. A list that lets in everyone is left out."""
+        for platform in CHAT_PLATFORMS:
+            channel = self._channel(platform)
+            own, direct = channel.get("allowFrom"), part(channel, "dm").get("allowFrom")
+            for one in [*_listed(own), *_listed(direct)]:
+                if one == "*":
+                    self.left.append(f"channels.{platform}.allowFrom: everyone")
+                else:
+                    yield f"{platform}:{one}"
+        for platform, one in openclaw.paired_people(self._home):
+            if platform in CHAT_PLATFORMS and one != "*":
+                yield f"{platform}:{one}"
+
+    def _channel(self, platform: str) -> Object:
+        """A platform's section; with several accounts, that of the default one."""
+        section = part(part(self._config, "channels"), platform)
+        accounts = part(section, "accounts")
+        return section | part(accounts, "default") if accounts else section
+
+    def _resolved(self, value: object) -> str:
+        """A secret's text: itself, or what the variable that it names holds."""
+        given = text(value)
+        reference = _REFERENCE.fullmatch(given)
+        return self._environment.get(reference[1], "") if reference else given
+
+
+def _environment(home: Path, config: Object) -> Iterator[tuple[str, str]]:
+    section = part(config, "env")
+    for name, value in {**section, **part(section, "vars")}.items():
+        if isinstance(value, str) and value and "${" not in value:
+            yield name, value
+    for line in parse_env(read_text(home / ".env") or ""):
+        if line.name and line.value and not line.problem:
+            yield line.name, line.value
+
+
+def _listed(value: object) -> list[str]:
+    items = value if isinstance(value, list) else []
+    found = [str(one).strip() for one in items if isinstance(one, str | int)]
+    plain = [re.sub(r"^(telegram|tg|discord|slack|user):", "", one) for one in found]
+    return [one for one in plain if re.fullmatch(r"[^\s,]{1,100}", one)]

@@ -1,0 +1,178 @@
+"""Finds MCP servers in the settings of other programs: Claude Code, codex, VS Code and Cursor. Reads only."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes.mcp.definitions import is_server_name
+from hermes.settings.json5_read import parse_json5
+from hermes.settings.key_shapes import is_secret_value
+from hermes.settings.redaction import has_credentials
+from hermes.settings.secrets import is_secret_name
+
+MAX_FILE_BYTES = 8 * 1024 * 1024
+_PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
+_UNSUPPORTED = re.compile(r"\$\{(?:input:|workspaceFolder)")
+_SECRET_HEADERS = frozenset(("authorization", "cookie", "x-api-key"))
+
+
+class FoundServer(msgspec.Struct, frozen=True, kw_only=True):
+    """A server in another program's settings, as Hermes would have it."""
+
+    name: str
+    program: str
+    """Whose settings it is in."""
+    file: str
+    values: dict[str, Any]
+    """The settings of the server. Secrets are only named in them."""
+    secrets: dict[str, str] = {}
+    """The secrets by the names they get. Never shown."""
+    problem: str = ""
+    """Why it can't be imported."""
+
+    @property
+    def referred(self) -> list[str]:
+        """The names of all secrets and variables that the server would get, new ones and the user's own."""
+        texts = [
+            *self.values.get("env", {}).values(),
+            *self.values.get("headers", {}).values(),
+        ]
+        return sorted(
+            {found[1] for text in texts for found in _PLACEHOLDER.finditer(text)}
+        )
+
+    def __repr__(self) -> str:
+        return f"FoundServer({self.name!r}, {self.program!r})"
+
+
+def candidate_files(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yields the files that may hold servers, by program: of the user first, then of the project."""
+    yield "Claude Code", home / ".claude.json"
+    yield "Claude Code", folder / ".mcp.json"
+    yield "codex", home / ".codex" / "config.toml"
+    yield "Cursor", home / ".cursor" / "mcp.json"
+    yield "Cursor", folder / ".cursor" / "mcp.json"
+    yield "VS Code", home / ".config" / "Code" / "User" / "mcp.json"
+    yield "VS Code", home / "Library/Application Support/Code/User/mcp.json"
+    yield "VS Code", folder / ".vscode" / "mcp.json"
+
+
+def find_servers(program: str, file: Path, folder: Path) -> list[FoundServer]:
+    """Returns the servers of one file. Raises ValueError if it can't be read, OSError if it is not there."""
+    with file.open("rb") as opened:
+        data = opened.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError("it is too large")
+    content = _parsed(data.decode("utf-8-sig"), file.suffix)
+    found: dict[str, FoundServer] = {}
+    for entries in _sections(content, folder):
+        for name, entry in entries.items():
+            if isinstance(entry, dict):
+                made = _server(str(name), program, file, entry)
+                found.setdefault(made.name, made)
+    return list(found.values())
+
+
+def _parsed(text: str, suffix: str) -> dict[str, Any]:
+    if suffix == ".toml":
+        return tomllib.loads(text)
+    return parse_json5(text)
+
+
+def _sections(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
+    """Yields the parts of a file that list servers, also those that Claude Code keeps for one project."""
+    places = [content]
+    if isinstance(content.get("mcp"), dict):  # OpenClaw
+        places.append(content["mcp"])
+    projects = content.get("projects")
+    if isinstance(projects, dict) and isinstance(projects.get(str(folder)), dict):
+        places.append(projects[str(folder)])
+    for place in places:
+        for key in ("mcpServers", "mcp_servers", "servers"):
+            if isinstance(place.get(key), dict):
+                yield place[key]
+
+
+def _server(
+    name: str, program: str, file: Path, entry: Mapping[str, Any]
+) -> FoundServer:
+    clean = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:32]
+    secrets: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    for key, theirs in (("command", "command"), ("args", "args"), ("cwd", "cwd")):
+        if entry.get(theirs):
+            values[key] = entry[theirs]
+    if url := entry.get("url") or entry.get("serverUrl"):
+        values["url"] = str(url)
+    env = _texts(entry.get("env"))
+    headers = _texts(entry.get("headers") or entry.get("http_headers"))
+    if token := entry.get("bearer_token_env_var"):
+        headers["Authorization"] = f"Bearer ${{{token}}}"
+    for key, given in (("env", env), ("headers", headers)):
+        if given:
+            values[key] = {
+                one: _named(clean, one, text, secrets) for one, text in given.items()
+            }
+    if entry.get("disabled") is True or entry.get("enabled") is False:
+        values["enabled"] = False
+    return FoundServer(
+        name=clean,
+        program=program,
+        file=str(file),
+        values=values,
+        secrets=secrets,
+        problem=_problem(clean, values, entry),
+    )
+
+
+def _texts(given: Any) -> dict[str, str]:
+    return {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}
+
+
+def _named(server: str, key: str, text: str, secrets: dict[str, str]) -> str:
+    """Returns a value in which a secret is only named. References to variables stay references."""
+    text = _PLACEHOLDER.sub(lambda found: f"${{{found[1]}{found[2] or ''}}}", text)
+    if "${" in text:
+        return text
+    is_secret = (
+        is_secret_name(key)
+        or key.lower() in _SECRET_HEADERS
+        or is_secret_value(text)
+        or has_credentials(text)
+    )
+    if not is_secret or not text:
+        return text
+    kind, space, value = text.rpartition(" ")
+    # With the server's name: it must not get another secret of the user that is called alike.
+    name = re.sub(r"[^A-Za-z0-9]+", "_", f"{server}_{key}").upper().strip("_")
+    if not is_secret_name(name):
+        name = f"{name}_TOKEN"
+    secrets[name] = value
+    return f"{kind}{space}${{{name}}}"
+
+
+def _problem(name: str, values: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    words = [values.get("command", ""), values.get("url", ""), *values.get("args", ())]
+    problems = {
+        "its name can't be used": not is_server_name(name),
+        "it needs either a command or a url": bool(values.get("command"))
+        == bool(values.get("url")),
+        "it uses the old HTTP+SSE transport": entry.get("type") == "sse",
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            return problem
+    if not all(isinstance(word, str) for word in words):
+        return "its arguments are not texts"
+    if any(
+        _UNSUPPORTED.search(str(value))
+        for value in (*words, *values.get("env", {}).values())
+    ):
+        return "it refers to a value that only its program knows"
+    if any(is_secret_value(word) or has_credentials(word) for word in words):
+        return "its command or address contains a key; add it with --env or --header"
+    return ""

@@ -1,0 +1,105 @@
+"""Sound in memory: which format it has, WAV files, and where long recordings are cut."""
+
+import array
+import io
+import sys
+import wave
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+AudioFormat: TypeAlias = Literal["wav", "mp3", "ogg"]
+
+MEDIA_TYPES: dict[AudioFormat, str] = {
+    "wav": "audio/wav",
+    "mp3": "audio/mpeg",
+    "ogg": "audio/ogg",
+}
+SPEECH_RATE_HZ = 16_000
+"""The rate that speech recognition works with."""
+_FRAME_S = 0.03
+_SEARCHED_SHARE = 0.5  # of the longest piece, where a pause is looked for
+
+
+class Audio(msgspec.Struct, frozen=True):
+    """A sound file in memory."""
+
+    data: bytes
+    format: AudioFormat
+
+    @property
+    def media_type(self) -> str:
+        return MEDIA_TYPES[self.format]
+
+
+def audio_format(data: bytes) -> AudioFormat | None:
+    """The format by how the file begins; None if it is another."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        return "wav"
+    if data[:4] == b"OggS":
+        return "ogg"
+    is_frame = data[:1] == b"\xff" and len(data) > 1 and data[1] & 0xE0 == 0xE0
+    return "mp3" if data[:3] == b"ID3" or is_frame else None
+
+
+def join_audio(parts: Sequence[Audio]) -> Audio:
+    """One file of several of the same format. MP3 frames and Ogg streams may follow one another; WAV has one header."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if first.format != "wav":
+        return Audio(b"".join(part.data for part in parts), first.format)
+    out = io.BytesIO()
+    with wave.open(out, "wb") as writer:
+        for number, part in enumerate(parts):
+            with wave.open(io.BytesIO(part.data)) as reader:
+                if not number:
+                    writer.setparams(reader.getparams())
+                writer.writeframes(reader.readframes(sys.maxsize // 4))
+    return Audio(out.getvalue(), "wav")
+
+
+def wav_of(samples: "array.array[int]", rate: int = SPEECH_RATE_HZ) -> bytes:
+    """A WAV file with one channel of 16-bit samples."""
+    out = io.BytesIO()
+    with wave.open(out, "wb") as writer:
+        writer.setnchannels(1)
+        writer.setsampwidth(2)
+        writer.setframerate(rate)
+        writer.writeframes(samples.tobytes())
+    return out.getvalue()
+
+
+def samples_of(wav: bytes) -> "tuple[array.array[int], int]":
+    """The samples and the rate of a WAV file with one channel of 16 bits. Raises wave.Error or ValueError for another."""
+    with wave.open(io.BytesIO(wav)) as reader:
+        if reader.getnchannels() != 1 or reader.getsampwidth() != 2:
+            raise ValueError("it has more than one channel, or not 16 bits")
+        samples = array.array("h")
+        frames = reader.readframes(reader.getnframes())
+        samples.frombytes(frames[: len(frames) // 2 * 2])
+        return samples, reader.getframerate()
+
+
+def cut_at_pauses(
+    samples: "array.array[int]", rate: int, max_s: float
+) -> Iterable["array.array[int]"]:
+    """Pieces of at most `max_s` seconds, each cut in the quietest moment of its second half."""
+    longest = max(1, int(max_s * rate))
+    frame = max(1, int(_FRAME_S * rate))
+    start = 0
+    while len(samples) - start > longest:
+        earliest = start + int(longest * _SEARCHED_SHARE)
+        cut = min(
+            range(earliest, start + longest, frame),
+            key=lambda at: _loudness(samples[at : at + frame]),
+        )
+        cut = min(cut + frame // 2, start + longest)
+        yield samples[start:cut]
+        start = cut
+    yield samples[start:]
+
+
+def _loudness(samples: "array.array[int]") -> int:
+    return sum(map(abs, samples))

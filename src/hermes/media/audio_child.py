@@ -1,0 +1,214 @@
+"""The program that works on a sound file of somebody else's: `audio_child TASK ...`, the file on its input, JSON on its output.
+
+It converts between formats with PyAV, and understands speech with Moonshine or Whisper. It runs in the sandbox and limits
+itself, because a file may be made to break its reader.
+"""
+
+import array
+import os
+import resource
+import sys
+import wave
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import IO, Any
+
+import msgspec
+
+from hermes.children.one_result import write_one_result
+from hermes.media.audio import SPEECH_RATE_HZ, cut_at_pauses, samples_of, wav_of
+
+MAX_RECORDING_S = 2 * 3600
+_MAX_CPU_S = 3 * 3600
+_MAX_MEMORY_BYTES = 8 * 1024**3  # addresses, of which the models reserve many
+_MOONSHINE_PIECE_S = 45.0
+_WHISPER_PIECE_S = 600.0
+_MAX_THREADS = 4
+_SPEECH_BITS_PER_S = 48_000  # one voice needs no more
+_CODECS = {"ogg": ("libopus", 48_000), "mp3": ("libmp3lame", 44_100)}
+
+
+class ChildAudio(msgspec.Struct, frozen=True, tag="audio"):
+    """A file that was converted."""
+
+    data: bytes
+
+
+class ChildTranscript(msgspec.Struct, frozen=True, tag="transcript"):
+    """What was said."""
+
+    text: str
+    language: str
+
+
+class ChildProblem(msgspec.Struct, frozen=True, tag="problem"):
+    """Why it could not be done. `package` is what is not installed, if that is why."""
+
+    message: str
+    package: str = ""
+
+
+def decode(file: IO[bytes]) -> "array.array[int]":
+    """The sound as one channel of 16-bit samples, 16,000 a second. WAV files of that kind need no library."""
+    plain = _plain_samples(file.read())
+    if plain is not None:
+        return plain
+    file.seek(0)
+    samples = array.array("h")
+    for frame in _resampled(file, "s16", SPEECH_RATE_HZ):
+        samples.frombytes(frame.to_ndarray().tobytes())
+        if len(samples) > MAX_RECORDING_S * SPEECH_RATE_HZ:
+            raise ValueError(f"it is longer than {MAX_RECORDING_S // 3600} hours")
+    return samples
+
+
+def _plain_samples(data: bytes) -> "array.array[int] | None":
+    """The samples of a WAV file that needs no conversion; None for any other file."""
+    try:
+        samples, rate = samples_of(data)
+    except (wave.Error, ValueError, EOFError):
+        return None
+    return samples if rate == SPEECH_RATE_HZ else None
+
+
+def _resampled(file: IO[bytes], sample_format: str, rate: int) -> Iterator[Any]:
+    av: Any = import_module("av")
+    resampler = av.AudioResampler(format=sample_format, layout="mono", rate=rate)
+    with av.open(file) as container:
+        for frame in container.decode(audio=0):
+            yield from resampler.resample(frame)
+        yield from resampler.resample(None)
+
+
+def encode(file: IO[bytes], wanted: str) -> bytes:
+    """The sound in another format: `wav`, `ogg` (Opus) or `mp3`."""
+    import io
+
+    av: Any = import_module("av")
+    if wanted == "wav":
+        return wav_of(decode(file))
+    codec, rate = _CODECS[wanted]
+    out = io.BytesIO()
+    with av.open(out, "w", format=wanted) as container:
+        stream = container.add_stream(codec, rate=rate, layout="mono")
+        stream.bit_rate = _SPEECH_BITS_PER_S
+        for frame in _resampled(file, stream.format.name, rate):
+            frame.pts = None
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return out.getvalue()
+
+
+def understand_english(samples: "array.array[int]") -> ChildTranscript:
+    """Moonshine, whose model is in its package."""
+    from pathlib import Path
+
+    moonshine: Any = import_module("moonshine_voice")
+    folder = Path(str(moonshine.get_assets_path())) / "tiny-en"
+    with moonshine.Transcriber(str(folder), moonshine.ModelArch.TINY) as transcriber:
+        lines = [
+            line.text
+            for piece in cut_at_pauses(samples, SPEECH_RATE_HZ, _MOONSHINE_PIECE_S)
+            for line in transcriber.transcribe_without_streaming(
+                [sample / 32768 for sample in piece], SPEECH_RATE_HZ
+            ).lines
+        ]
+    return ChildTranscript(_joined(lines), "en")
+
+
+def understand(
+    samples: "array.array[int]", model: str, language: str
+) -> ChildTranscript:
+    """Whisper, in the language that is given or that is spoken in the first piece."""
+    # threads that wait by spinning take a quarter more CPU time, and more where the cores are busy
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    np: Any = import_module("numpy")
+    library: Any = import_module("faster_whisper")
+    whisper = library.WhisperModel(
+        model,
+        device="cpu",
+        compute_type="int8",
+        cpu_threads=min(_MAX_THREADS, os.cpu_count() or 1),
+        local_files_only=True,
+    )
+    whisper.encode = _EncodedOnce(whisper.encode)
+    lines: list[str] = []
+    for piece in cut_at_pauses(samples, SPEECH_RATE_HZ, _WHISPER_PIECE_S):
+        sound = np.frombuffer(piece.tobytes(), np.int16).astype(np.float32) / 32768
+        found, info = whisper.transcribe(
+            sound, language=language or None, vad_filter=True, beam_size=1
+        )
+        lines += [segment.text for segment in found]
+        language = language or info.language
+    return ChildTranscript(_joined(lines), language)
+
+
+class _EncodedOnce:
+    """Whisper's encoder, which is most of the work of a short recording.
+
+    The library encodes the first 30 seconds twice: to detect the language, and for the text. The second time the last
+    frame of a short recording is missing, which is silence.
+    """
+
+    def __init__(self, encode: Callable[[Any], Any]) -> None:
+        self._encode = encode
+        self._features: Any = None
+        self._encoded: Any = None
+
+    def __call__(self, features: Any) -> Any:
+        if self._features is None or not self._is_same(features):
+            self._features, self._encoded = features, self._encode(features)
+        return self._encoded
+
+    def _is_same(self, features: Any) -> bool:
+        if features.shape != self._features.shape:
+            return False
+        return (features != self._features).any(axis=-2).sum() <= 1
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return " ".join(filter(None, (line.strip() for line in lines)))
+
+
+def work(
+    task: str, arguments: list[str], file: IO[bytes]
+) -> ChildAudio | ChildTranscript | ChildProblem:
+    """Does the task. A broken file is a problem, never an exception."""
+    try:
+        return _done(task, arguments, file)
+    except ImportError as error:
+        return ChildProblem(f"the package {error.name} is missing", error.name or "")
+    except MemoryError:
+        return ChildProblem("it needs too much memory")
+    except Exception as error:  # noqa: BLE001 - libraries raise anything for a broken file
+        text = " ".join(str(error).split())[:300].rstrip(".")
+        return ChildProblem(text or type(error).__name__)
+
+
+def _done(
+    task: str, arguments: list[str], file: IO[bytes]
+) -> ChildAudio | ChildTranscript:
+    match task, arguments:
+        case "convert", [wanted]:
+            return ChildAudio(encode(file, wanted))
+        case "moonshine", []:
+            return understand_english(decode(file))
+        case "whisper", [model, *language]:
+            return understand(decode(file), model, "".join(language))
+        case _:
+            raise ValueError(f"there is no task {task}")
+
+
+def main() -> None:
+    """Reads the file on the input, and writes the result to the output."""
+    write_one_result(
+        lambda file: msgspec.json.encode(work(sys.argv[1], sys.argv[2:], file)),
+        {
+            resource.RLIMIT_AS: _MAX_MEMORY_BYTES,
+            resource.RLIMIT_CPU: _MAX_CPU_S,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

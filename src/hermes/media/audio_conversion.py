@@ -1,0 +1,111 @@
+"""Converts sound files and understands speech in a process of its own (`audio_child`), in the sandbox and within limits."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from hermes.children.own_python import module_command
+from hermes.installation import install_hint
+from hermes.media.audio import Audio, AudioFormat, audio_format
+from hermes.media.audio_child import ChildAudio, ChildProblem, ChildTranscript
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
+from hermes.tools.sandbox.session_tmp import TemporaryFolder
+
+_MAX_OUTPUT_BYTES = 400 * 1024**2
+_CONVERSION_TIMEOUT_S = 300.0
+_SENSE = "sound conversion"
+_RESULT = msgspec.json.Decoder(ChildAudio | ChildTranscript | ChildProblem)
+
+
+def can_convert() -> bool:
+    """Whether the library for sound formats is installed."""
+    return find_spec("av") is not None
+
+
+def converted(
+    audio: Audio, wanted: AudioFormat, environment: Mapping[str, str]
+) -> Audio:
+    """The sound in another format. Raises MediaError if that can't be made."""
+    with closing(TemporaryFolder()) as temporary:
+        path = temporary.path() / "sound"
+        path.write_bytes(audio.data)
+        return Audio(_convert(path, wanted, environment), wanted)
+
+
+def decoded(path: Path, environment: Mapping[str, str]) -> bytes:
+    """A recording as WAV: one channel, 16 bits, 16,000 samples a second. Raises MediaError or OSError."""
+    return _convert(path, "wav", environment)
+
+
+def _convert(path: Path, wanted: AudioFormat, environment: Mapping[str, str]) -> bytes:
+    result = run_audio_child(
+        path, ("convert", wanted), environment, _CONVERSION_TIMEOUT_S, _SENSE
+    )
+    if not isinstance(result, ChildAudio) or audio_format(result.data) != wanted:
+        raise MediaError(
+            MediaErrorKind.NOT_SUPPORTED,
+            f"The sound can't be converted to {wanted}.",
+            sense=_SENSE,
+        )
+    return result.data
+
+
+def run_audio_child(
+    path: Path,
+    task: tuple[str, ...],
+    environment: Mapping[str, str],
+    timeout_s: float,
+    sense: str,
+    model: Path | None = None,
+) -> ChildAudio | ChildTranscript:
+    """Does a task with a file, and with a model in its folder.
+
+    Raises MediaError if it can't be done, or OSError if the file can't be read.
+    """
+    program = ConfinedProgram(
+        argv=module_command("hermes.media.audio_child", *task),
+        environment=environment,
+        timeout_s=timeout_s,
+        max_output_bytes=_MAX_OUTPUT_BYTES,
+        readable=(model,) if model else (),
+    )
+    with path.open("rb") as file, closing(TemporaryFolder()) as temporary:
+        data = _run(program, file, temporary.path(), sense)
+    try:
+        result = _RESULT.decode(data)
+    except msgspec.MsgspecError:
+        raise MediaError(
+            MediaErrorKind.NOT_SUPPORTED,
+            f"{path.name} can't be read: its reader stopped.",
+            sense=sense,
+            hint="The recording is too long, or damaged.",
+        ) from None
+    if isinstance(result, ChildProblem):
+        kind = (
+            MediaErrorKind.NOT_CONFIGURED
+            if result.package
+            else MediaErrorKind.NOT_SUPPORTED
+        )
+        raise MediaError(
+            kind,
+            f"{path.name} can't be read: {result.message}.",
+            sense=sense,
+            hint=install_hint("voice") if result.package else "",
+        )
+    return result
+
+
+def _run(program: ConfinedProgram, file: BinaryIO, folder: Path, sense: str) -> bytes:
+    try:
+        return run_confined(program, folder, file.fileno()).data
+    except OSError as error:
+        raise MediaError(
+            MediaErrorKind.NOT_SUPPORTED,
+            f"The audio converter could not start: {error}.",
+            sense=sense,
+        ) from error

@@ -1,0 +1,201 @@
+"""Making pictures: the port to whoever makes them, and the tool `image_generate`.
+
+A picture is on the disk, in the session's folder below `media` of the home, before anybody is told about it.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from hermes.core.ports import ToolContext
+from hermes.errors import HermesError
+from hermes.images.image_info import Size, media_type, pixel_size
+from hermes.media.image_backends import SENSE
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.media.picture_folder import PictureFolder, read_picture
+from hermes.schema.messages import Usage
+from hermes.schema.tool_spec import ToolResult
+from hermes.tools.tool import judged, tool
+
+MAX_REFERENCES = 3
+_MAX_NAME_CHARACTERS = 40
+_NAME = re.compile(r"[^\w]+")
+
+AspectRatio: TypeAlias = Literal["landscape", "square", "portrait"]
+PIXELS: Mapping[AspectRatio, Size] = {
+    "landscape": Size(1536, 1024),
+    "square": Size(1024, 1024),
+    "portrait": Size(1024, 1536),
+}
+
+
+class ReferencePicture(msgspec.Struct, frozen=True):
+    """A picture to change or to combine with others."""
+
+    data: bytes
+    media_type: str
+
+
+class ImageRequest(msgspec.Struct, frozen=True):
+    """What is to be made."""
+
+    prompt: str
+    aspect_ratio: AspectRatio = "landscape"
+    references: tuple[ReferencePicture, ...] = ()
+
+    @property
+    def size(self) -> Size:
+        """The size in pixels, for a backend that takes one."""
+        return PIXELS[self.aspect_ratio]
+
+
+class MadeImage(msgspec.Struct, frozen=True):
+    """A picture that a backend made, with the tokens it counted, if it counts any."""
+
+    data: bytes
+    usage: Usage = Usage()
+
+
+class ImageBackend(Protocol):
+    """A service or a program that makes pictures."""
+
+    @property
+    def name(self) -> str:
+        """Who makes them: `openai`."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """With which model; empty if that is not known."""
+        ...
+
+    async def make(self, request: ImageRequest) -> MadeImage:
+        """Makes one picture. Raises MediaError."""
+        ...
+
+
+class ImageSpending(Protocol):
+    """The budget of a session."""
+
+    def check(self, session: str, price_usd: float | None) -> None:
+        """Raises HermesError if a picture at this price could pass a cap; None for an unknown price."""
+        ...
+
+    async def note(
+        self, session: str, backend: ImageBackend, usage: Usage | None, failure: str
+    ) -> None:
+        """Writes down what a picture cost, or why there is none."""
+        ...
+
+
+def _references(arguments: Mapping[str, Any]) -> Iterable[str]:
+    match arguments.get("images"):
+        case [*names]:
+            return [one for one in names if isinstance(one, str)]
+        case _:
+            return []
+
+
+class ImageGenerator(msgspec.Struct, frozen=True):
+    """What `image_generate` needs."""
+
+    backend: ImageBackend
+    folder: Callable[[str], Path]
+    """The folder for the pictures of a session."""
+    spending: ImageSpending
+    price_usd: float | None = None
+    """What one picture costs; None if that is not known."""
+
+
+class ImageTool:
+    """`image_generate` of one session."""
+
+    def __init__(self, parts: ImageGenerator) -> None:
+        self._parts = parts
+
+    @tool("image_generate", effect="network", paths=_references)
+    async def image_generate(
+        self,
+        context: ToolContext,
+        prompt: Annotated[str, Meta(min_length=1)],
+        aspect_ratio: AspectRatio = "landscape",
+        images: Annotated[
+            tuple[str, ...],
+            Meta(
+                max_length=MAX_REFERENCES,
+                description="Files to change or to combine.",
+            ),
+        ] = (),
+    ) -> ToolResult:
+        """Makes a picture, which the user is shown, or changes one."""
+        references = [
+            await asyncio.to_thread(_reference, name, judged(name, context))
+            for name in images
+        ]
+        backend = self._parts.backend
+        context.show(f"Making a picture with {backend.name} {backend.model}\n")
+        request = ImageRequest(prompt, aspect_ratio, tuple(references))
+        made = await self._made(context.session, request)
+        return await asyncio.to_thread(self._result, context.session, prompt, made.data)
+
+    async def _made(self, session: str, request: ImageRequest) -> MadeImage:
+        backend, spending = self._parts.backend, self._parts.spending
+        try:
+            spending.check(session, self._parts.price_usd)
+        except HermesError as error:
+            raise MediaError(
+                MediaErrorKind.REFUSED, error.message, sense=SENSE, hint=error.hint
+            ) from error
+        try:
+            made = await backend.make(request)
+        except MediaError as error:
+            await spending.note(session, backend, None, error.message)
+            raise
+        usage = made.usage
+        if usage.cost_usd is None:
+            usage = msgspec.structs.replace(usage, cost_usd=self._parts.price_usd)
+        await spending.note(session, backend, usage, "")
+        return made
+
+    def _result(self, session: str, prompt: str, data: bytes) -> ToolResult:
+        kind, size = media_type(data[:16]), pixel_size(data)
+        if not kind or size is None:
+            raise MediaError(
+                MediaErrorKind.NOT_SUPPORTED,
+                f"{self._parts.backend.name} sent something that is no picture ({len(data):,} bytes).",
+                sense=SENSE,
+            )
+        folder = PictureFolder(self._parts.folder(session))
+        image = folder.write(data, kind, _name(prompt))
+        shown = msgspec.structs.replace(
+            image, withheld=True, description="The picture that you made."
+        )
+        text = f"Saved in {image.source} ({size.width} x {size.height}). The user sees it; vision_analyze shows it to you."
+        return ToolResult(text=text, images=(shown,))
+
+
+def _reference(name: str, file: Path) -> ReferencePicture:
+    data = read_picture(name, file)
+    kind = media_type(data[:16])
+    if not kind:
+        raise MediaError(
+            MediaErrorKind.NOT_SUPPORTED,
+            f"{name} is not a picture that can be changed.",
+            sense=SENSE,
+            hint="Use PNG, JPEG or WebP.",
+        )
+    return ReferencePicture(data, kind)
+
+
+def _name(prompt: str) -> str:
+    words = _NAME.sub("-", prompt.lower()).strip("-")
+    return words[:_MAX_NAME_CHARACTERS].strip("-") or "picture"
+
+
+Download: TypeAlias = Callable[[str], Awaitable[bytes]]
+"""Fetches a picture from an address that a service gave. Raises MediaError."""

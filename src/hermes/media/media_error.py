@@ -1,0 +1,34 @@
+"""Why something could not be done with a picture or with sound: one error for every sense and backend.
+
+The person and the model read the same sentence and the same hint. `kind` is for code that decides what to try next.
+"""
+
+from enum import Enum
+
+from hermes.errors import ToolFailed
+
+
+class MediaErrorKind(Enum):
+    """What stood in the way."""
+
+    NOT_CONFIGURED = "not configured"
+    """No backend is set up: a key, a program or an extra is missing, or the setting is `off`."""
+    NOT_SUPPORTED = "not supported"
+    """The backend can't do this: another format, another language, editing."""
+    REFUSED = "refused"
+    """The service or the person said no: a rejected key, a content filter, no credit."""
+    TOO_LARGE = "too large"
+    """The file, the text or the answer is over a limit."""
+    NETWORK = "network"
+    """The service can't be reached, or failed. Trying again may help."""
+
+
+class MediaError(ToolFailed):
+    """A picture or a sound could not be read, understood or made. `sense` names what failed: "image generation"."""
+
+    def __init__(
+        self, kind: MediaErrorKind, message: str, *, sense: str, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.sense = sense

@@ -1,0 +1,90 @@
+"""Speech recognition on this machine: Moonshine for English, whose package brings its model, and Whisper for every language."""
+
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+
+from hermes.installation import install_hint
+from hermes.media.audio_child import ChildTranscript
+from hermes.media.audio_conversion import run_audio_child
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.media.speech_deps import SpeechDeps
+from hermes.media.speech_in import SENSE, Transcript
+
+_SLOTS = threading.BoundedSemaphore(2)
+"""Each recording needs some hundred megabytes while it is understood; others wait."""
+
+
+def _require(package: str, name: str) -> None:
+    """Raises MediaError if a package of the extra `voice` is missing."""
+    if find_spec(package) is None:
+        raise MediaError(
+            MediaErrorKind.NOT_CONFIGURED,
+            f"{name} is not installed.",
+            sense=SENSE,
+            hint=install_hint("voice"),
+        )
+
+
+def _understood(
+    deps: SpeechDeps, path: Path, task: tuple[str, ...], model: Path | None = None
+) -> ChildTranscript:
+    timeout_s = deps.settings.transcription.timeout
+    with _SLOTS:
+        result = run_audio_child(path, task, deps.environment, timeout_s, SENSE, model)
+    if not isinstance(result, ChildTranscript):
+        raise MediaError(
+            MediaErrorKind.NOT_SUPPORTED,
+            f"{path.name} can't be understood.",
+            sense=SENSE,
+        )
+    return result
+
+
+class MoonshineTranscriber:
+    """Moonshine tiny: small and fast, English only."""
+
+    name = "moonshine"
+    label = "Moonshine tiny, English, on this machine"
+
+    def __init__(self, deps: SpeechDeps) -> None:
+        _require("moonshine_voice", "Moonshine")
+        self._deps = deps
+
+    def transcribe(self, path: Path, language: str) -> Transcript:
+        if language not in ("", "en"):
+            raise MediaError(
+                MediaErrorKind.NOT_SUPPORTED,
+                f"Moonshine understands English only, not {language!r}.",
+                sense=SENSE,
+                hint="Add Whisper: hermes voice add whisper",
+            )
+        found = _understood(self._deps, path, ("moonshine",))
+        return Transcript(text=found.text, language=found.language)
+
+
+class WhisperTranscriber:
+    """Whisper base: about a hundred languages, which it tells apart."""
+
+    name = "whisper"
+    label = "Whisper base, any language, on this machine"
+
+    def __init__(self, deps: SpeechDeps) -> None:
+        from hermes.media.speech_models import WHISPER, model_path
+
+        _require("faster_whisper", "Whisper")
+        folder = model_path(WHISPER, deps.models)
+        if folder is None:
+            raise MediaError(
+                MediaErrorKind.NOT_CONFIGURED,
+                "The model of Whisper is not downloaded.",
+                sense=SENSE,
+                hint="Download it with: hermes voice add whisper",
+            )
+        self._deps = deps
+        self._folder = folder
+
+    def transcribe(self, path: Path, language: str) -> Transcript:
+        task = ("whisper", str(self._folder), *((language,) if language else ()))
+        found = _understood(self._deps, path, task, self._folder)
+        return Transcript(text=found.text, language=found.language)

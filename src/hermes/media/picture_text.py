@@ -1,0 +1,58 @@
+"""The text in a picture, recognised without a model and without a network. Needs the extra `ocr`."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.errors import ToolFailed, os_reason
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.tools.documents.ocr import PageOcr
+from hermes.tools.files.read_window import open_regular
+
+OCR = "OCR"
+OCR_PREFIX = "No model looked at this picture."
+"""How a description begins that OCR made."""
+_SENSE = "vision"
+
+
+def ocr_is_available() -> bool:
+    """Whether the extra is installed."""
+    return PageOcr().is_available
+
+
+async def recognised_text(source: str, environment: Mapping[str, str]) -> str:
+    """The text in a picture file, read in a process of its own with limits. Raises MediaError."""
+    if not ocr_is_available():
+        raise MediaError(
+            MediaErrorKind.NOT_CONFIGURED,
+            "The text in pictures can't be read.",
+            sense=_SENSE,
+            hint=PageOcr().missing,
+        )
+    return await asyncio.to_thread(_recognise, Path(source), environment)
+
+
+def ocr_description(text: str) -> str:
+    """What a model is told about a picture of which only the text is known."""
+    if not text.strip():
+        return f"{OCR_PREFIX} OCR found no text in it."
+    return f"{OCR_PREFIX} The text in it, recognised by OCR, with possible mistakes:\n{text}"
+
+
+def _recognise(path: Path, environment: Mapping[str, str]) -> str:
+    from hermes.tools.documents.reader import DocumentReader
+
+    try:
+        with open_regular(path) as file:
+            document = DocumentReader(environment).read(path.name, file, "picture")
+    except OSError as error:
+        raise MediaError(
+            MediaErrorKind.REFUSED,
+            f"{path.name} can't be read: {os_reason(error)}.",
+            sense=_SENSE,
+        ) from error
+    except ToolFailed as error:
+        raise MediaError(
+            MediaErrorKind.NOT_SUPPORTED, error.message, sense=_SENSE, hint=error.hint
+        ) from error
+    return document.text()

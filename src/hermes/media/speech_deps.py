@@ -1,0 +1,82 @@
+"""What the backends of speech are built from, and how they are chosen."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.settings import Home, Secrets
+from hermes.settings.home import models_folder
+from hermes.settings.media import MediaSettings, SpeechSettings, TranscriptionSettings
+
+Backend = TypeVar("Backend")
+
+
+class SpeechDeps(NamedTuple):
+    """The settings, the keys and the machine."""
+
+    settings: MediaSettings
+    secrets: Secrets
+    home: Home
+    environment: Mapping[str, str]
+
+    def key(self, *names: str) -> str:
+        """The first of these secrets that is set; empty if none is."""
+        return next(filter(None, (self.secrets.get(name) for name in names)), "")
+
+    @property
+    def models(self) -> Path:
+        """The folder of the models that were downloaded."""
+        return models_folder(self.environment, Path.home())
+
+
+def configured(wanted: str, options: TranscriptionSettings | SpeechSettings) -> str:
+    """The backend that the settings name. For `auto`, a command or an address in the settings names it too."""
+    if wanted != "auto":
+        return wanted
+    if options.command:
+        return "command"
+    return "openai" if options.url else "auto"
+
+
+def choose_backend(
+    wanted: str,
+    setting: str,
+    sense: str,
+    builders: Mapping[str, Callable[[], Backend]],
+    order: tuple[str, ...],
+    advice: Callable[[], str],
+) -> Backend:
+    """The backend that the setting names, or the first of `order` that is set up.
+
+    If there is none, raises MediaError with the advice.
+    """
+    if wanted == "off":
+        raise MediaError(
+            MediaErrorKind.NOT_CONFIGURED,
+            f"{sense.capitalize()} is turned off.",
+            sense=sense,
+            hint=f"Turn it on with: hermes config set {setting} auto",
+        )
+    if wanted != "auto":
+        build = builders.get(wanted)
+        if build is None:
+            raise MediaError(
+                MediaErrorKind.NOT_CONFIGURED,
+                f"{setting} names an unknown backend: {wanted}.",
+                sense=sense,
+                hint=f"Expected one of: auto, off, {', '.join(builders)}.",
+            )
+        return build()
+    for name in order:
+        try:
+            return builders[name]()
+        except MediaError as error:
+            if error.kind is not MediaErrorKind.NOT_CONFIGURED:
+                raise
+    raise MediaError(
+        MediaErrorKind.NOT_CONFIGURED,
+        f"{sense.capitalize()} is not set up.",
+        sense=sense,
+        hint=advice(),
+    )

@@ -1,0 +1,110 @@
+"""Text to speech: the port, and which backend speaks."""
+
+from typing import Protocol
+
+from hermes.media.audio import Audio, AudioFormat, join_audio
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.media.speech_deps import SpeechDeps, choose_backend, configured
+from hermes.media.spoken_text import sentences, spoken
+
+SENSE = "speech synthesis"
+MAX_SPOKEN_CHARACTERS = 20_000
+
+
+class Speaker(Protocol):
+    """A backend. It is made only where it is set up."""
+
+    @property
+    def name(self) -> str:
+        """What the setting `media.speech_out` calls it."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What it is, for a person."""
+        ...
+
+    @property
+    def max_characters(self) -> int:
+        """The longest text of one call."""
+        ...
+
+    def speak(self, text: str, wanted: AudioFormat) -> Audio:
+        """Speaks a text without marks; blocks. The format is another if it can't make the wanted one. Raises MediaError."""
+        ...
+
+
+def find_speaker(deps: SpeechDeps) -> Speaker:
+    """The backend that the settings choose. Raises MediaError if it is not set up."""
+    from hermes.media.audio_commands import CommandSpeaker
+    from hermes.media.audio_services import ElevenLabsSpeaker, OpenAISpeaker
+    from hermes.media.speech_programs import EspeakSpeaker, FliteSpeaker, PiperSpeaker
+
+    return choose_backend(
+        configured(deps.settings.speech_out, deps.settings.speech),
+        "media.speech_out",
+        SENSE,
+        {
+            "command": lambda: CommandSpeaker(deps),
+            "openai": lambda: OpenAISpeaker(deps),
+            "elevenlabs": lambda: ElevenLabsSpeaker(deps),
+            "piper": lambda: PiperSpeaker(deps),
+            "espeak-ng": lambda: EspeakSpeaker(deps),
+            "flite": lambda: FliteSpeaker(deps),
+        },
+        (
+            "piper",
+            "elevenlabs",
+            *(("openai",) if deps.key("VOICE_API_KEY") else ()),
+            "espeak-ng",
+            "flite",
+        ),
+        lambda: "Download a voice: hermes voice add piper",
+    )
+
+
+def speak(
+    deps: SpeechDeps,
+    markdown: str,
+    wanted: AudioFormat = "wav",
+    *,
+    converts: bool = True,
+) -> Audio:
+    """The text as sound, without Markdown and code; blocks. Raises MediaError if it can't be spoken.
+
+    The format is the wanted one where that can be made, else what the backend makes. Without `converts`, no time is spent
+    on making another.
+    """
+    from hermes.media.audio_conversion import can_convert, converted
+
+    speaker = find_speaker(deps)
+    text = spoken(markdown)
+    if not text:
+        raise MediaError(
+            MediaErrorKind.NOT_SUPPORTED,
+            "There is nothing to read aloud in this text.",
+            sense=SENSE,
+        )
+    if len(text) > MAX_SPOKEN_CHARACTERS:
+        raise MediaError(
+            MediaErrorKind.TOO_LARGE,
+            f"The text has {len(text):,} characters; at most {MAX_SPOKEN_CHARACTERS:,} are read aloud.",
+            sense=SENSE,
+            hint="Speak a shorter part of it.",
+        )
+    parts = [speaker.speak(part, wanted) for part in _parts(text, speaker)]
+    audio = join_audio(parts)
+    if converts and audio.format != wanted and can_convert():
+        return converted(audio, wanted, deps.environment)
+    return audio
+
+
+def _parts(text: str, speaker: Speaker) -> list[str]:
+    """As few parts as the backend allows, cut between sentences."""
+    parts: list[str] = []
+    for sentence in sentences(text, speaker.max_characters):
+        if parts and len(parts[-1]) + len(sentence) < speaker.max_characters:
+            parts[-1] = f"{parts[-1]} {sentence}"
+        else:
+            parts.append(sentence)
+    return parts

@@ -1,0 +1,97 @@
+"""Turns Markdown into text that sounds right when it is read aloud, and cuts it into sentences.
+
+Code blocks are left out, links become their words, addresses their host, headings and list items sentences of their own.
+"""
+
+import re
+from collections.abc import Iterator
+
+from hermes.primitives.lazy_pattern import lazy_pattern
+
+_FENCE = lazy_pattern(
+    r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(^ {0,3}\1[`~]*[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_COMMENT = lazy_pattern(r"<!--.*?(-->|\Z)", re.DOTALL)
+_TAG = lazy_pattern(r"</?[A-Za-z][^<>\n]*>")
+_IMAGE_OR_LINK = lazy_pattern(
+    r"!?\[([^\[\]\n]*)\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
+)
+_REFERENCE = lazy_pattern(r"\[\^[^\]\n]+\]:?|^ {0,3}\[[^\]\n]+\]:[^\n]*$", re.MULTILINE)
+_ADDRESS = lazy_pattern(
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//+(?:[^\s/@<>\"]*@)?([^\s/<>\"')\]:?#]*)[^\s<>\"')\]]*"
+)
+_RULE = lazy_pattern(r"^ {0,3}([-*_=])[ \t]*(?:\1[ \t]*)+$", re.MULTILINE)
+_TABLE_LINE = lazy_pattern(r"^[ \t]*\|?[ \t:|-]*-[ \t:|-]*$", re.MULTILINE)
+_LEAD = lazy_pattern(
+    r"^[ \t]*(?:>[ \t]*)*(?:#{1,6}(?=[ \t]|$)|[-*+](?=[ \t])|\d{1,3}[.)](?=[ \t]))?[ \t]*(?:\[[ xX]\][ \t]+)?"
+)
+_MARKS = lazy_pattern(r"[*~`#|]+|(?<!\w)_+|_+(?!\w)")
+_UNSPOKEN = lazy_pattern("[\U0001f000-\U0001faff☀-➿⬀-⯿︎️‍→-⇿\x00-\x08\x0b-\x1f]+")
+_SPACES = lazy_pattern(r"[ \t\xa0]+")
+_ENDS = ".!?:;,…。！？：；、"
+_SENTENCE_END = lazy_pattern(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』”]*|\n+")
+_ABBREVIATION = lazy_pattern(
+    r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|No|Nr|ca|approx|Fig|e\.g|i\.e|z\.B|d\.h|u\.a)|\b[A-Za-z]|(?:^|\s)\d{1,3})\.$"
+)
+_MIN_SENTENCE_CHARACTERS = 20
+
+
+def spoken(markdown: str) -> str:
+    """The text as it is read aloud: one line for each paragraph, heading, list item or row; no marks, no addresses."""
+    text = markdown.replace("\r\n", "\n").replace("\r", "\n")
+    before = None
+    while before != text:  # taking one mark away can complete another
+        before, text = text, _plain(text)
+    return text
+
+
+def sentences(text: str, max_characters: int = 400) -> Iterator[str]:
+    """The sentences of a spoken text, each at most `max_characters` long."""
+    start = 0
+    for end in [*_sentence_ends(text), len(text)]:
+        sentence = " ".join(text[start:end].split())
+        if len(sentence) < _MIN_SENTENCE_CHARACTERS and end < len(text):
+            continue  # said together with the next one
+        start = end
+        yield from _pieces(sentence, max_characters)
+
+
+def _plain(text: str) -> str:
+    text = _COMMENT.sub("", _FENCE.sub("\n", text))
+    text = _REFERENCE.sub("", _IMAGE_OR_LINK.sub(r"\1", text))
+    text = _ADDRESS.sub(r"\1", _TAG.sub(" ", text))
+    text = _TABLE_LINE.sub("", _RULE.sub("", text))
+    return "\n".join(filter(None, map(_line, text.split("\n"))))
+
+
+def _line(line: str) -> str:
+    """One line without marks. A heading, list item or table row ends like a sentence."""
+    lead = _LEAD.match(line)
+    rest = line[lead.end() :] if lead else line
+    is_item = bool(lead and lead[0].strip())
+    cells = [cell.strip() for cell in rest.strip().strip("|").split("|")]
+    if len(cells) > 1:
+        rest, is_item = ", ".join(filter(None, cells)), True
+    rest = _SPACES.sub(" ", _UNSPOKEN.sub("", _MARKS.sub("", rest))).strip()
+    if not any(character.isalnum() for character in rest):
+        return ""
+    return f"{rest}." if is_item and rest[-1] not in _ENDS else rest
+
+
+def _sentence_ends(text: str) -> Iterator[int]:
+    for found in _SENTENCE_END.finditer(text):
+        if not _ABBREVIATION.search(text[max(0, found.start() - 12) : found.end()]):
+            yield found.end()
+
+
+def _pieces(sentence: str, max_characters: int) -> Iterator[str]:
+    """A sentence that is too long for one call, cut at a comma or a space where there is one."""
+    while len(sentence) > max_characters:
+        head = sentence[:max_characters]
+        cut = max(head.rfind(", "), head.rfind("; ")) + 1 or head.rfind(" ")
+        cut = cut if cut > 0 else max_characters
+        yield sentence[:cut].strip()
+        sentence = sentence[cut:].strip()
+    if sentence:
+        yield sentence

@@ -1,0 +1,160 @@
+"""Looking at pictures: `vision_analyze`, and the port to whoever looks.
+
+A model that sees gets the pixels. For one that reads only text, another model answers the question, or OCR reads the
+text in the picture; the result says which.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from hermes.core.parallel_calls import Effect
+from hermes.core.ports import ToolContext
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.media.picture_folder import KeptPicture, PictureFolder, read_picture
+from hermes.schema.messages import Image
+from hermes.schema.tool_spec import ToolResult
+from hermes.settings.secrets import Secrets
+from hermes.settings.sections import WebSettings
+from hermes.tools.tool import judged, tool
+
+if TYPE_CHECKING:
+    from hermes.tools.web.address_check import Resolver
+    from hermes.tools.web.web_client import WebClient
+
+_SCHEMES = ("http://", "https://")
+_DESCRIBE = "Describe this picture."
+
+
+class PictureAnswer(msgspec.Struct, frozen=True):
+    """What was found out about a picture, and by whom: a model, or OCR."""
+
+    text: str
+    by: str
+
+
+class PictureLooker(Protocol):
+    """Who looks at pictures for a session."""
+
+    def sees(self, session: str) -> bool:
+        """Whether the session's model gets the pixels themselves."""
+        ...
+
+    def reads_only_text(self, session: str) -> bool:
+        """Whether the session's model gets no pictures at all, so that one in a result becomes its description."""
+        ...
+
+    async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:
+        """Answers a question about a picture. Raises MediaError if nobody can."""
+        ...
+
+
+class VisionAccess(msgspec.Struct, frozen=True):
+    """How pictures are fetched from the web: by the rules and limits of `web_fetch`."""
+
+    web: WebSettings
+    secrets: Secrets
+    environment: Mapping[str, str]
+    resolver: "Resolver | None" = None
+
+
+def is_address(image: str) -> bool:
+    """Whether a picture is named by an address on the web rather than by a path."""
+    return image.strip().lower().startswith(_SCHEMES)
+
+
+def _paths(arguments: Mapping[str, Any]) -> Iterable[str]:
+    image = arguments.get("image")
+    return [image] if isinstance(image, str) and not is_address(image) else []
+
+
+def _effect(arguments: Mapping[str, Any]) -> Effect:
+    return "read" if _paths(arguments) else "network"
+
+
+class VisionTool:
+    """`vision_analyze` of one session."""
+
+    def __init__(
+        self, folder: PictureFolder, access: VisionAccess, looker: PictureLooker
+    ) -> None:
+        self._folder = folder
+        self._access = access
+        self._looker = looker
+
+    @tool("vision_analyze", effect="network", effect_of=_effect, paths=_paths)
+    async def vision_analyze(
+        self,
+        context: ToolContext,
+        image: Annotated[str, Meta(description="Path or URL.")],
+        question: str = "",
+    ) -> ToolResult:
+        """Looks at a picture."""
+        if is_address(image):
+            data = await self._fetched(image.strip())
+        else:
+            file = judged(image, context)
+            data = await asyncio.to_thread(read_picture, image, file)
+        kept = await asyncio.to_thread(self._folder.keep, image, data)
+        return await looked_at(
+            self._looker, context.session, PictureQuestion(image, kept, question)
+        )
+
+    async def _fetched(self, address: str) -> bytes:
+        from hermes.tools.web.address_check import require_no_secret
+        from hermes.tools.web.web_client import WebRequest
+
+        require_no_secret(address, self._access.secrets)
+        reply = await self._client.fetch(
+            WebRequest(url=address, headers={"Accept": "image/*"})
+        )
+        if reply.cut:
+            raise MediaError(
+                MediaErrorKind.TOO_LARGE,
+                f"{address} is larger than {self._access.web.max_bytes:,} bytes.",
+                sense="vision",
+                hint="The user can raise web.max_bytes.",
+            )
+        if reply.status >= 400:
+            raise MediaError(
+                MediaErrorKind.REFUSED,
+                f"The server answered {reply.phrase}.",
+                sense="vision",
+                hint="Check the address.",
+            )
+        return reply.body
+
+    @cached_property
+    def _client(self) -> "WebClient":
+        from hermes.tools.web.web_settings import build_client
+
+        return build_client(
+            self._access.web, self._access.environment, self._access.resolver
+        )
+
+
+class PictureQuestion(msgspec.Struct, frozen=True):
+    """A picture that was kept, under the name that the model used, and what is asked about it."""
+
+    name: str
+    picture: KeptPicture
+    question: str = ""
+
+
+async def looked_at(
+    looker: PictureLooker, session: str, asked: PictureQuestion
+) -> ToolResult:
+    """The picture for a model that sees, else what somebody else finds out about it."""
+    image, head = asked.picture.image, f"[{asked.name}: {asked.picture.label}]"
+    if looker.sees(session):
+        return ToolResult(text=head, images=(image,))
+    answer = await looker.answer(session, image, asked.question or _DESCRIBE)
+    if looker.reads_only_text(session):  # the description stands for the picture
+        described = msgspec.structs.replace(image, description=answer.text)
+        return ToolResult(text=f"{head} {answer.by} looked at it.", images=(described,))
+    text = f"{head} {answer.by} looked at it:\n{answer.text}"
+    return ToolResult(text=text, source=asked.name)

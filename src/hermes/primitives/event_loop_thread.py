@@ -1,0 +1,47 @@
+"""An event loop in a thread of its own, for a library whose callers are threads or other event loops."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class EventLoopThread:
+    """The loop runs until `stop`, which leaves no task and no connection behind."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Runs a coroutine on the loop. May be called on any thread."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def stop(self) -> None:
+        """Cancels what still runs, closes what is still open, and ends the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+            self.loop.run_until_complete(self._end())
+        finally:
+            self.loop.close()
+
+    async def _end(self) -> None:
+        tasks = asyncio.all_tasks(self.loop) - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # Libraries give up connections that are still saying goodbye (TLS) or that a cancelled
+        # task was making. asyncio has no public list of them.
+        for transport in list(getattr(self.loop, "_transports", {}).values()):
+            transport.abort()
+        for _ in range(2):  # sockets are closed in the next round of the loop
+            await asyncio.sleep(0)

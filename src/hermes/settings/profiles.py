@@ -1,0 +1,90 @@
+"""Profiles: whole homes beside the default one, in `profiles/NAME` of the base home.
+
+A profile is chosen by `--profile`, by HERMES_PROFILE, or by `hermes profile use` (the file `active_profile`), in this
+order. `default` is the base home itself: the one that HERMES_HOME names, or `~/.hermes`.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes.errors import HomeError, UsageError
+
+PROFILES_FOLDER = "profiles"
+PROFILE_FILE = "profile.yaml"
+"""What makes a folder in `profiles` a profile. It holds the description."""
+ACTIVE_FILE = "active_profile"
+DEFAULT_PROFILE = "default"
+PROFILE_VARIABLE = "HERMES_PROFILE"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
+
+
+def profile_of(root: Path) -> str:
+    """The name of the profile whose home this is; empty for a base home."""
+    if root.parent.name != PROFILES_FOLDER or not (root / PROFILE_FILE).is_file():
+        return ""
+    return root.name
+
+
+def base_of(root: Path) -> Path:
+    """The base home that a home belongs to; the same home unless it is that of a profile."""
+    return root.parent.parent if profile_of(root) else root
+
+
+def checked_name(name: str) -> str:
+    """The name. Raises UsageError if it can't be that of a profile, which is also the name of a folder."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name[:60]!r} can't be the name of a profile.",
+            hint="Use up to 48 lower-case letters, digits, - and _.",
+        )
+    return name
+
+
+def profile_root(base: Path, name: str) -> Path:
+    """The home of a profile; nothing needs to be there. Raises UsageError for a name that can't be one."""
+    name = checked_name(name)
+    return base if name == DEFAULT_PROFILE else base / PROFILES_FOLDER / name
+
+
+def profile_names(base: Path) -> list[str]:
+    """The profiles beside the default one, by name."""
+    try:
+        found = [one.name for one in (base / PROFILES_FOLDER).iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(
+        name
+        for name in found
+        if _NAME.fullmatch(name) and profile_of(base / PROFILES_FOLDER / name)
+    )
+
+
+def active_profile(base: Path) -> str:
+    """The profile that `hermes profile use` named; empty for the default one."""
+    try:
+        name = (base / ACTIVE_FILE).read_text().strip()
+    except (OSError, ValueError):
+        return ""
+    return "" if name == DEFAULT_PROFILE else name
+
+
+def chosen_root(root: Path, environ: Mapping[str, str]) -> Path:
+    """The home to use, given the one that is named. Raises HomeError if there is no such profile."""
+    named = environ.get(PROFILE_VARIABLE, "")
+    if not named:
+        active = "" if profile_of(root) else active_profile(root)
+        return _existing(root, active, chosen=False) if active else root
+    return _existing(base_of(root), named, chosen=True)
+
+
+def _existing(base: Path, name: str, *, chosen: bool) -> Path:
+    root = profile_root(base, name)
+    if root == base or profile_of(root):
+        return root
+    known = ", ".join((DEFAULT_PROFILE, *profile_names(base)))
+    by = "" if chosen else " `hermes profile use` named it."
+    hint = f"Create it: hermes profile create {name}"
+    if not chosen:
+        hint = "Choose another: hermes profile use default"
+    raise HomeError(f"There is no profile {name!r}.{by} There are: {known}.", hint=hint)

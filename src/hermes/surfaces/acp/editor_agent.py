@@ -1,0 +1,411 @@
+"""`EditorAgent`: what an editor can ask of Hermes by the Agent Client Protocol."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from acp import PROTOCOL_VERSION, helpers
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    ClientCapabilities,
+    CloseSessionResponse,
+    ForkSessionResponse,
+    HttpMcpServer,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    McpCapabilities,
+    McpServerStdio,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionForkCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionMode,
+    SessionModeState,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+)
+
+from hermes import __version__
+from hermes.app import App
+from hermes.app.agent import Agent
+from hermes.app.engine import ApprovalMode
+from hermes.app.undo import Rewind, shadows_of
+from hermes.errors import HermesError, SessionNotFound
+from hermes.primitives.recent import RecentDict
+from hermes.primitives.tasks import BackgroundTasks
+from hermes.schema.events import SessionCreated
+from hermes.settings import Secrets
+from hermes.settings.sections import McpServerSettings
+from hermes.surfaces.acp.content import PromptContent
+from hermes.surfaces.acp.editor_buffers import EditorBuffers
+from hermes.surfaces.acp.editor_commands import (
+    available_commands,
+    expanded,
+    run_command,
+)
+from hermes.surfaces.acp.past import past_updates
+from hermes.surfaces.acp.prompt_turn import PromptTurn
+from hermes.surfaces.acp.questions import EditorQuestions
+
+_MODES = {
+    "ask": ("Ask", "Ask before edits and commands that need approval"),
+    "auto-edit": ("Auto-edit", "Edit files in the folder without asking"),
+    "plan": ("Plan", "Only read, search and ask, then show a plan"),
+    "full": ("Full", "Ask only for what leaves the folder or destroys work"),
+}
+_SESSIONS_PER_PAGE = 50
+_MAX_OPEN_SESSIONS = 64
+_MODEL_OPTION = "model"
+_INVALID_PARAMS = -32602
+_SURFACE = "editor"
+
+
+class EditorAgent:
+    """Answers one editor. Each session is one of Hermes' own."""
+
+    def __init__(self, app: App, agent: Agent, secrets: Secrets) -> None:
+        self._app = app
+        self._agent = agent
+        self._secrets = secrets
+        self._client: Client | None = None
+        self._questions: EditorQuestions | None = None
+        self._turns: dict[str, PromptTurn] = {}
+        self._abilities = ClientCapabilities()
+        self._loop = asyncio.get_running_loop()
+        self._buffers: RecentDict[str, EditorBuffers] = RecentDict(_MAX_OPEN_SESSIONS)
+        agent.buffers_of = self._buffers_of
+        self._notices = BackgroundTasks("telling the editor about commands")
+
+    def on_connect(self, conn: Client) -> None:
+        """Keeps the connection to the editor."""
+        self._client = conn
+        self._questions = EditorQuestions(conn, self._agent.service)
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        **_: Any,
+    ) -> InitializeResponse:
+        """What Hermes can do. Keeps what the editor can do."""
+        self._abilities = client_capabilities or self._abilities
+        return InitializeResponse(
+            protocol_version=min(protocol_version, PROTOCOL_VERSION),
+            agent_info=Implementation(
+                name="hermes", title="Hermes", version=__version__
+            ),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(
+                    image=True, audio=False, embedded_context=True
+                ),
+                mcp_capabilities=McpCapabilities(http=True, sse=False),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    fork=SessionForkCapabilities(),
+                    resume=SessionResumeCapabilities(),
+                    close=SessionCloseCapabilities(),
+                ),
+            ),
+            auth_methods=[],
+        )
+
+    async def authenticate(self, method_id: str, **_: Any) -> None:
+        """Nothing to do: models are connected by `hermes setup`."""
+
+    async def new_session(
+        self, cwd: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> NewSessionResponse:
+        """Begins a session in a folder."""
+        folder = Path(cwd)
+        is_there = await asyncio.to_thread(folder.is_dir)
+        if not folder.is_absolute() or not is_there:
+            raise RequestError(_INVALID_PARAMS, f"There is no folder {cwd}.")
+        await self._add_servers(mcp_servers or [])
+        created = SessionCreated(surface=_SURFACE, cwd=str(folder))
+        row = await asyncio.to_thread(self._app.begin, created)
+        self._announce(row.session)
+        return NewSessionResponse(
+            session_id=row.session,
+            modes=self._modes(row.session),
+            config_options=await self._options(row.session),
+        )
+
+    async def load_session(
+        self, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> LoadSessionResponse:
+        """Shows a session's conversation, to go on with it."""
+        await self._find(session_id)
+        await self._add_servers(mcp_servers or [])
+        for update in await asyncio.to_thread(
+            lambda: list(past_updates(self._app, session_id))
+        ):
+            await self._connected.session_update(session_id=session_id, update=update)
+        self._announce(session_id)
+        return LoadSessionResponse(
+            modes=self._modes(session_id),
+            config_options=await self._options(session_id),
+        )
+
+    async def resume_session(
+        self, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> ResumeSessionResponse:
+        """Goes on with a session whose conversation the editor shows already."""
+        await self._find(session_id)
+        await self._add_servers(mcp_servers or [])
+        self._announce(session_id)
+        return ResumeSessionResponse(
+            modes=self._modes(session_id),
+            config_options=await self._options(session_id),
+        )
+
+    async def fork_session(self, session_id: str, **_: Any) -> ForkSessionResponse:
+        """A new session that begins with this conversation."""
+        await self._find(session_id)
+        rewind = Rewind(self._app, shadows_of(self._app))
+        branch = await asyncio.to_thread(rewind.branch, session_id, surface=_SURFACE)
+        self._announce(branch)
+        return ForkSessionResponse(
+            session_id=branch,
+            modes=self._modes(branch),
+            config_options=await self._options(branch),
+        )
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> ListSessionsResponse:
+        """The newest sessions, of a folder if one is named."""
+        before = float(cursor) if cursor else None
+        found = await asyncio.to_thread(
+            self._app.store.sessions.recent,
+            limit=_SESSIONS_PER_PAGE,
+            updated_before=before,
+        )
+        listed = [
+            SessionInfo(
+                session_id=info.id,
+                cwd=info.cwd or "/",
+                title=info.title or None,
+                updated_at=datetime.fromtimestamp(info.updated, UTC).isoformat(),
+            )
+            for info in found
+            if info.messages and (cwd is None or info.cwd == cwd)
+        ]
+        more = len(found) == _SESSIONS_PER_PAGE
+        return ListSessionsResponse(
+            sessions=listed, next_cursor=repr(found[-1].updated) if more else None
+        )
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """Stops the turn of a session. The session itself stays."""
+        await self.cancel(session_id)
+        return CloseSessionResponse()
+
+    async def set_session_mode(
+        self, session_id: str, mode_id: str, **_: Any
+    ) -> SetSessionModeResponse:
+        """Changes what runs without asking."""
+        await self._find(session_id)
+        if mode_id not in get_args(ApprovalMode):
+            raise RequestError(_INVALID_PARAMS, f"There is no mode {mode_id}.")
+        await self._agent.set_mode(session_id, msgspec.convert(mode_id, ApprovalMode))
+        return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Changes the model."""
+        await self._find(session_id)
+        if config_id != _MODEL_OPTION or not isinstance(value, str):
+            raise RequestError(_INVALID_PARAMS, f"There is no option {config_id}.")
+        try:
+            await asyncio.to_thread(self._agent.choose, session_id, value)
+        except HermesError as error:
+            raise RequestError(_INVALID_PARAMS, str(error)) from error
+        return SetSessionConfigOptionResponse(
+            config_options=await self._options(session_id)
+        )
+
+    async def prompt(
+        self, session_id: str, prompt: list[Any], **_: Any
+    ) -> PromptResponse:
+        """Works on a message until the turn ends, or until the person has to answer a question in the chat."""
+        await self._find(session_id)
+        content = PromptContent(self._app.home.root / "cache" / "pictures")
+        try:
+            await asyncio.to_thread(content.add, prompt)
+            answer = await run_command(self._app, self._agent, session_id, content.text)
+        except HermesError as error:
+            raise RequestError(_INVALID_PARAMS, str(error)) from error
+        if answer is not None:
+            update = helpers.update_agent_message_text(answer)
+            await self._connected.session_update(session_id=session_id, update=update)
+            return PromptResponse(stop_reason="end_turn")
+        text = await asyncio.to_thread(
+            expanded, self._app, self._agent, session_id, content.text
+        )
+        try:
+            served = await self._agent.with_server_texts(text)
+        except HermesError as error:
+            raise RequestError(_INVALID_PARAMS, str(error)) from error
+        for remark in served.left:
+            update = helpers.update_agent_message_text(f"[{remark}]\n\n")
+            await self._connected.session_update(session_id=session_id, update=update)
+        turn = PromptTurn(
+            self._app,
+            self._connected,
+            self._dialogue,
+            self._agent.service,
+            session_id,
+            shows_terminals=self._shows_terminals,
+        )
+        self._turns[session_id] = turn
+        try:
+            return await turn.run(served.text, tuple(content.images))
+        finally:
+            if self._turns.get(session_id) is turn:
+                del self._turns[session_id]
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stops the turn of a session; its prompt is answered with `cancelled`."""
+        turn = self._turns.get(session_id)
+        if turn is not None:
+            await turn.cancel()
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - the protocol's shape
+        """Hermes has no methods of its own."""
+        raise RequestError.method_not_found(method)
+
+    async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
+        """Ignores notifications that the protocol does not know."""
+
+    def _buffers_of(self, session: str) -> EditorBuffers | None:
+        """The files of the editor, if it lends them."""
+        files = self._abilities.fs
+        if self._client is None or files is None or not files.read_text_file:
+            return None
+        root = self._app.root(session) or session
+        return self._buffers.get_or_make(
+            root, lambda: EditorBuffers(self._connected, root, files, self._loop)
+        )
+
+    @property
+    def _shows_terminals(self) -> bool:
+        """Whether the editor shows the output of a command that the agent runs as a terminal, as Zed does."""
+        return bool((self._abilities.field_meta or {}).get("terminal_output"))
+
+    @property
+    def _connected(self) -> Client:
+        if self._client is None:
+            raise RequestError.internal_error()
+        return self._client
+
+    @property
+    def _dialogue(self) -> EditorQuestions:
+        if self._questions is None:
+            raise RequestError.internal_error()
+        return self._questions
+
+    async def _find(self, session: str) -> None:
+        """Raises an error of the protocol if there is no such session."""
+        try:
+            found = await asyncio.to_thread(self._app.store.sessions.find, session)
+        except SessionNotFound as error:
+            raise RequestError.resource_not_found(session) from error
+        if found.id != session:
+            raise RequestError.resource_not_found(session)
+
+    def _modes(self, session: str) -> SessionModeState:
+        return SessionModeState(
+            current_mode_id=self._agent.mode(session),
+            available_modes=[
+                SessionMode(id=name, name=label, description=description)
+                for name, (label, description) in _MODES.items()
+            ],
+        )
+
+    async def _options(self, session: str) -> list[SessionConfigOptionSelect]:
+        """The model as an option with the models to choose from; none if no model is connected."""
+        try:
+            now = await asyncio.to_thread(self._agent.describe, session)
+        except HermesError:
+            return []
+        choices = await asyncio.to_thread(self._agent.choices)
+        names = dict.fromkeys((now.name, *(choice.name for choice in choices)))
+        return [
+            SessionConfigOptionSelect(
+                id=_MODEL_OPTION,
+                name="Model",
+                category="model",
+                type="select",
+                current_value=now.name,
+                options=[
+                    SessionConfigSelectOption(value=one, name=one) for one in names
+                ],
+            )
+        ]
+
+    def _announce(self, session: str) -> None:
+        """Lists the commands for the editor, after it has heard of the session."""
+
+        async def tell() -> None:
+            await self._list_commands(session)
+            if self._agent.toolbox.servers is not None:  # their prompts are commands
+                await self._agent.toolbox.prepare()
+                await self._list_commands(session)
+
+        self._notices.start(tell())
+
+    async def _list_commands(self, session: str) -> None:
+        commands = await asyncio.to_thread(available_commands, self._agent)
+        update = helpers.update_available_commands(commands)
+        await self._connected.session_update(session_id=session, update=update)
+
+    async def _add_servers(self, servers: list[Any]) -> None:
+        """Connects the MCP servers of the editor's settings, beside those of Hermes' own."""
+        settings = self._app.settings
+        known = settings.mcp_servers
+        added = {
+            server.name: entry
+            for server in servers
+            if server.name not in known and (entry := _server_settings(server))
+        }
+        if not added:
+            return
+        self._app.settings = msgspec.structs.replace(
+            settings, mcp_servers={**known, **added}
+        )
+        await self._agent.renew(self._secrets)
+
+    async def close(self) -> None:
+        """Ends what is still being told."""
+        await self._notices.close()
+
+
+def _server_settings(server: Any) -> McpServerSettings | None:
+    """The settings of a server that the editor names; None for a kind that Hermes does not know."""
+    if isinstance(server, McpServerStdio):
+        return McpServerSettings(
+            command=server.command,
+            args=tuple(server.args),
+            env={one.name: one.value for one in server.env},
+        )
+    if isinstance(server, HttpMcpServer):
+        return McpServerSettings(
+            url=server.url, headers={one.name: one.value for one in server.headers}
+        )
+    return None

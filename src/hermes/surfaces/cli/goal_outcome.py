@@ -1,0 +1,24 @@
+"""How a goal ended that a script worked towards: what is said about it, and the exit code."""
+
+from hermes.app import App
+from hermes.app.goals.waking import who_wakes
+from hermes.app.session_journal import read_history
+from hermes.surfaces.cli.answer import DONE, FAILED, INTERRUPTED, REFUSED
+from hermes.surfaces.terminal.stderr_message import say
+
+
+def report_goal(app: App, session: str) -> int:
+    """Says on stderr why a goal was not reached, and returns the exit code."""
+    progress = read_history(app.store, session).goal
+    if progress.status == "done":
+        return DONE
+    again = f"Continue: hermes --resume {session}"
+    if progress.status == "waiting":
+        say(f"The goal waits. {progress.why}".rstrip(), who_wakes(app, session), alarming=False)  # fmt: skip
+        return FAILED
+    if progress.was_stopped:
+        say("Stopped. Everything up to then was saved.", again, alarming=False)
+        return INTERRUPTED
+    needs_you = progress.last is not None and progress.last.verdict == "needs_you"
+    say(f"The goal was not reached. {progress.why}".rstrip(), again)
+    return REFUSED if needs_you else FAILED

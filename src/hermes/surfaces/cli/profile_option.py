@@ -1,0 +1,47 @@
+"""The option `--profile NAME`, which any command line may have. It is taken out before anything else is read."""
+
+from hermes.errors import HermesError, UsageError
+from hermes.settings.load import choose_profile, find_home
+
+_OPTION = "--profile"
+_BEFORE_TEXT = ("-z", "--prompt")
+"""What stands behind these is text."""
+_USAGE = 2
+_FAILED = 1
+
+
+def take_profile(arguments: list[str]) -> tuple[list[str], int]:
+    """Uses the profile that the arguments name. Returns the other arguments, and an exit code if that is not possible."""
+    try:
+        name, rest = split_profile(arguments)
+        if name is not None:
+            choose_profile(name)
+            find_home()
+    except HermesError as error:
+        from hermes.surfaces.terminal.stderr_message import say
+
+        say(error.message, error.hint)
+        return arguments, _USAGE if isinstance(error, UsageError) else _FAILED
+    return rest, 0
+
+
+def split_profile(arguments: list[str]) -> tuple[str | None, list[str]]:
+    """The name behind the last `--profile`, None if there is none, and the other arguments. Nothing behind `--` counts."""
+    name: str | None = None
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            return name, [*rest, word, *words]
+        is_text = bool(rest) and rest[-1] in _BEFORE_TEXT
+        if word == _OPTION and not is_text:
+            name = next(words, None)
+            if name is None:
+                raise UsageError(
+                    "--profile needs a name.", hint="See: hermes profile list"
+                )
+        elif word.startswith(f"{_OPTION}=") and not is_text:
+            name = word.partition("=")[2]
+        else:
+            rest.append(word)
+    return name, rest

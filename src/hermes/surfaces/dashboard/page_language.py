@@ -1,0 +1,105 @@
+"""The language of a browser: each request is answered in the one that it accepts, and the page gets its sentences."""
+
+import hashlib
+import importlib.resources
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hermes.app import App
+from hermes.settings.language import sentences_for
+from hermes.text.catalogue import Catalogue
+from hermes.text.language_tags import accepted_tags
+from hermes.text.po_file import PoKey, parse_po
+from hermes.text.translation import RIGHT_TO_LEFT, Sentences, in_language
+
+FOLDER = "sentences/"
+CONTEXT = "page"
+"""The module of the page's sentences in the catalogue."""
+_FORMS = {
+    **dict.fromkeys(("zh", "zh-hant", "ja", "ko"), ("other",)),
+    **dict.fromkeys(("uk", "ru"), ("one", "few", "many")),
+    "ga": ("one", "two", "few", "many", "other"),
+    "ar": ("zero", "one", "two", "few", "many", "other"),
+}
+"""The plural forms of a language in the catalogue's order, as a browser names them."""
+_TWO_FORMS = ("one", "other")
+_REQUESTS = Path(__file__).parent / "static" / "views" / "chat" / "requests.js"
+"""The module of the page that asks for approval."""
+_SENTENCE = re.compile(r"""(?<![\w.])t\(\s*("(?:[^"\\]|\\.)*")""")
+
+
+class PageSentences(NamedTuple):
+    """A script that gives the page its sentences. Its name has a hash of the content."""
+
+    name: str
+    script: bytes
+
+
+class InBrowserLanguage:
+    """Answers each request in the language that the browser prefers, unless `display.language` names one."""
+
+    def __init__(self, application: ASGIApp, app: App) -> None:
+        self.application = application
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.application(scope, receive, send)
+            return
+        found = (
+            value for name, value in scope["headers"] if name == b"accept-language"
+        )
+        tags = accepted_tags(next(found, b"").decode("latin-1"))
+        choice = self._app.settings.display.language
+        with in_language(sentences_for(choice, self._app.home, tags)):
+            await self.application(scope, receive, send)
+
+
+def direction(language: str) -> str:
+    """The value of `dir` on the page."""
+    return "rtl" if language in RIGHT_TO_LEFT else "ltr"
+
+
+@lru_cache(maxsize=32)
+def page_sentences(sentences: Sentences | None) -> PageSentences | None:
+    """The page's sentences in a language; None for English, which is in the page itself."""
+    if not isinstance(sentences, Catalogue):
+        return None
+    language = sentences.language
+    fixed = approval_sentences() if sentences.overlay else frozenset()
+    overlay = {
+        key: forms for key, forms in sentences.overlay.items() if key.text not in fixed
+    }
+    found = {
+        key.text: forms[0] if len(forms) == 1 and not key.plural else list(forms)
+        for key, forms in {**_bundled(language), **overlay}.items()
+        if key.context in (CONTEXT, "") and key.text
+    }
+    content = {
+        "language": language,
+        "forms": _FORMS.get(language, _TWO_FORMS),
+        "sentences": found,
+    }
+    text = f"globalThis.hermesSentences = {json.dumps(content, ensure_ascii=False)};\n"
+    script = text.encode()
+    digest = hashlib.sha256(script).hexdigest()[:12]
+    return PageSentences(f"{FOLDER}{language}-{digest}.js", script)
+
+
+@lru_cache(maxsize=1)
+def approval_sentences() -> frozenset[str]:
+    """The sentences of the page's approvals, which a person's own texts don't replace."""
+    calls = _SENTENCE.findall(_REQUESTS.read_text("utf-8"))
+    return frozenset(json.loads(one) for one in calls)
+
+
+def _bundled(language: str) -> dict[PoKey, tuple[str, ...]]:
+    if language == "en":
+        return {}
+    path = importlib.resources.files("hermes.locales") / f"{language}.po"
+    return parse_po(path.read_text("utf-8"))

@@ -1,0 +1,145 @@
+"""Files that a session wrote: read for the page, or downloaded.
+
+A file is served only if a turn of the session changed it, it lies in the session's folder, and it is none that may hold
+secrets. All of that must also be true after links were followed.
+"""
+
+import os
+import stat
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from hermes.app.undo import Rewind, shadows_of
+from hermes.errors import os_reason
+from hermes.images.image_info import media_type
+from hermes.primitives.files import open_beneath
+from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.routes.sessions import find
+from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.surfaces.web.errors import Refusal
+from hermes.tools.sensitive import Guard
+
+MAX_TEXT_BYTES = 1_000_000
+MAX_DOWNLOAD_BYTES = 64_000_000
+_SHOWN_PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+_NOT_SERVED = "This session wrote no such file."
+
+
+class WrittenQuery(msgspec.Struct, frozen=True):
+    path: Annotated[str, Meta(min_length=1, max_length=4096)]
+    turn: Annotated[str, Meta(description="The turn that changed it.")]
+
+
+class WrittenFile(msgspec.Struct, frozen=True):
+    """A file as it is now."""
+
+    path: str
+    bytes: int
+    kind: Literal["text", "picture", "other"]
+    text: Annotated[str, Meta(description="Its text; empty for other kinds.")] = ""
+    is_cut: Annotated[
+        bool, Meta(description="Whether the file goes on behind the text.")
+    ] = False
+
+
+class WrittenFileRoutes:
+    """Handlers over one dashboard."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._board = dashboard
+        self._rewind = Rewind(dashboard.app, shadows_of(dashboard.app))
+        self._guard = Guard(dashboard.app.home.root, Path.home())
+
+    def endpoints(self) -> list[Endpoint]:
+        one = "/api/sessions/{id}/written"
+        return [
+            Endpoint(
+                "GET", one, "observe", self.show, WrittenQuery, answer=WrittenFile
+            ),
+            Endpoint(
+                "GET",
+                f"{one}/download",
+                "observe",
+                self.download,
+                WrittenQuery,
+                answer=None,
+            ),
+        ]
+
+    def show(self, call: EndpointCall) -> WrittenFile:
+        """A file that a turn wrote, as it is now."""
+        root, path = self._path(call)
+        content, size = _read(root, path, MAX_TEXT_BYTES)
+        name = call.query.path
+        if media_type(content[:16]) in _SHOWN_PICTURES:
+            return WrittenFile(name, size, "picture")
+        if b"\0" in content:
+            return WrittenFile(name, size, "other")
+        text = content.decode("utf-8", "replace")
+        return WrittenFile(name, size, "text", text, is_cut=size > len(content))
+
+    def download(self, call: EndpointCall) -> Response:
+        """A file that a turn wrote, to be saved."""
+        root, path = self._path(call)
+        content, size = _read(root, path, MAX_DOWNLOAD_BYTES)
+        if size > len(content):
+            raise Refusal(
+                413,
+                f"{path.name} is too large to download here.",
+                f"The limit is {MAX_DOWNLOAD_BYTES / 1e6:.0f} MB. The file is at {path}.",
+            )
+        kind = media_type(content[:16])
+        # Never a type that a browser would run, whatever the file is called.
+        is_picture = kind in _SHOWN_PICTURES
+        name = quote(path.name, safe="", errors="replace")
+        return Response(
+            content,
+            media_type=kind if is_picture else "application/octet-stream",
+            headers={"content-disposition": f"attachment; filename*=UTF-8''{name}"},
+        )
+
+    def _path(self, call: EndpointCall) -> tuple[Path, Path]:
+        """The session's folder, and the file in it that a request names, after links were followed."""
+        info = find(self._board, call.path["id"])
+        root = Path(os.path.realpath(info.cwd)) if info.cwd else None
+        if root is None:
+            raise Refusal(404, _NOT_SERVED)
+        try:
+            named = Path(os.path.normpath(root / call.query.path))
+            real = Path(os.path.realpath(named))
+        except ValueError as error:  # a name that no file can have
+            raise Refusal(404, _NOT_SERVED) from error
+        if not (named.is_relative_to(root) and real.is_relative_to(root)):
+            raise Refusal(404, _NOT_SERVED)
+        # A link may have been put there since, which leads to a file that the turn did not change.
+        if not {named, real} <= set(
+            self._rewind.changed(info.id, turn=call.query.turn)
+        ):
+            raise Refusal(404, _NOT_SERVED)
+        if self._guard.secret((named, real), root):
+            raise Refusal(
+                403, f"{named.name} may hold secrets, so it is not shown here."
+            )
+        return root, real
+
+
+def _read(root: Path, path: Path, most_bytes: int) -> tuple[bytes, int]:
+    """The beginning of a file, and the size of all of it."""
+    # Neither waits for a pipe nor follows a link that was put there meanwhile.
+    flags = os.O_RDONLY | os.O_NONBLOCK
+    try:
+        descriptor = open_beneath(root, path.relative_to(root), flags)
+        with os.fdopen(descriptor, "rb") as file:
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode):
+                raise Refusal(404, f"{path.name} is not a regular file.")
+            return file.read(most_bytes), facts.st_size
+    except FileNotFoundError as error:
+        raise Refusal(404, f"{path.name} no longer exists.") from error
+    except OSError as error:
+        raise Refusal(404, f"{path.name} can't be read: {os_reason(error)}.") from error

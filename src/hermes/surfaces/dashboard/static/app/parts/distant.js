@@ -1,0 +1,57 @@
+// Part of a long text, drawn only near what is seen; elsewhere it is a gap of the same height. A reply of 300 KB would
+// otherwise be 50,000 elements, which take memory and are laid out again with each piece that comes.
+/** @import { Child, Ref } from "../../types/page.d.ts" */
+import { html, useEffect, useElement, useLayoutEffect, useRef, useState } from "../ui.js";
+
+const NEAR_PX = 1500; // pixels above and below what is seen
+let pxPerChar = 0.4; // as measured last, to guess the height of what was never drawn
+
+/**
+ * `draw` makes the content. Where nothing scrolls, it is always drawn. `chars` is how long it is; `isNew` says that it
+ * grows at the end of what is read, so it is drawn at first.
+ * @param {{ draw: () => Child, chars: number, isNew?: boolean }} props
+ */
+export function Distant({ draw, chars, isNew = false }) {
+  const box = /** @type {Ref<HTMLElement>} */ (useElement());
+  const [isNear, setIsNear] = useState(isNew);
+  const gapPx = useRef(0);
+  const drawn = useRef(isNear);
+  drawn.current = isNear;
+  useEffect(() => {
+    const scroller = box.current.closest(".scroll");
+    if (!scroller) return void setIsNear(true);
+    const look = (/** @type {IntersectionObserverEntry[]} */ entries) => {
+      const entry = entries[entries.length - 1];
+      const { height } = entry.boundingClientRect;
+      if (drawn.current && !entry.isIntersecting) {
+        gapPx.current = height;
+        pxPerChar = height / Math.max(1, chars);
+      }
+      setIsNear(entry.isIntersecting);
+    };
+    const observer = new IntersectionObserver(look, {
+      root: scroller,
+      rootMargin: `${NEAR_PX}px 0px`,
+    });
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  const first = useRef(true);
+  useLayoutEffect(() => {
+    const scroller = box.current.closest(".scroll");
+    const isFirst = first.current;
+    first.current = false;
+    if (!isNear || !scroller || isFirst) return;
+    // Above what is read, another height than the gap's would move it.
+    const { top, height } = box.current.getBoundingClientRect();
+    const was = gapPx.current || guess(chars);
+    if (top < scroller.getBoundingClientRect().top) scroller.scrollTop += height - was;
+  }, [isNear]);
+  const style = isNear ? undefined : `height: ${gapPx.current || guess(chars)}px`;
+  return html`<div ref=${box} class="md-group" style=${style}>${isNear ? draw() : null}</div>`;
+}
+
+/** @param {number} chars */
+function guess(chars) {
+  return Math.round(chars * pxPerChar);
+}

@@ -1,0 +1,112 @@
+// The head of a board: which board, what runs it, filters, and the ways to make cards and boards.
+/** @import { BoardColumns, CardFilter, FieldEvent } from "../../types/page.d.ts" */
+import { api, may } from "../../app/api.js";
+import { Button, Words } from "../../app/parts/basics.js";
+import { ask } from "../../app/parts/dialog.js";
+import { tryTo } from "../../app/parts/toast.js";
+import { navigate, pathTo } from "../../app/router.js";
+import { html, useEffect, useState } from "../../app/ui.js";
+import { Options, SearchBox } from "../inputs.js";
+import { useLoaded } from "../loading.js";
+
+const TYPING_MS = 200; // milliseconds
+
+/**
+ * @typedef {object} HeadProps
+ * @property {BoardColumns | null} board
+ * @property {CardFilter} filter
+ * @property {(filter: CardFilter) => void} onFilter
+ * @property {() => void} onNew
+ */
+
+/** @param {HeadProps} props */
+export function BoardHead({ board, filter, onFilter, onNew }) {
+  return html`
+    <header class="board-head">
+      <div class="board-line">
+        <h1>Board</h1>
+        <${BoardSwitch} current=${board?.board.slug ?? ""} name=${board?.board.name ?? ""} />
+        <span class="spring" />
+        ${
+          board &&
+          may("approve") &&
+          html`<${Button} kind="primary" icon="plus" title="n" onClick=${onNew}>New card<//>`
+        }
+      </div>
+      ${board && html`<${Filters} board=${board} filter=${filter} onFilter=${onFilter} />`}
+      ${board && html`<${Dispatching} board=${board} />`}
+    </header>
+  `;
+}
+
+/** @param {{ current: string, name: string }} props */
+function BoardSwitch({ current, name }) {
+  const list = useLoaded(() => api.get("/api/commands/kanban.boards.list"), [current]);
+  const known = (list.value?.boards ?? []).map(({ board }) => [board.slug, board.name]);
+  const choices = known.some(([slug]) => slug === current) ? known : [[current, name], ...known];
+  const make = async () => {
+    const title = await ask({ title: "New board", label: "Name of the board", action: "Create" });
+    if (!title?.trim()) return;
+    const before = new Set(known.map(([slug]) => slug));
+    const done = await tryTo(() => api.post("/api/commands/kanban.boards.create", { name: title }));
+    if (done === undefined) return;
+    const { boards } = await api.get("/api/commands/kanban.boards.list");
+    const made = boards.find(({ board }) => !before.has(board.slug));
+    if (made) navigate(pathTo("board", made.board.slug));
+  };
+  return html`
+    <select class="input board-switch" aria-label="Board" value=${current}
+      onChange=${(/** @type {FieldEvent} */ event) => navigate(pathTo("board", event.target.value))}>
+      <${Options} choices=${choices} value=${current} />
+    </select>
+    ${may("chat") && html`<${Button} kind="quiet" icon="plus" label="New board" onClick=${make} />`}
+  `;
+}
+
+/** @param {{ board: BoardColumns, filter: CardFilter, onFilter: (filter: CardFilter) => void }} props */
+function Filters({ board, filter, onFilter }) {
+  const [words, setWords] = useState(filter.query);
+  useEffect(() => {
+    if (words === filter.query) return;
+    const timer = setTimeout(() => onFilter({ ...filter, query: words }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [words, filter]);
+  /** @param {"assignee" | "label"} name */
+  const set = (name) => (/** @type {FieldEvent} */ event) =>
+    onFilter({ ...filter, query: words, [name]: event.target.value });
+  /**
+   * @param {"assignee" | "label"} name
+   * @param {string} all
+   * @param {string[]} found
+   */
+  const select = (name, all, found) => html`
+    <select class="input" aria-label=${all} value=${filter[name]} onChange=${set(name)}>
+      <${Options} choices=${[["", all], ...found.map((one) => [one, one])]} value=${filter[name]} />
+    </select>
+  `;
+  return html`
+    <div class="board-filters">
+      <${SearchBox} label="Search cards" value=${words} onInput=${setWords} />
+      ${select("assignee", "All assignees", board.assignees)}
+      ${board.labels.length > 0 && select("label", "All labels", board.labels)}
+      <label class="board-check"><input type="checkbox" checked=${filter.archived}
+        onChange=${(/** @type {FieldEvent} */ event) => onFilter({ ...filter, archived: event.target.checked })} />
+        Archived</label>
+    </div>
+  `;
+}
+
+/**
+ * Whether cards are being run, and why nothing runs.
+ * @param {{ board: BoardColumns }} props
+ */
+function Dispatching({ board }) {
+  const { dispatcher, running, max_running: most, idle } = board;
+  if (!dispatcher)
+    return html`<p class="board-state warn" role="status"><strong>Nothing runs: no dispatcher is running.</strong>
+      ${" "}Start <code>hermes gateway run</code> or <code>hermes kanban run</code>, or turn on
+      ${" "}<code>boards.enabled</code> and restart the dashboard.</p>`;
+  return html`<p class="board-state muted" role="status">Ready cards start by themselves.
+    Running: ${running} of at most ${most}.
+    ${idle && html` <strong><${Words} text=${`Nothing runs on this board: ${idle}.`} /></strong>`}</p>`;
+}

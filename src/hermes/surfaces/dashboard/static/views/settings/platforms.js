@@ -1,0 +1,222 @@
+// Chat apps: connecting a platform with its token, which is tried first, and who may talk to Hermes there.
+/** @import { Failure, FieldEvent } from "../../types/page.d.ts" */
+/** @import { PlatformRow } from "../../types/api.d.ts" */
+import { api, asFailure, may } from "../../app/api.js";
+import { Button, Tag, Time } from "../../app/parts/basics.js";
+import { confirm } from "../../app/parts/dialog.js";
+import { toast, tryTo } from "../../app/parts/toast.js";
+import { html, useState } from "../../app/ui.js";
+import { FieldError, Options } from "../inputs.js";
+import { useLoaded, whenLoaded } from "../loading.js";
+
+/**
+ * @typedef {object} PeopleAnswer
+ * @property {{ platform: string, id: string, name: string, role: string }[]} people
+ * @property {{ who: string, role: string }[]} named
+ * @property {{ platform: string, id: string, name: string, made: number }[]} waiting
+ */
+
+export function Platforms() {
+  const platforms = useLoaded(() => api.get("/api/commands/gateway.platforms"), []);
+  return html`
+    <div class="stack">
+      <p class="muted">
+        Talk to Hermes from a chat app. <code>hermes gateway run</code> serves the apps that are connected here;${" "}
+        <code>hermes gateway reload</code> makes a running gateway use what you change.
+      </p>
+      ${may("admin") && html`<${People} />`}
+      ${whenLoaded(
+        platforms,
+        ({ platforms: list }) => html`
+          <ul class="plain stack platforms">
+            ${list.map((one) => html`<${Platform} key=${one.name} one=${one} again=${platforms.again} />`)}
+          </ul>
+        `,
+      )}
+    </div>
+  `;
+}
+
+/** @param {{ one: PlatformRow, again: () => Promise<void> }} props */
+function Platform({ one, again }) {
+  const [open, setOpen] = useState(false);
+  const disconnect = async () => {
+    const text = "This removes its tokens. Paired people stay paired.";
+    const title = `Disconnect ${one.label}?`;
+    if (!(await confirm({ title, text, action: "Disconnect", danger: true }))) return;
+    await tryTo(() => api.post("/api/commands/gateway.disconnect", { name: one.name }));
+    await again();
+  };
+  const saved = async () => {
+    setOpen(false);
+    await again();
+  };
+  return html`
+    <li class="card stack tight" data-platform=${one.name}>
+      <div class="row wrap">
+        <h2 class="grow">${one.label}</h2>
+        ${one.is_connected && html`<${Tag} kind="good">connected<//>`}
+        ${
+          may("admin") &&
+          html`
+          <${Button} onClick=${() => setOpen(!open)} aria-expanded=${open ? "true" : "false"}>
+            ${one.is_connected ? "Change" : "Connect"}<span class="unseen"> ${one.label}</span>
+          <//>
+          ${
+            one.is_connected &&
+            html`<${Button} kind="quiet" onClick=${disconnect}>Disconnect<span class="unseen"> ${one.label}</span><//>`
+          }
+        `
+        }
+      </div>
+      ${open && html`<${ConnectForm} one=${one} onSaved=${saved} />`}
+    </li>
+  `;
+}
+
+/** @param {{ one: PlatformRow, onSaved: () => Promise<void> }} props */
+function ConnectForm({ one, onSaved }) {
+  const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
+  const [state, setState] = useState({ busy: false, error: /** @type {Failure | null} */ (null) });
+  /** @param {Event} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    setState({ busy: true, error: null });
+    const given = one.fields.map((field) => `${field.name}=${values[field.name] ?? ""}`);
+    try {
+      const said = await api.post("/api/commands/gateway.connect", {
+        name: one.name,
+        values: given,
+      });
+      toast(said.lines.join(" "), "good");
+      await onSaved();
+    } catch (error) {
+      setState({ busy: false, error: asFailure(error) });
+    }
+  };
+  return html`
+    <form class="stack tight" onSubmit=${submit}>
+      <p class="muted">${one.how}</p>
+      ${one.fields.map(
+        (field) => html`
+        <label key=${field.name} class="stack tight">${field.label}
+          <input
+            class="input"
+            type=${field.is_secret ? "password" : "text"}
+            autocomplete="off"
+            required
+            placeholder=${field.help}
+            value=${values[field.name] ?? ""}
+            onInput=${(/** @type {FieldEvent} */ event) => setValues({ ...values, [field.name]: event.target.value })}
+          />
+        </label>
+      `,
+      )}
+      <div class="row wrap">
+        <button type="submit" class="button primary" disabled=${state.busy}>
+          ${state.busy ? "Testing…" : "Test and save"}
+        </button>
+      </div>
+      ${state.error && html`<${FieldError} error=${state.error} />`}
+    </form>
+  `;
+}
+
+function People() {
+  const loaded = useLoaded(
+    async () => /** @type {PeopleAnswer} */ (await api.post("/api/commands/gateway.pair.list", {})),
+    [],
+  );
+  /** @param {{ platform: string, id: string, name: string }} one */
+  const revoke = async (one) => {
+    const text = `${one.name || one.id} can no longer talk to Hermes on ${one.platform}.`;
+    if (!(await confirm({ title: "Unpair this person?", text, action: "Unpair", danger: true })))
+      return;
+    const who = `${one.platform}:${one.id}`;
+    await tryTo(() => api.post("/api/commands/gateway.pair.revoke", { who }));
+    loaded.again();
+  };
+  return html`
+    <section class="card stack tight" aria-labelledby="people-title">
+      <h2 id="people-title">People</h2>
+      <p class="muted">
+        Anyone who writes to your bot for the first time gets a code. Enter it here to let them in.
+        The first person you let in becomes the owner.
+      </p>
+      <${Approve} again=${loaded.again} />
+      ${whenLoaded(
+        loaded,
+        (value) => html`
+          ${value.waiting.map(
+            (one) => html`
+            <p key=${`${one.platform}:${one.id}`} class="small">
+              <${Tag} kind="warn">waiting<//> ${one.name || one.id} on ${one.platform}, <${Time} at=${one.made} />
+            </p>
+          `,
+          )}
+          ${
+            value.people.length + value.named.length === 0 &&
+            html`<p class="muted">Nobody has access yet.</p>`
+          }
+          <ul class="plain lined">
+            ${value.people.map(
+              (one) => html`
+              <li key=${`${one.platform}:${one.id}`} class="row wrap" data-person=${`${one.platform}:${one.id}`}>
+                <span class="grow"><strong>${one.name || one.id}</strong>${" "}
+                  <span class="muted">${one.platform}:${one.id}</span></span>
+                <${Tag}>${one.role}<//>
+                <${Button} kind="quiet" onClick=${() => revoke(one)}>Unpair<span
+                  class="unseen"> ${one.name || one.id}</span><//>
+              </li>
+            `,
+            )}
+            ${value.named.map(
+              (one) => html`
+              <li key=${one.who} class="row wrap">
+                <span class="grow"><code>${one.who}</code> <span class="muted small">named in the settings</span></span>
+                <${Tag}>${one.role}<//>
+              </li>
+            `,
+            )}
+          </ul>
+        `,
+      )}
+    </section>
+  `;
+}
+
+/** @param {{ again: () => Promise<void> }} props */
+function Approve({ again }) {
+  const [code, setCode] = useState("");
+  const [role, setRole] = useState("");
+  const [error, setError] = useState(/** @type {Failure | null} */ (null));
+  /** @param {Event} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    setError(null);
+    try {
+      const body = {
+        code: code.trim(),
+        ...(role && { role: /** @type {"owner" | "user"} */ (role) }),
+      };
+      const said = await api.post("/api/commands/gateway.pair.approve", body);
+      toast(said.lines.join(" "), "good");
+      setCode("");
+      await again();
+    } catch (reason) {
+      setError(asFailure(reason));
+    }
+  };
+  return html`
+    <form class="pair-form" onSubmit=${submit}>
+      <input class="input" aria-label="Pairing code" placeholder="Pairing code" value=${code} autocomplete="off"
+        onInput=${(/** @type {FieldEvent} */ event) => setCode(event.target.value)} />
+      <select class="input" aria-label="Role"
+        onChange=${(/** @type {FieldEvent} */ event) => setRole(event.target.value)}>
+        <${Options} choices=${[["", "default role"], ["user", "user"], ["owner", "owner"]]} value=${role} />
+      </select>
+      <button type="submit" class="button primary" disabled=${!code.trim()}>Let in</button>
+    </form>
+    ${error && html`<${FieldError} error=${error} />`}
+  `;
+}

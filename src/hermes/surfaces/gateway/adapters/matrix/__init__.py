@@ -1,0 +1,1 @@
+"""Matrix: rooms, also encrypted ones, through matrix-nio."""

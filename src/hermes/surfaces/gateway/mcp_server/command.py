@@ -1,0 +1,120 @@
+"""`hermes mcp serve`: offers Hermes to other agents, on stdin and stdout or over HTTP."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from hermes.app import App, build
+from hermes.commands.command import command
+from hermes.commands.context import CommandContext
+from hermes.errors import HermesError, SettingsError, UsageError
+from hermes.installation import install_hint
+from hermes.settings import Secrets
+from hermes.settings.load import current_folder
+from hermes.surfaces.gateway.api_server.api_keys import ApiKeys
+from hermes.surfaces.gateway.mcp_server.served_tools import (
+    READING_SCOPES,
+    SERVED_SCOPES,
+    ServedTools,
+)
+from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
+
+DEFAULT_PORT = 8713
+
+
+@command("mcp serve")
+def serve_mcp(
+    context: CommandContext,
+    *,
+    http: Annotated[bool, "serve over HTTP, to callers with a key"] = False,
+    scope: Annotated[
+        tuple[str, ...],
+        f"on stdin and stdout: what to offer, of {', '.join(SERVED_SCOPES)} (default: read sessions and memory)",
+    ] = (),
+    host: Host = None,
+    port: Port = None,
+) -> int:
+    """Offer Hermes' sessions, memory and tools to other agents, as an MCP server."""
+    unknown = [one for one in scope if one not in SERVED_SCOPES]
+    if unknown:
+        raise UsageError(
+            f"There is no scope {unknown[0]!r}.",
+            hint=f"There are: {', '.join(SERVED_SCOPES)}.",
+        )
+    if http and scope:
+        raise UsageError(
+            "Over HTTP, the scopes are those of the key.",
+            hint="hermes api key add NAME --scope mcp --scope sessions",
+        )
+    section = listening_on(
+        context.settings.api, host, DEFAULT_PORT if port is None else port
+    )
+    settings = msgspec.structs.replace(context.settings, api=section)
+    with build(settings, context.home) as app:
+        try:
+            asyncio.run(
+                _serve(app, context.secrets, scope, "http" if http else "stdio")
+            )
+        except ImportError as error:
+            raise HermesError(
+                f"Serving needs a package that is not installed ({error.name}).",
+                hint=install_hint("mcp"),
+            ) from error
+    return 0
+
+
+async def _serve(
+    app: App,
+    secrets: Secrets,
+    scope: tuple[str, ...],
+    transport: Literal["http", "stdio"],
+) -> None:
+    from hermes.surfaces.gateway.mcp_server.protocol_server import (
+        McpHttpServer,
+        serve_stdio,
+    )
+
+    served = await asyncio.to_thread(served_tools, app, secrets, current_folder())
+    if transport == "stdio":
+        try:
+            await serve_stdio(served, scope or READING_SCOPES)
+        finally:
+            await served.close()
+        return
+    if not any("mcp" in key.scopes for key in ApiKeys(app.home, app.clock.now).all()):
+        raise SettingsError(
+            "There is no key for the MCP server yet.",
+            hint="Make one with: hermes api key add NAME --scope mcp --scope sessions --scope memory",
+        )
+
+    def ready(url: str) -> None:
+        sys.stdout.write(f"Serving MCP at {url}. Ctrl-C stops it.\n")
+        sys.stdout.flush()
+
+    serving = asyncio.ensure_future(McpHttpServer(app, secrets, served).run(ready))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
+    await asyncio.wait({serving})
+    await served.close()
+    if not serving.cancelled():
+        serving.result()
+
+
+def served_tools(app: App, secrets: Secrets, cwd: Path) -> ServedTools:
+    """What can be served from this home, in this folder."""
+    from hermes.app.agent import Agent
+    from hermes.app.session_tools import needs_of
+    from hermes.tools import session_tools
+
+    needs = needs_of(app, secrets, surface="api")
+    # Past sessions have a scope of their own, and nobody is there to be asked.
+    choice = msgspec.structs.replace(
+        needs.choice, disabled=(*needs.choice.disabled, "sessions", "ask")
+    )
+    needs = msgspec.structs.replace(needs, choice=choice)
+    policy = Agent(app, secrets).policy
+    return ServedTools(app, lambda: session_tools(needs), policy, cwd)

@@ -1,0 +1,70 @@
+"""Restarting a gateway as another copy of Hermes: it drains, then its process becomes the new program.
+
+Whoever started it, a terminal or systemd, keeps the same process. The wish is a file, because the new program may be of
+another version, which can't ask the old one in any other way.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from hermes.children.own_python import hermes_command, replace_process
+from hermes.primitives.files import PRIVATE_FILE, replace_file
+from hermes.settings import Home
+from hermes.surfaces.gateway.systemd_unit import replace_command
+
+_VALID_S = 600.0  # a gateway that ends later than this ends for another reason
+
+
+class RestartWish(msgspec.Struct, frozen=True):
+    """What a gateway becomes when it has drained."""
+
+    command: tuple[str, ...]
+    at: float
+
+
+def wish_restart(home: Home, *, all_profiles: bool = False) -> None:
+    """Makes the running gateway of a home go on as this copy, once it ends."""
+    command = gateway_command(all_profiles=all_profiles)
+    wish = RestartWish(command, time.time())
+    replace_file(
+        _path(home, all_profiles=all_profiles),
+        msgspec.json.encode(wish),
+        mode=PRIVATE_FILE,
+    )
+
+
+def gateway_command(*, all_profiles: bool) -> tuple[str, ...]:
+    """The command that runs the gateway with this copy."""
+    more = ("--all-profiles",) if all_profiles else ()
+    return hermes_command("gateway", "run", *more)
+
+
+def become_wished(home: Home, *, all_profiles: bool = False) -> None:
+    """Replaces this process by the program that was wished for. Returns if nothing was."""
+    path = _path(home, all_profiles=all_profiles)
+    try:
+        wish = msgspec.json.decode(path.read_bytes(), type=RestartWish)
+        path.unlink()
+    except (OSError, msgspec.MsgspecError):
+        return
+    if time.time() - wish.at < _VALID_S:
+        _become(wish.command)
+
+
+def _become(command: Sequence[str]) -> None:
+    print("The gateway starts again.", flush=True)
+    replace_process(command)
+
+
+def refresh_unit(home: Home) -> Path | None:
+    """Makes the systemd unit of a gateway start this copy from now on. Returns the unit, if there is one."""
+    return replace_command(home, gateway_command(all_profiles=False))
+
+
+def _path(home: Home, *, all_profiles: bool) -> Path:
+    folder = home.root / "gateway"
+    home.ensure(folder)
+    return folder / ("restart-all.json" if all_profiles else "restart.json")

@@ -1,0 +1,131 @@
+"""Work in the background when a person leaves the chat: it is stopped, or a process without a terminal goes on with it."""
+
+import asyncio
+import os
+import subprocess
+
+from hermes.app import App
+from hermes.app.agent import Agent
+from hermes.errors import HermesError
+from hermes.primitives.files import make_private_folder, open_private
+from hermes.settings.load import environment
+from hermes.surfaces.terminal.text import count, one_line
+
+_MAX_TITLE_CHARS = 40
+_MAX_NAMED = 3
+
+
+class LeftWork:
+    """The work of one chat that would end with it."""
+
+    def __init__(self, app: App, agent: Agent) -> None:
+        self._app = app
+        self._agent = agent
+        self._warned: set[str] = set()
+        self._goes_on = False
+        self._left: list[str] = []
+        self._problem = ""
+
+    def running(self, session: str) -> list[str]:
+        """What runs beside the turn of a session, and the session itself if its goal waits and nobody else would wake it."""
+        from hermes.app.child_sessions import BACKGROUND, REVIEW
+        from hermes.app.goals.waking import living_wakers
+
+        service, origin = self._agent.service, self._app.store.sessions.origin
+        found = [
+            one
+            for one in service.working
+            if one != session
+            and (origin(one).kind != "child" or origin(one).surface in (BACKGROUND, REVIEW))
+        ]  # fmt: skip
+        waits = service.goal_waits(session) and not living_wakers(self._app)
+        return [*found, *([session] if waits else [])]
+
+    def warning(self, session: str) -> str:
+        """What to say before the person leaves; empty if nothing runs, or it was said already."""
+        running = set(self.running(session))
+        if running <= self._warned:
+            return ""
+        self._warned = running
+        waits = session in running
+        tasks = sorted(running - {session})
+        parts = [f"{count(len(tasks), 'background task')} ({self._names(tasks)})"] if tasks else []  # fmt: skip
+        parts += ["a goal that waits"] if waits else []
+        return (
+            f"Still at work: {' and '.join(parts)}. /quit leave lets it go on without this terminal; "
+            "/quit again stops it, and it can be resumed."
+        )
+
+    def _names(self, sessions: list[str]) -> str:
+        names = [self._name(one) for one in sessions[:_MAX_NAMED]]
+        return ", ".join([*names, *(["..."] if len(sessions) > _MAX_NAMED else [])])
+
+    def _name(self, session: str) -> str:
+        from hermes.app.child_sessions import child_status
+
+        title = child_status(self._app, session, parent="").title
+        return one_line(title)[:_MAX_TITLE_CHARS] or session[-6:]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another process goes on with it."""
+        return self._goes_on and not self._problem
+
+    def leave_running(self) -> None:
+        """Lets another process go on with it when the chat ends."""
+        self._goes_on = True
+
+    async def close(self, session: str, approvals: str, model: str) -> None:
+        """Ends the turns of this chat. What was to go on is started again without a terminal."""
+        self._left = self.running(session)
+        if self._goes_on:
+            self._agent.service.hand_over(self._left)
+        await self._agent.service.close()
+        if self._goes_on and self._left:
+            try:
+                await asyncio.to_thread(self._start, approvals, model)
+            except (OSError, HermesError) as error:
+                self._problem = str(error)
+
+    def _start(self, approvals: str, model: str) -> None:
+        """Starts a process of its own, which ends when the work is done."""
+        from hermes.children.own_python import hermes_command
+
+        home = self._app.home
+        options = [f"--approvals={approvals}", *([f"--model={model}"] if model else [])]
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        log = make_private_folder(home.logs) / "background.log"
+        output = open_private(log, flags)
+        try:
+            subprocess.Popen(
+                [*hermes_command("agents", "resume", *self._left, *options)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                cwd="/",
+                env={**environment(), "HERMES_HOME": str(home.root)},
+            )
+        finally:
+            os.close(output)
+
+    def accept(self, session: str) -> None:
+        """The person knows what runs, and leaves all the same."""
+        self._warned = set(self.running(session))
+
+    def lines(self, session: str) -> list[str]:
+        """What to say at the end."""
+        tasks = [one for one in self._left if one != session]
+        if self.goes_on:
+            named = [f"  {self._name(one)} ({one})" for one in tasks]
+            hints = ["See: hermes agents list. Stop one: hermes agents stop ID"] if tasks else []  # fmt: skip
+            if session in self._left:
+                named.append("  the goal of this session")
+                hints.append(f"Pause the goal: hermes goal pause {session}")
+            return ["Goes on without this terminal:", *named, *hints] if named else []
+        head = [f"The background work could not be left running: {self._problem}"] if self._problem else []  # fmt: skip
+        stopped = [
+            f"Stopped in the background: {self._name(one)}. Continue: hermes agents resume {one}"
+            for one in tasks
+        ]
+        return [*head, *stopped]

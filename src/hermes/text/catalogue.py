@@ -1,0 +1,123 @@
+"""The sentences of one language: the catalogue that comes with Hermes, and a person's own texts over it.
+
+`gettext` of the standard library reads the catalogue. This module is imported only where a language other than English
+was chosen, or where somebody has texts of their own.
+"""
+
+import gettext
+import importlib.resources
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+
+from hermes.text.po_file import PoError, PoKey, parse_po
+
+MAX_OVERLAY_BYTES = 1024 * 1024
+APPROVAL_CONTEXTS = frozenset(
+    (
+        "surfaces.terminal.approval",
+        "surfaces.terminal.question_menu",
+        "surfaces.tui.menu_rows",
+        "surfaces.tui.mode_switch",
+        "surfaces.gateway.questions",
+    )
+)
+"""The modules that ask for approval. A file with texts may come from somebody else, and "Deny" must not mean yes."""
+
+
+class _English(gettext.NullTranslations):
+    """What is missing in a catalogue: counted, and shown in English."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.missing: Counter[tuple[str, str]] = Counter()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def pgettext(self, context: str, message: str) -> str:
+        self.missing[context, message] += 1
+        return message
+
+    # pyrefly: ignore[missing-override-decorator]
+    def npgettext(self, context: str, msgid1: str, msgid2: str, n: int) -> str:
+        self.missing[context, msgid1] += 1
+        return msgid1 if n == 1 else msgid2
+
+
+class Catalogue:
+    """The sentences of a language."""
+
+    def __init__(self, language: str, overlay: Path | None = None) -> None:
+        """`overlay` is a `.po` file with a person's own texts; there need not be one."""
+        self.language = language
+        self._english = _English()
+        self._translations: gettext.NullTranslations = self._english
+        self.overlay_problem = ""
+        """Why the person's own texts can't be used."""
+        if language != "en":
+            compiled = importlib.resources.files("hermes.locales") / f"{language}.mo"
+            with compiled.open("rb") as file:
+                self._translations = gettext.GNUTranslations(file)
+            self._translations.add_fallback(self._english)
+        self.overlay = self._read(overlay) if overlay is not None else {}
+        self._own = {
+            (key.context, key.text): forms for key, forms in self.overlay.items()
+        }
+
+    @property
+    def missing(self) -> Counter[tuple[str, str]]:
+        """How often each sentence was needed and not there, by module and sentence."""
+        return self._english.missing if self.language != "en" else Counter()
+
+    def sentence(self, context: str, text: str) -> str:
+        own = self._own_forms(context, text)
+        return own[0] if own else self._translations.pgettext(context, text)
+
+    def plural(self, context: str, one: str, many: str, count: int) -> str:
+        own = self._own_forms(context, one)
+        if own:
+            return own[min(self.form(count), len(own) - 1)]
+        return self._translations.npgettext(context, one, many, count)
+
+    def _own_forms(self, context: str, text: str) -> tuple[str, ...]:
+        """The person's own text, for this module or for all of them. Approvals always have Hermes' own."""
+        if not self._own or context in APPROVAL_CONTEXTS:
+            return ()
+        return self._own.get((context, text)) or self._own.get(("", text), ())
+
+    def form(self, count: int) -> int:
+        """Which form of a plural a number takes."""
+        rule = getattr(self._translations, "plural", None)
+        return int(count != 1) if rule is None else int(rule(count))
+
+    def _read(self, path: Path) -> dict[PoKey, tuple[str, ...]]:
+        try:
+            if path.stat().st_size > MAX_OVERLAY_BYTES:
+                self.overlay_problem = f"{path} can't be used: it is larger than 1 MiB."
+                return {}
+            found = parse_po(path.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError, PoError) as error:
+            self.overlay_problem = f"{path} can't be used: {error}"
+            return {}
+        found.pop(PoKey("", ""), None)
+        return found
+
+
+@lru_cache(maxsize=32)
+def _shared(language: str, overlay: Path | None, _changed: int) -> Catalogue:
+    return Catalogue(language, overlay)
+
+
+def find_catalogue(language: str, folder: Path | None) -> Catalogue | None:
+    """Returns the sentences of a language, with the texts of one's own in `folder`; None for English without such texts."""
+    overlay, changed = None, 0
+    if folder is not None:
+        path = folder / f"{language}.po"
+        try:
+            overlay, changed = path, path.stat().st_mtime_ns
+        except OSError:
+            overlay = None
+    if language == "en" and overlay is None:
+        return None
+    return _shared(language, overlay, changed)

@@ -1,0 +1,147 @@
+"""Sentences in the language of whoever reads them.
+
+    t = translator(__name__)
+    t("Undid the last turn.")
+    t("{count} file in {folder}", "{count} files in {folder}", count=3, folder="src")
+
+The English sentence in the code is the key, together with the module. English is no lookup, so nothing is loaded for it.
+The language is the request's, where somebody else than the user of this process reads the answer (`in_language`), or
+else the process's (`use_language`).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal, Protocol
+
+LANGUAGES = {
+    "en": "English",
+    "zh": "简体中文",
+    "zh-hant": "繁體中文",
+    "ja": "日本語",
+    "de": "Deutsch",
+    "es": "Español",
+    "fr": "Français",
+    "tr": "Türkçe",
+    "uk": "Українська",
+    "af": "Afrikaans",
+    "ko": "한국어",
+    "it": "Italiano",
+    "ga": "Gaeilge",
+    "pt": "Português",
+    "ru": "Русский",
+    "hu": "Magyar",
+    "ar": "العربية",
+}
+"""The languages by their codes, each under its own name."""
+RIGHT_TO_LEFT = frozenset({"ar"})
+
+
+class Sentences(Protocol):
+    """The sentences of one language. What is not there is the English one."""
+
+    language: str
+    overlay_problem: str
+    """Why a person's own texts can't be used; empty if they can, or there are none."""
+
+    def sentence(self, context: str, text: str) -> str: ...
+
+    def plural(self, context: str, one: str, many: str, count: int) -> str: ...
+
+
+class _ProcessLanguage:
+    """The language of the user of this process. It is chosen when the first sentence is needed."""
+
+    def __init__(self) -> None:
+        self.choose: Callable[[], Sentences | None] | None = None
+        self.sentences: Sentences | None = None
+
+    def get(self) -> Sentences | None:
+        if self.choose is not None:
+            choose, self.choose = self.choose, None  # it may need a sentence itself
+            self.sentences = choose()
+        return self.sentences
+
+
+_process = _ProcessLanguage()
+_request: ContextVar[Sentences | Literal["unset"] | None] = ContextVar(
+    "language", default="unset"
+)
+
+
+class Translator:
+    """Translates the sentences of one module, or of one command."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: str) -> None:
+        self._context = context
+
+    def __call__(
+        self, text: str, plural: str | None = None, /, **values: object
+    ) -> str:
+        """Returns the sentence with its values. With a `plural`, the value `count` chooses the form."""
+        sentences = current_sentences()
+        if plural is None:
+            found = (
+                text if sentences is None else sentences.sentence(self._context, text)
+            )
+        else:
+            count = values["count"]
+            assert isinstance(count, int)  # noqa: S101 - a mistake in the code that calls
+            one, text = text, text if count == 1 else plural
+            found = text
+            if sentences is not None:
+                found = sentences.plural(self._context, one, plural, count)
+        return _filled(found, text, values) if values else found
+
+    def marked(self, text: str, /, **values: object) -> str:
+        """Returns a sentence that the module marked with `to_translate`, or with the same words in a table."""
+        return self(text, **values)
+
+
+def _filled(found: str, text: str, values: dict[str, object]) -> str:
+    """A translation with its values; the English text if the translation has a mistake, as one's own may."""
+    try:
+        return found.format_map(values)
+    except (KeyError, IndexError, ValueError, AttributeError):
+        if found is text:
+            raise
+        return text.format_map(values)
+
+
+def to_translate(text: str) -> str:
+    """Marks a sentence in a module's constant as one to translate; `t.marked` translates it where it is shown."""
+    return text
+
+
+def translator(module: str) -> Translator:
+    """Returns the function that translates the sentences of a module, given its `__name__`."""
+    return Translator(module.removeprefix("hermes."))
+
+
+def use_language(choose: Callable[[], Sentences | None]) -> None:
+    """Sets how the language of this process is chosen; None is English. It is called when the first sentence is needed."""
+    _process.choose = choose
+
+
+@contextmanager
+def in_language(sentences: Sentences | None) -> Iterator[None]:
+    """Translates into another language: that of somebody who sent a request."""
+    token = _request.set(sentences)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def current_language() -> str:
+    """The code of the language that sentences are in now."""
+    sentences = current_sentences()
+    return "en" if sentences is None else sentences.language
+
+
+def current_sentences() -> Sentences | None:
+    """The sentences of that language; None for English."""
+    chosen = _request.get()
+    return _process.get() if chosen == "unset" else chosen

@@ -1,0 +1,49 @@
+"""Tells which files are documents: by how they begin, and by their name where the beginning is not enough."""
+
+from pathlib import PurePath
+
+from hermes.tools.documents.document import DocumentKind
+
+_ZIP = b"PK\x03\x04"
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_IN_ZIP: dict[str, DocumentKind] = {
+    ".docx": "docx",
+    ".docm": "docx",
+    ".dotx": "docx",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".pptx": "pptx",
+    ".pptm": "pptx",
+    ".ppsx": "pptx",
+    ".epub": "epub",
+}
+_BY_NAME: dict[str, DocumentKind] = {".eml": "email", ".ipynb": "notebook"}
+_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+_TAR_NAMES = (".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz")
+_OLD_NAMES = {
+    ".doc": "Word 97-2003",
+    ".xls": "Excel 97-2003",
+    ".ppt": "PowerPoint 97-2003",
+}
+
+
+def document_kind(name: str, start: bytes) -> DocumentKind | None:
+    """The kind of document that a file is, by its first 512 bytes and its name; None if it is none."""
+    lower = name.lower()
+    suffix = PurePath(lower).suffix
+    if start[:1024].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"%PDF-"):
+        return "pdf"
+    if start.startswith(_ZIP):
+        return _IN_ZIP.get(suffix, "archive")
+    if start.startswith(_PACKED) and lower.endswith(_TAR_NAMES):
+        return "archive"
+    if start[257:262] == b"ustar":
+        return "archive"
+    return _BY_NAME.get(suffix)
+
+
+def old_office_format(name: str, start: bytes) -> str:
+    """The name of an old binary Office format, which no small library reads; empty if this is none."""
+    if not start.startswith(_OLD_OFFICE):
+        return ""
+    return _OLD_NAMES.get(PurePath(name.lower()).suffix, "")

@@ -1,0 +1,134 @@
+"""Office documents: Word as Markdown, PowerPoint by slide with its notes, Excel by sheet with values and formulas."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time
+from typing import IO, Any
+
+from hermes.tools.documents.document import Document, DocumentPart, markdown_table
+
+_MAX_SHEET_ROWS = 20_000
+_MAX_SHEET_COLUMNS = 200
+
+
+def read_docx(file: IO[bytes]) -> Document:
+    """Paragraphs, headings, lists and tables in their order."""
+    import docx
+    from docx.table import Table
+
+    document = docx.Document(file)
+    blocks = [
+        markdown_table(_cells(block)) if isinstance(block, Table) else _paragraph(block)
+        for block in document.iter_inner_content()
+        if not isinstance(block, Table) or block.rows
+    ]
+    text = "\n\n".join(block for block in blocks if block)
+    title = (document.core_properties.title or "").strip()
+    return Document("docx", (DocumentPart("document", text),), title)
+
+
+def _paragraph(paragraph: Any) -> str:
+    text = paragraph.text.strip()
+    style = (paragraph.style.name if paragraph.style is not None else None) or ""
+    if not text:
+        return ""
+    if style == "Title":
+        return f"# {text}"
+    if style.startswith("Heading "):
+        level = style.removeprefix("Heading ")
+        return f"{'#' * int(level) if level.isdecimal() else '#'} {text}"
+    return f"- {text}" if style.startswith("List") else text
+
+
+def _cells(table: Any) -> list[list[str]]:
+    """The cells of a table. A merged cell is listed once."""
+    rows: list[list[str]] = []
+    for row in table.rows:
+        unique = {id(cell._tc): cell.text for cell in row.cells}  # noqa: SLF001 - merged cells share it
+        rows.append(list(unique.values()))
+    return rows
+
+
+def read_pptx(file: IO[bytes]) -> Document:
+    """Slide by slide: text, tables and the speaker's notes."""
+    from pptx import Presentation
+
+    presentation = Presentation(file)
+    parts: list[DocumentPart] = []
+    for number, slide in enumerate(presentation.slides, 1):
+        blocks = list(_shapes(slide.shapes))
+        if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame):
+            notes = frame.text.strip()
+            blocks += [f"Notes: {notes}"] if notes else []
+        parts.append(DocumentPart(f"slide {number}", "\n".join(blocks)))
+    title = (presentation.core_properties.title or "").strip()
+    return Document(
+        "pptx", tuple(parts), "" if title == "PowerPoint Presentation" else title
+    )
+
+
+def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
+    for shape in shapes:
+        if hasattr(shape, "shapes"):  # a group
+            yield from _shapes(shape.shapes)
+        elif shape.has_table:
+            yield markdown_table(
+                [[cell.text for cell in row.cells] for row in shape.table.rows]
+            )
+        elif shape.has_text_frame and shape.text_frame.text.strip():
+            yield shape.text_frame.text.strip()
+
+
+def read_xlsx(file: IO[bytes]) -> Document:
+    """Sheet by sheet. A formula is shown with the value that Excel stored for it."""
+    import openpyxl
+
+    values = openpyxl.load_workbook(file, read_only=True, data_only=True)
+    file.seek(0)
+    formulas = openpyxl.load_workbook(file, read_only=True)
+    parts: list[DocumentPart] = []
+    notes: list[str] = []
+    for sheet in values.worksheets:
+        rows = list(_sheet_rows(sheet, formulas[sheet.title]))
+        parts.append(
+            DocumentPart(f"sheet {sheet.title}", markdown_table(rows) if rows else "")
+        )
+        if (sheet.max_row or 0) > _MAX_SHEET_ROWS:
+            notes.append(
+                f"sheet {sheet.title}: only the first {_MAX_SHEET_ROWS:,} rows are shown"
+            )
+    title = (values.properties.title or "").strip()
+    return Document("xlsx", tuple(parts), title, tuple(notes))
+
+
+def _sheet_rows(values: Any, formulas: Any) -> Iterator[list[str]]:
+    bounds = {
+        "max_row": _MAX_SHEET_ROWS,
+        "max_col": _MAX_SHEET_COLUMNS,
+        "values_only": True,
+    }
+    pairs = zip(values.iter_rows(**bounds), formulas.iter_rows(**bounds), strict=False)
+    for row, typed in pairs:
+        cells = [
+            _cell(value, formula) for value, formula in zip(row, typed, strict=False)
+        ]
+        while cells and not cells[-1]:
+            cells.pop()
+        if cells:
+            yield cells
+
+
+def _cell(value: Any, formula: Any) -> str:
+    """A value as a person would write it; a formula behind its value."""
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, (datetime, date, time)):
+        shown = value.isoformat()
+    elif isinstance(value, bool):
+        shown = str(value).upper()
+    elif isinstance(value, float):
+        shown = f"{value:.15g}"
+    else:
+        shown = "" if value is None else str(value)
+    if isinstance(formula, str) and formula.startswith("="):
+        return f"{shown} ({formula})" if shown else formula
+    return shown

@@ -1,0 +1,165 @@
+"""PDF: the text of each page as a person would read it, tables as Markdown, scanned pages by OCR if it is installed."""
+
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import msgspec
+
+from hermes.tools.documents.document import Document, DocumentPart, markdown_table
+from hermes.tools.documents.ocr import PageOcr
+
+_CELL_GAP_EMS = 0.9  # a gap this wide, in heights of the line, separates two cells
+_ALIGNED_POINTS = 6.0
+_MAX_OCR_PAGES = 30
+_OCR_SCALE = 2.0  # 144 dots per inch
+
+
+class _Cell(msgspec.Struct, frozen=True):
+    left: float
+    right: float
+    text: str
+
+
+class _Line(msgspec.Struct):
+    top: float
+    bottom: float
+    cells: list[_Cell]
+
+
+def read_pdf(file: IO[bytes]) -> Document:
+    """Reads all pages. Raises pypdfium2's PdfiumError if the file is broken or encrypted."""
+    import pypdfium2
+
+    pdf = pypdfium2.PdfDocument(file)
+    ocr = PageOcr()
+    parts: list[DocumentPart] = []
+    scanned: list[int] = []
+    recognised = 0
+    for number in range(1, len(pdf) + 1):
+        page = pdf[number - 1]
+        text = _page_text(page)
+        if not text.strip() and _has_picture(page):
+            scanned.append(number)
+            if ocr.is_available and recognised < _MAX_OCR_PAGES:
+                text = ocr.read(page.render(scale=_OCR_SCALE).to_pil())
+                recognised += 1
+        parts.append(DocumentPart(f"page {number}", text))
+        page.close()
+    title = pdf.get_metadata_dict().get("Title", "").strip()
+    return Document(
+        "pdf", tuple(parts), _real_title(title), _notes(scanned, recognised, ocr)
+    )
+
+
+def _notes(scanned: list[int], recognised: int, ocr: PageOcr) -> tuple[str, ...]:
+    """What is missing of scanned pages, or how their text was made."""
+    missing = scanned[recognised:]
+    notes: list[str] = []
+    if recognised:
+        notes.append(
+            f"the text of {recognised} scanned pages was recognised and may contain mistakes"
+        )
+    if missing:
+        pages = ", ".join(map(str, missing[:10])) + (
+            " ..." if len(missing) > 10 else ""
+        )
+        why = (
+            f"only {_MAX_OCR_PAGES} are recognised" if ocr.is_available else ocr.missing
+        )
+        notes.append(f"no text of the scanned pages {pages}: {why}")
+    return tuple(notes)
+
+
+def _real_title(title: str) -> str:
+    """The title, unless a program put a placeholder there."""
+    return "" if title.lower() in ("", "untitled", "(anonymous)") else title[:200]
+
+
+def _has_picture(page: Any) -> bool:
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
+
+    return any(True for _ in page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3))
+
+
+def _page_text(page: Any) -> str:
+    textpage = page.get_textpage()
+    try:
+        return "\n".join(_blocks(list(_lines(textpage))))
+    finally:
+        textpage.close()
+
+
+def _lines(textpage: Any) -> Iterator[_Line]:
+    """The runs of text on a page, joined to lines. Runs of one line are cells if the gap between them is wide."""
+    line: _Line | None = None
+    for index in range(textpage.count_rects()):
+        left, bottom, right, top = textpage.get_rect(index)
+        text = textpage.get_text_bounded(left, bottom, right, top)
+        text = " ".join(text.split())
+        if not text:
+            continue
+        if (
+            line is not None
+            and _is_same_line(line, bottom, top)
+            and left >= line.cells[-1].left
+        ):
+            _add(line, _Cell(left, right, text))
+            line.top, line.bottom = max(line.top, top), min(line.bottom, bottom)
+            continue
+        if line is not None:
+            yield line
+        line = _Line(top, bottom, [_Cell(left, right, text)])
+    if line is not None:
+        yield line
+
+
+def _is_same_line(line: _Line, bottom: float, top: float) -> bool:
+    overlap = min(line.top, top) - max(line.bottom, bottom)
+    return overlap > 0.5 * min(line.top - line.bottom, top - bottom)
+
+
+def _add(line: _Line, cell: _Cell) -> None:
+    last = line.cells[-1]
+    height = max(line.top - line.bottom, 1.0)
+    gap = cell.left - last.right
+    if gap > _CELL_GAP_EMS * height:
+        line.cells.append(cell)
+        return
+    space = " " if gap > 0.1 * height else ""
+    line.cells[-1] = _Cell(last.left, cell.right, f"{last.text}{space}{cell.text}")
+
+
+def _blocks(lines: list[_Line]) -> Iterator[str]:
+    """Lines as text; lines whose cells stand below each other become a table."""
+    at = 0
+    while at < len(lines):
+        rows = list(_table_rows(lines[at:]))
+        if len(rows) > 1:
+            yield markdown_table([[cell.text for cell in row.cells] for row in rows])
+            at += len(rows)
+            continue
+        yield "  ".join(cell.text for cell in lines[at].cells)
+        at += 1
+
+
+def _table_rows(lines: Iterable[_Line]) -> Iterator[_Line]:
+    first: _Line | None = None
+    for line in lines:
+        if len(line.cells) < 2:
+            return
+        if first is not None and not _is_aligned(first, line):
+            return
+        first = first or line
+        yield line
+
+
+def _is_aligned(first: _Line, line: _Line) -> bool:
+    """Whether each cell begins or ends where the one above it does."""
+    if len(first.cells) != len(line.cells):
+        return False
+    return all(
+        abs(above.left - below.left) < _ALIGNED_POINTS
+        or abs(above.right - below.right) < _ALIGNED_POINTS
+        or (above.left <= below.right and below.left <= above.right)
+        for above, below in zip(first.cells, line.cells, strict=True)
+    )

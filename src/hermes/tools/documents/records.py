@@ -1,0 +1,126 @@
+"""Documents of the standard library's formats: e-mail, notebooks, archives."""
+
+import email
+import email.policy
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from email.message import EmailMessage
+from io import BytesIO
+from typing import IO, Any
+
+from hermes.tools.documents.document import Document, DocumentPart
+from hermes.tools.documents.pages import read_html
+
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_MAX_ENTRIES = 5_000
+_MAX_OUTPUT_CHARACTERS = 4_000
+
+
+def read_email(file: IO[bytes]) -> Document:
+    """The headers that people read, the body, and the names of attachments."""
+    message = email.message_from_binary_file(file, policy=email.policy.default)
+    headers = [f"{name}: {message[name]}" for name in _HEADERS if message[name]]
+    attachments = [
+        f"- {part.get_filename() or 'no name'} ({part.get_content_type()}, {len(_payload(part)):,} bytes)"
+        for part in message.iter_attachments()
+        if isinstance(part, EmailMessage)
+    ]
+    blocks = ["\n".join(headers), _body(message)]
+    if attachments:
+        blocks.append("Attachments:\n" + "\n".join(attachments))
+    title = str(message["Subject"] or "").strip()
+    return Document("email", (DocumentPart("message", "\n\n".join(blocks)),), title)
+
+
+def _body(message: EmailMessage) -> str:
+    body = message.get_body(preferencelist=("plain", "html"))
+    if body is None:
+        return "(no text)"
+    data = _payload(body)
+    if body.get_content_type() == "text/html":
+        return read_html(BytesIO(data)).text()
+    try:
+        return data.decode(body.get_content_charset("utf-8"), "replace").strip()
+    except LookupError:  # a charset that Python does not know
+        return data.decode("utf-8", "replace").strip()
+
+
+def _payload(part: Any) -> bytes:
+    data = part.get_payload(decode=True)
+    return data if isinstance(data, bytes) else b""
+
+
+def read_notebook(file: IO[bytes]) -> Document:
+    """The cells of a Jupyter notebook with the text of their outputs."""
+    notebook = json.load(file)
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise ValueError("it has no cells")  # noqa: TRY004 - the content is wrong, not a type of ours
+    language = notebook.get("metadata", {}).get("language_info", {}).get("name", "")
+    parts = tuple(
+        DocumentPart(
+            f"cell {number} ({cell.get('cell_type', '?')})", _cell(cell, language)
+        )
+        for number, cell in enumerate(cells, 1)
+    )
+    return Document("notebook", parts)
+
+
+def _cell(cell: dict[str, Any], language: str) -> str:
+    source = _joined(cell.get("source"))
+    if cell.get("cell_type") != "code":
+        return source
+    shown = [text for output in cell.get("outputs", ()) if (text := _output(output))]
+    blocks = [f"```{language}\n{source}\n```"]
+    blocks += [f"Output:\n{text[:_MAX_OUTPUT_CHARACTERS]}" for text in shown]
+    return "\n".join(blocks)
+
+
+def _output(output: dict[str, Any]) -> str:
+    if output.get("output_type") == "error":
+        return f"{output.get('ename')}: {output.get('evalue')}"
+    data = output.get("data", {})
+    text = _joined(output.get("text") or data.get("text/plain"))
+    pictures = [kind for kind in data if kind.startswith("image/")]
+    return "\n".join([text.rstrip(), *(f"[{kind}]" for kind in pictures)]).strip()
+
+
+def _joined(source: Any) -> str:
+    return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
+
+
+def read_archive(file: IO[bytes]) -> Document:
+    """The names, sizes and dates of the files in a zip or tar archive."""
+    if zipfile.is_zipfile(file):
+        file.seek(0)
+        entries = _zip_entries(file)
+    else:
+        file.seek(0)
+        entries = _tar_entries(file)
+    lines: list[str] = []
+    for line in entries:
+        if len(lines) == _MAX_ENTRIES:
+            lines.append(f"... only the first {_MAX_ENTRIES:,} entries are listed")
+            break
+        lines.append(line)
+    return Document("archive", (DocumentPart("listing", "\n".join(lines)),))
+
+
+def _zip_entries(file: IO[bytes]) -> Iterator[str]:
+    with zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            year, month, day = info.date_time[:3]
+            yield f"{info.file_size:>12,}  {year}-{month:02}-{day:02}  {info.filename}"
+
+
+def _tar_entries(file: IO[bytes]) -> Iterator[str]:
+    from datetime import UTC, datetime
+
+    with tarfile.open(fileobj=file, mode="r|*") as archive:
+        for info in archive:
+            day = datetime.fromtimestamp(info.mtime, UTC).date()
+            name = f"{info.name}/" if info.isdir() else info.name
+            target = f" -> {info.linkname}" if info.issym() or info.islnk() else ""
+            yield f"{info.size:>12,}  {day}  {name}{target}"

@@ -1,0 +1,54 @@
+"""The formats of an export by name, and which trajectories an export takes."""
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from hermes.trajectories.compression import compressed
+from hermes.trajectories.trajectory import Trajectory
+
+TrajectoryFormat: TypeAlias = Literal["sharegpt", "openai", "atif"]
+
+
+class ExportChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """Which trajectories are exported, and how long they may be."""
+
+    finished: bool = False
+    with_reasoning: bool = False
+    min_score: float | None = None
+    max_tokens: int = 0
+    """0 for any length."""
+
+    def taken(self, trajectory: Trajectory) -> Trajectory | str:
+        """The trajectory as it is exported, or why it is not."""
+        if self.finished and not trajectory.is_finished:
+            return "not finished"
+        if self.with_reasoning and not trajectory.has_reasoning:
+            return "without reasoning"
+        if self.min_score is not None:
+            if trajectory.score is None:
+                return "without a score"
+            if trajectory.score < self.min_score:
+                return f"with a score below {self.min_score:g}"
+        if not self.max_tokens:
+            return trajectory
+        made = compressed(trajectory, self.max_tokens)
+        return made or f"too long for {self.max_tokens:,} tokens"
+
+
+def encoded(trajectory: Trajectory, form: TrajectoryFormat) -> str:
+    """The trajectory as one line of JSON."""
+    document: dict[str, Any]
+    if form == "sharegpt":
+        from hermes.trajectories.sharegpt import sharegpt
+
+        document = sharegpt(trajectory)
+    elif form == "openai":
+        from hermes.trajectories.openai_messages import openai_messages
+
+        document = openai_messages(trajectory)
+    else:
+        from hermes.trajectories.atif import atif
+
+        document = atif(trajectory)
+    return msgspec.json.encode(document).decode()

@@ -1,0 +1,84 @@
+"""OpenAI's chat format: `messages` and `tools`, as fine-tuning files and Hermes Agent's session files have them."""
+
+from typing import Any
+
+from hermes.schema.messages import AssistantMessage, Message, ToolFinished
+from hermes.schema.tool_spec import ToolSpec
+from hermes.trajectories.json_values import iso_time
+from hermes.trajectories.trajectory import Trajectory
+
+
+def openai_messages(trajectory: Trajectory) -> dict[str, Any]:
+    """The trajectory as a line of a fine-tuning file, with what tells it from the others in `metadata`."""
+    metadata: dict[str, Any] = {
+        "session_id": trajectory.session,
+        "model": trajectory.model,
+        "ending": trajectory.ending,
+        **trajectory.label,
+    }
+    if trajectory.score is not None:
+        metadata["score"] = trajectory.score
+    return {
+        "messages": [_system(trajectory), *map(_message, _said(trajectory))],
+        "tools": list(map(function_tool, trajectory.tools)),
+        "metadata": metadata,
+    }
+
+
+def session_file(trajectory: Trajectory) -> dict[str, Any]:
+    """The trajectory as a session file of Hermes Agent (`sessions/session_<id>.json`)."""
+    messages = list(map(_message, _said(trajectory)))
+    return {
+        "session_id": trajectory.session,
+        "model": trajectory.model,
+        "base_url": "",
+        "platform": trajectory.surface,
+        "session_start": iso_time(trajectory.started),
+        "last_updated": iso_time(trajectory.ended),
+        "system_prompt": "\n\n".join(trajectory.system),
+        "tools": list(map(function_tool, trajectory.tools)),
+        "message_count": len(messages),
+        "messages": messages,
+    }
+
+
+def function_tool(tool: ToolSpec) -> dict[str, Any]:
+    """A tool in OpenAI's form."""
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _said(trajectory: Trajectory) -> list[Message]:
+    return [one.message for one in trajectory.messages]
+
+
+def _system(trajectory: Trajectory) -> dict[str, Any]:
+    return {"role": "system", "content": "\n\n".join(trajectory.system)}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    if isinstance(message, ToolFinished):
+        return {
+            "role": "tool",
+            "tool_call_id": message.call_id,
+            "content": message.text,
+        }
+    if not isinstance(message, AssistantMessage):
+        return {"role": "user", "content": message.text}
+    made: dict[str, Any] = {"role": "assistant", "content": message.text}
+    if message.reasoning:
+        made["reasoning_content"] = message.reasoning
+    if message.tool_calls:
+        made["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    return made

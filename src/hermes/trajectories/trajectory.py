@@ -1,0 +1,171 @@
+"""`Trajectory`: a session as one conversation, whole and in order, with how it ended and what it cost.
+
+Everything that was said is in it, also what a compaction has summarized since; what was undone is not.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from hermes.core.budget import add, message_tokens, tool_tokens
+from hermes.core.history import ConversationHistory
+from hermes.schema.event_base import Event
+from hermes.schema.events import (
+    SessionCompacted,
+    SessionCreated,
+    SessionScored,
+    SessionTrimmed,
+    TurnEnded,
+)
+from hermes.schema.messages import AssistantMessage, Message, ToolFinished, Usage
+from hermes.schema.tool_spec import ToolSpec
+
+_SHORTENING = (SessionCompacted, SessionTrimmed)
+"""What changes only the model's view of a conversation."""
+
+
+class LoggedEvent(Protocol):
+    """A row of the session log."""
+
+    @property
+    def session(self) -> str: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def ts(self) -> float: ...
+    @property
+    def turn(self) -> str: ...
+    @property
+    def event(self) -> Event | None: ...
+
+
+class TimedMessage(msgspec.Struct, frozen=True):
+    """A message, and when it was written; 0 if that is unknown."""
+
+    message: Message
+    ts: float = 0.0
+
+
+class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
+    """A session from its first message to its last."""
+
+    session: str
+    surface: str = ""
+    started: float = 0.0
+    ended: float = 0.0
+    system: tuple[str, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    messages: tuple[TimedMessage, ...] = ()
+    ending: str = ""
+    """How the last turn ended, such as `done`; empty if it has not."""
+    score: float | None = None
+    label: dict[str, str | int] = {}
+    """What tells this one from the others of an export: the batch and the row."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last turn ended with an answer."""
+        return self.ending == "done"
+
+    @property
+    def replies(self) -> Iterator[AssistantMessage]:
+        """What the model wrote."""
+        for one in self.messages:
+            if isinstance(one.message, AssistantMessage):
+                yield one.message
+
+    @property
+    def results(self) -> Iterator[ToolFinished]:
+        """What tools returned."""
+        for one in self.messages:
+            if isinstance(one.message, ToolFinished):
+                yield one.message
+
+    @property
+    def model(self) -> str:
+        """The model that answered last."""
+        return next((one.model for one in reversed([*self.replies]) if one.model), "")
+
+    @property
+    def has_reasoning(self) -> bool:
+        """Whether the model showed its reasoning at least once."""
+        return any(one.reasoning.strip() for one in self.replies)
+
+    @property
+    def usage(self) -> Usage:
+        """The sum over all replies. Its cost is None if one of them has no known price."""
+        total = Usage(cost_usd=0.0)
+        for one in self.replies:
+            if one.usage is not None:
+                total = add(total, one.usage)
+        return total
+
+    @property
+    def tokens(self) -> int:
+        """About how long it is, in tokens."""
+        said = sum(message_tokens(one.message) for one in self.messages)
+        return said + self.fixed_tokens
+
+    @property
+    def fixed_tokens(self) -> int:
+        """About how long the system prompt and the descriptions of the tools are."""
+        from hermes.core.budget import estimate_tokens
+
+        return sum(map(estimate_tokens, self.system)) + tool_tokens(self.tools)
+
+
+def is_answer(message: Message) -> bool:
+    """Whether a message ends a turn: a whole reply that calls nothing."""
+    if not isinstance(message, AssistantMessage) or message.tool_calls:
+        return False
+    return message.finish == "stop" and bool(message.text.strip())
+
+
+def read_trajectory(rows: Iterable[LoggedEvent]) -> Trajectory:
+    """Reads a session from all of its rows."""
+    history, times = ConversationHistory(), dict[int, float]()
+    kept: list[Event] = []  # so that no two of them ever have the same id()
+    session, surface, ending = "", "", ""
+    started = ended = 0.0
+    score: float | None = None
+    for row in rows:
+        event = row.event
+        session, started, ended = row.session, started or row.ts, row.ts
+        if event is None or isinstance(event, _SHORTENING):
+            continue
+        kept.append(event)
+        times[id(event)] = row.ts
+        history.add(row.seq, event, row.turn)
+        match event:
+            case SessionCreated():
+                surface = event.surface
+            case TurnEnded():
+                ending = event.reason
+            case SessionScored():
+                score = event.score
+            case _:
+                pass
+    prompt = history.prompt
+    return Trajectory(
+        session=session,
+        surface=surface,
+        started=started,
+        ended=ended,
+        system=prompt.system if prompt else (),
+        tools=prompt.tools if prompt else (),
+        messages=tuple(
+            TimedMessage(one, times.get(id(one), 0.0)) for one in history.messages
+        ),
+        ending=_ending(history, ending),
+        score=score,
+    )
+
+
+def _ending(history: ConversationHistory, last: str) -> str:
+    """Returns how the session ended; `last` is how its last whole turn did."""
+    ending = "" if history.open_turn else last
+    is_answered = bool(history.messages) and is_answer(history.messages[-1])
+    if ending in ("", "crashed") and is_answered:
+        return "done"  # Hermes was killed between the answer and the end of the turn
+    return ending

@@ -1,0 +1,35 @@
+"""The page in the browser's language, from right to left where it is written so."""
+
+import pytest
+from playwright.async_api import Browser, expect
+from tests.e2e.dashboard.conftest import Board, Complaints, again
+
+
+@pytest.mark.parametrize(
+    ("locale", "direction", "words"),
+    [
+        ("ar", "rtl", ("محادثة جديدة", "على ماذا نعمل؟")),
+        ("de-AT", "ltr", ("Neuer Chat", "Woran arbeiten wir?")),
+        ("sv", "ltr", ("New chat", "What should we work on?")),
+    ],
+)
+async def test_the_page_is_in_the_language_of_the_browser(
+    browser: Browser,
+    shared: Board,
+    complaints: Complaints,
+    locale: str,
+    direction: str,
+    words: tuple[str, str],
+) -> None:
+    new_chat, heading = words
+    async with again(browser, shared, complaints, locale=locale) as page:
+        await expect(page.locator("html")).to_have_attribute("dir", direction)
+        await expect(
+            page.get_by_role("link", name=new_chat, exact=True)
+        ).to_be_visible()
+        await expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        rail = await page.locator(".rail").bounding_box()
+        assert rail is not None
+        assert (rail["x"] > 640) == (direction == "rtl")
+        wide = "document.documentElement.scrollWidth <= innerWidth"
+        assert await page.evaluate(wide)

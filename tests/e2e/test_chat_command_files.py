@@ -1,0 +1,47 @@
+"""The front matter of a command's file holds for the turn that the command starts."""
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from hermes.testing.installed import InstalledHermes
+from hermes.testing.model_server import ModelServer
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
+
+ENTER = "\r"
+READY = "Ctrl-D quits ›"
+COMMAND = """---
+model: fake-other
+tools: [read_file]
+mode: plan
+---
+Look at it.
+"""
+
+
+async def test_model_tools_and_mode_hold_for_one_turn(tmp_path: Path) -> None:
+    write = ServedCall("write_file", json.dumps({"path": "a.txt", "content": "x\n"}))
+    replies = (
+        ScriptedResponse(calls=(write,)),
+        ScriptedResponse(text="Only looked."),
+        ScriptedResponse(calls=(write,)),
+        ScriptedResponse(text="Written."),
+    )
+    async with ModelServer(*replies) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        folder = Path(hermes.environ()["HERMES_HOME"]) / "commands"
+        folder.mkdir(parents=True)
+        (folder / "look.md").write_text(COMMAND)
+        async with hermes.terminal("--approvals", "full") as terminal:
+            await terminal.sees(READY)
+            terminal.type("/look" + ENTER)
+            await terminal.until(lambda shown: "Only looked." in shown)
+            assert not (hermes.work / "a.txt").exists()
+            await terminal.until(lambda shown: "tokens\n" in shown)
+            terminal.type("write it" + ENTER)
+            await terminal.until(lambda shown: "Written." in shown)
+            assert (hermes.work / "a.txt").read_text() == "x\n"
+        models = [msgspec.json.decode(post.body)["model"] for post in server.posts]
+        assert models[:2] == ["fake-other"] * 2
+        assert "fake-other" not in models[2:]

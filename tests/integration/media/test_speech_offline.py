@@ -1,0 +1,79 @@
+"""Sound formats, and speech recognition on this machine with the real models."""
+
+import os
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import pytest
+from tests.fakes.audio_server import tone
+from tests.integration.media.speech_models import (
+    need_moonshine,
+    need_piper,
+    need_whisper,
+    speech,
+)
+
+from hermes.media.audio import Audio, samples_of
+from hermes.media.audio_conversion import converted, decoded
+from hermes.media.media_error import MediaError
+from hermes.media.speech_in import transcribe
+from hermes.media.speech_out import speak
+
+FETCH_TIMEOUT_S = 900
+"""The first run fetches some hundred megabytes."""
+GERMAN_NOTE = Path(__file__).parents[2] / "data" / "german_note.ogg"
+"""Spoken by a program: "Guten Morgen. Wir treffen uns am Donnerstag am Bahnhof. Bitte bring die Unterlagen mit." """
+
+
+def test_a_voice_message_is_opus_and_becomes_wav_again(tmp_path: Path) -> None:
+    voice = converted(Audio(tone(1.0), "wav"), "ogg", os.environ)
+    path = tmp_path / "voice.ogg"
+    path.write_bytes(voice.data)
+    samples, rate = samples_of(decoded(path, os.environ))
+    assert b"OpusHead" in voice.data[:100]
+    assert abs(len(samples) / rate - 1.0) < 0.05
+    assert max(samples) > 4000
+
+
+def test_a_file_that_is_no_sound_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "note.ogg"
+    path.write_bytes(b"OggS" + bytes(1000))
+    with pytest.raises(MediaError, match=r"note.ogg can't be read"):
+        decoded(path, os.environ)
+
+
+def test_english_is_understood_without_a_network(tmp_path: Path) -> None:
+    """The package brings its model and a recording of Beckett."""
+    recording = need_moonshine() / "assets" / "beckett.wav"
+    said = transcribe(speech(tmp_path, speech_in="moonshine"), recording)
+    assert said.language == "en"
+    assert "ever tried. ever failed. no matter. try again." in said.text.lower()
+
+
+@pytest.mark.timeout(FETCH_TIMEOUT_S)
+def test_a_german_voice_note_is_understood_and_its_language_detected(
+    tmp_path: Path,
+) -> None:
+    need_whisper()
+    said = transcribe(speech(tmp_path), GERMAN_NOTE)
+    assert (said.backend, said.language) == ("whisper", "de")
+    assert "guten morgen" in said.text.lower()
+    assert "am bahnhof" in said.text.lower()
+    assert "die unterlagen mit" in said.text.lower()
+
+
+@pytest.mark.timeout(FETCH_TIMEOUT_S)
+def test_what_piper_says_is_understood_again(tmp_path: Path) -> None:
+    need_piper()
+    need_moonshine()
+    text = "The meeting is moved to Thursday. Please bring the printed report and a copy of the contract."
+    voice = speak(speech(tmp_path, speech_out="piper"), text, "ogg")
+    assert b"OpusHead" in voice.data[:100]
+    path = tmp_path / "voice.ogg"
+    path.write_bytes(voice.data)
+    said = transcribe(speech(tmp_path, speech_in="moonshine"), path)
+    assert SequenceMatcher(None, _words(text), _words(said.text)).ratio() >= 0.9
+
+
+def _words(text: str) -> list[str]:
+    return text.lower().replace(".", " ").replace(",", " ").split()

@@ -1,0 +1,303 @@
+"""Documents read back word for word: real files of each kind, and files that are made to hurt."""
+
+import json
+import os
+import tarfile
+import zipfile
+from datetime import date
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from hermes.app.attachments import AttachmentFolder, attach
+from hermes.core.ports import ToolContext
+from hermes.errors import ToolFailed
+from hermes.tools.documents.document import Document
+from hermes.tools.documents.extract import (
+    ExtractedDocument,
+    ExtractionProblem,
+    extract,
+)
+from hermes.tools.documents.kinds import document_kind
+from hermes.tools.documents.reader import DocumentReader, read_part
+from hermes.tools.files.file_tools import FileTools
+from hermes.tools.sensitive import Guard
+
+FOX = "The quick brown fox jumps over the lazy dog."
+
+
+def make_pdf(pages: int, *, table: bool = False) -> bytes:
+    from reportlab.pdfgen.canvas import Canvas
+
+    buffer = BytesIO()
+    canvas = Canvas(buffer)
+    canvas.setTitle("Annual report")
+    for number in range(1, pages + 1):
+        canvas.drawString(72, 750, f"Heading of page {number}")
+        canvas.drawString(72, 730, FOX)
+        for row, cells in enumerate((("Name", "Price"), ("Pear, big", "2.50"))):
+            for column, cell in enumerate(cells if table else ()):
+                canvas.drawString(72 + 150 * column, 700 - 20 * row, cell)
+        canvas.showPage()
+    canvas.save()
+    return buffer.getvalue()
+
+
+def make_docx() -> bytes:
+    import docx
+
+    document = docx.Document()
+    document.add_heading("Report", 0)
+    document.add_paragraph("Grüße aus Köln.")
+    document.add_heading("Figures", 1)
+    table = document.add_table(rows=2, cols=2)
+    for index, text in enumerate(("year", "a | b", "2026", "7")):
+        table.cell(index // 2, index % 2).text = text
+    document.add_paragraph("first", style="List Bullet")
+    buffer = BytesIO()
+    document.save(buffer)
+    return buffer.getvalue()
+
+
+def make_pptx() -> bytes:
+    from pptx import Presentation
+
+    deck = Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    title = slide.shapes.title
+    assert title is not None
+    title.text = "Why foxes"
+    notes = slide.notes_slide.notes_text_frame
+    assert notes is not None
+    notes.text = "speak slowly"
+    deck.slides.add_slide(deck.slide_layouts[5])
+    buffer = BytesIO()
+    deck.save(buffer)
+    return buffer.getvalue()
+
+
+def make_xlsx() -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    sheet.title = "Sales"
+    for row in (["day", "amount"], [date(2026, 1, 2), 3.5], [None, "=SUM(B2:B2)"]):
+        sheet.append(row)
+    book.create_sheet("Empty")
+    buffer = BytesIO()
+    book.save(buffer)
+    return buffer.getvalue()
+
+
+def make_epub() -> bytes:
+    buffer = BytesIO()
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+        '<rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>'
+    )
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        "<metadata><dc:title>Fox tales</dc:title></metadata><manifest>"
+        '<item id="b" href="two.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="a" href="one%20.xhtml" media-type="application/xhtml+xml"/></manifest>'
+        '<spine><itemref idref="a"/><itemref idref="b"/></spine></package>'
+    )
+    with zipfile.ZipFile(buffer, "w") as book:
+        book.writestr("META-INF/container.xml", container)
+        book.writestr("OEBPS/book.opf", package)
+        book.writestr(
+            "OEBPS/one .xhtml", "<html><body><h1>One</h1><p>A fox.</p></body></html>"
+        )
+        book.writestr("OEBPS/two.xhtml", "<html><body><p>A dog.</p></body></html>")
+    return buffer.getvalue()
+
+
+def read(name: str, data: bytes) -> Document:
+    kind = document_kind(name, data[:1024])
+    assert kind is not None
+    result = extract(kind, BytesIO(data))
+    assert isinstance(result, ExtractedDocument), result
+    return result.document
+
+
+def problem(name: str, data: bytes) -> str:
+    kind = document_kind(name, data[:1024])
+    assert kind is not None
+    result = extract(kind, BytesIO(data))
+    assert isinstance(result, ExtractionProblem)
+    return result.message
+
+
+def context(folder: Path) -> ToolContext:
+    return ToolContext("c", "s", folder, lambda text: None)
+
+
+def test_a_pdf_is_read_page_by_page_with_its_tables() -> None:
+    document = read("a.pdf", make_pdf(3, table=True))
+    assert document.label == 'PDF "Annual report", 3 pages'
+    assert document.parts[1].text.splitlines() == [
+        "Heading of page 2",
+        FOX,
+        "| Name | Price |",
+        "| --- | --- |",
+        "| Pear, big | 2.50 |",
+    ]
+
+
+def test_a_word_document_keeps_headings_lists_and_tables() -> None:
+    assert read("a.docx", make_docx()).text() == (
+        "# Report\n\nGrüße aus Köln.\n\n# Figures\n\n| year | a \\| b |\n| --- | --- |\n| 2026 | 7 |\n\n- first"
+    )
+
+
+def test_slides_have_their_notes() -> None:
+    document = read("a.pptx", make_pptx())
+    assert document.parts[0].text == "Why foxes\nNotes: speak slowly"
+    assert document.label == "PowerPoint presentation, 2 slides"
+
+
+def test_a_workbook_is_read_by_sheet_with_dates_and_formulas() -> None:
+    document = read("a.xlsx", make_xlsx())
+    assert [part.name for part in document.parts] == ["sheet Sales", "sheet Empty"]
+    assert "| 2026-01-02 | 3.5 |" in document.parts[0].text
+    assert "=SUM(B2:B2)" in document.parts[0].text
+
+
+def test_a_book_is_read_in_the_order_of_its_spine() -> None:
+    document = read("a.epub", make_epub())
+    assert document.title == "Fox tales"
+    assert [part.text.replace("\n\n", " ") for part in document.parts] == [
+        "# One A fox.",
+        "A dog.",
+    ]
+
+
+def test_an_email_in_an_unknown_charset_keeps_its_body() -> None:
+    message = b"From: a@example.org\nSubject: Hi\nContent-Type: text/plain; charset=x-odd\n\nHello there.\n"
+    assert (
+        read("a.eml", message).text()
+        == "From: a@example.org\nSubject: Hi\n\nHello there."
+    )
+
+
+def test_a_notebook_shows_cells_and_outputs() -> None:
+    cell = {
+        "cell_type": "code",
+        "source": ["print(42)"],
+        "outputs": [{"output_type": "stream", "text": ["42\n"]}],
+    }
+    notebook = {
+        "cells": [{"cell_type": "markdown", "source": "# T"}, cell],
+        "metadata": {"kernelspec": {"name": "python3"}},
+    }
+    document = read("a.ipynb", json.dumps(notebook).encode())
+    assert document.parts[1].text == "```\nprint(42)\n```\nOutput:\n42"
+
+
+def test_archives_are_listed() -> None:
+    zipped, tarred = BytesIO(), BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("folder/notes.txt", "x" * 1234)
+    with tarfile.open(fileobj=tarred, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("deep/file.bin"))
+    assert "1,234" in read("a.zip", zipped.getvalue()).text()
+    assert read("a.tar.gz", tarred.getvalue()).text().endswith("deep/file.bin")
+
+
+@pytest.mark.parametrize(
+    "name", ["a.pdf", "a.docx", "a.xlsx", "a.pptx", "a.epub", "a.ipynb"]
+)
+def test_a_broken_document_is_a_problem_in_words(name: str) -> None:
+    start = {"a.pdf": b"%PDF-1.7\n", "a.ipynb": b"{"}.get(name, b"PK\x03\x04")
+    assert problem(name, start + os.urandom(300)).startswith("it is damaged")
+
+
+def test_a_bomb_is_refused_before_it_unpacks() -> None:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(6):
+            archive.writestr(f"word/{number}.xml", bytes(100 * 1024**2))
+    assert "unpacks to" in problem("a.docx", buffer.getvalue())
+
+
+def test_a_book_with_entities_is_refused() -> None:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as book:
+        book.writestr(
+            "META-INF/container.xml", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'
+        )
+    assert "entities" in problem("a.epub", buffer.getvalue())
+
+
+async def test_read_file_reads_a_document_in_the_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "long.pdf").write_bytes(make_pdf(60))
+    files = FileTools(environment=dict(os.environ))
+    result = await files.read_file.run(
+        {"path": "long.pdf", "limit": 4}, context(tmp_path)
+    )
+    header, *lines = result.text.splitlines()
+    assert 'PDF "Annual report", 60 pages' in header
+    assert "page 31: line 91" in header
+    assert lines[:3] == ["--- page 1 ---", "Heading of page 1", FOX]
+    assert result.source == "long.pdf"
+    later = await files.read_file.run(
+        {"path": "long.pdf", "offset": 91, "limit": 2}, context(tmp_path)
+    )
+    assert "Heading of page 31" in later.text
+
+
+def test_a_reader_that_is_stopped_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
+    path = tmp_path / "a.ipynb"
+    path.write_text("[" * 200_000)  # the parser of JSON recurses too deep
+    with pytest.raises(ToolFailed, match="can't be read"):
+        read_part(DocumentReader(dict(os.environ)), "a.ipynb", path, 1, 10)
+
+
+async def test_a_csv_file_is_shown_as_it_is_with_the_types_of_its_columns(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.csv").write_text(
+        "day;amount;ok;name\n2026-01-02;3,5;yes;x\n2026-01-03;4;no;y\n"
+    )
+    result = await FileTools().read_file.run({"path": "a.csv"}, context(tmp_path))
+    header = result.text.splitlines()[0]
+    assert header.endswith(
+        "columns: day (date), amount (number), ok (boolean), name (text)]"
+    )
+    assert "2026-01-02;3,5;yes;x" in result.text
+
+
+async def test_an_old_office_file_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.doc").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    with pytest.raises(ToolFailed, match=r"old Word 97-2003 format") as failed:
+        await FileTools().read_file.run({"path": "a.doc"}, context(tmp_path))
+    assert ".docx" in (failed.value.hint or "")
+
+
+def test_an_attached_document_sends_the_pages_that_were_named(tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_bytes(make_pdf(5))
+    folder = AttachmentFolder(tmp_path, Guard(Path("/nowhere")))
+    attached = attach("what is on @a.pdf#2-3?", folder)
+    assert "Heading of page 2" in attached.text
+    assert "Heading of page 3" in attached.text
+    assert "Heading of page 1" not in attached.text
+    assert "Heading of page 4" not in attached.text
+    assert attached.left == ()
+
+
+def test_a_scanned_page_is_recognised(tmp_path: Path) -> None:
+    pytest.importorskip("rapidocr", reason="needs the extra `ocr`")
+    pdfium = pytest.importorskip("pypdfium2")
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen.canvas import Canvas
+
+    picture = pdfium.PdfDocument(make_pdf(1))[0].render(scale=3).to_pil()
+    buffer = BytesIO()
+    canvas = Canvas(buffer)
+    canvas.drawImage(ImageReader(picture), 0, 0, 595, 842)
+    canvas.save()
+    document = read("scan.pdf", buffer.getvalue())
+    assert "quick brown fox jumps over the lazy dog" in document.text()
+    assert "was recognised" in document.notes[0]

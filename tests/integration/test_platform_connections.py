@@ -1,0 +1,94 @@
+"""Trying the token of a chat platform: the address is the user's, and what answers there may be anybody."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+from tests.fakes.web_server import Asked, Page, Raw, web_server
+
+from hermes.app.platform_connections import find_platform, try_platform
+from hermes.errors import HermesError, UsageError
+from hermes.settings import Settings
+from hermes.settings.gateway import GatewaySettings, SlackSettings
+from hermes.surfaces.web import override
+
+
+def _mattermost(url: str) -> Mapping[str, str]:
+    return {"gateway.mattermost.url": url, "MATTERMOST_TOKEN": "t0ken"}
+
+
+async def _tried(url: str) -> str:
+    return await try_platform(find_platform("mattermost"), Settings(), _mattermost(url))
+
+
+async def test_the_account_that_the_token_belongs_to_is_named() -> None:
+    def answer(asked: Asked) -> Page:
+        assert asked.headers["authorization"] == "Bearer t0ken"
+        return Page('{"username": "hermes"}')
+
+    async with web_server(answer) as server:
+        assert await _tried(server.url) == "hermes"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["https://a.example:99999", "https://a.example:x", "https://[::1", "a.example",
+     "ftp://a.example", "https://user@a.example", "https://"],
+)  # fmt: skip
+async def test_what_is_no_address_is_an_error_for_the_user(address: str) -> None:
+    with pytest.raises(UsageError, match="address can't be used"):
+        await _tried(address)
+
+
+async def test_no_more_of_an_answer_is_read_than_it_may_have() -> None:
+    def answer(_: Asked) -> Raw:
+        async def endless(writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+            while True:
+                writer.write(b" " * 65_536)
+                await writer.drain()
+
+        return endless
+
+    async with web_server(answer) as server, asyncio.timeout(60):
+        with pytest.raises(HermesError, match=r"as expected \(status 200\)"):
+            await _tried(server.url)
+
+
+async def test_the_words_of_a_service_are_cut_to_one_line() -> None:
+    words = "Done.\nYour account was moved: " + "x" * 5_000
+    said = msgspec.json.encode({"ok": False, "error": words})
+    async with web_server(lambda _: Page(said)) as server:
+        slack = SlackSettings(api_url=server.url)
+        settings = Settings(gateway=GatewaySettings(slack=slack))
+        given = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+        with pytest.raises(HermesError) as caught:
+            await try_platform(find_platform("slack"), settings, given)
+    assert "(Done. Your account was moved: xxx" in caught.value.message
+    assert len(caught.value.message) < 150
+
+
+async def test_a_name_that_leads_to_the_clouds_metadata_later_gets_no_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Rebound(asyncio.StreamWriter):
+        @override
+        def get_extra_info(self, name: str, default: object = None) -> object:
+            return ("169.254.169.254", 80) if name == "peername" else default
+
+    async def rebinding(
+        _: str, port: int, **more: object
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, loop = asyncio.StreamReader(), asyncio.get_running_loop()
+        transport, protocol = await loop.create_connection(
+            lambda: asyncio.StreamReaderProtocol(reader), "127.0.0.1", port
+        )
+        return reader, Rebound(transport, protocol, reader, loop)
+
+    async with web_server(lambda _: Page('{"username": "x"}')) as server:
+        monkeypatch.setattr(asyncio, "open_connection", rebinding)
+        with pytest.raises(HermesError, match="can't be reached") as caught:
+            await _tried(f"http://chat.example:{server.port}")
+        assert server.asked == []
+    assert "leads to 169.254.169.254" in str(caught.value.__cause__)

@@ -1,0 +1,159 @@
+"""`vision_analyze` in a conversation: who looks at the picture is chosen by the model, and said."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.integration.test_refused_pictures import Chat, has_picture
+from tests.integration.test_tools_images import png
+
+from hermes.app import build
+from hermes.app.agent import Agent
+from hermes.events import Bus
+from hermes.media.picture_text import ocr_is_available
+from hermes.schema.events import PictureWithheld, SessionCreated, TurnEnded
+from hermes.schema.messages import ToolFinished
+from hermes.settings import Home, Secrets, Settings
+from hermes.settings.media import MediaSettings
+from hermes.settings.sections import AuxiliarySettings, CustomModel, CustomProvider
+from hermes.testing.model_server import ModelServer, Recorded
+from hermes.testing.scripted_responses import (
+    ScriptedResponse,
+    ServedCall,
+    ServerFault,
+)
+
+LOOK = ScriptedResponse(
+    calls=(
+        ServedCall(
+            "vision_analyze", '{"image": "shot.png", "question": "Which colour?"}'
+        ),
+    )
+)
+
+
+@asynccontextmanager
+async def chatting(
+    folder: Path, server: ModelServer, model: str, media: MediaSettings | None = None
+) -> AsyncIterator[Chat]:
+    provider = CustomProvider(
+        base_url=server.url,
+        api="chat",
+        models={"blind": CustomModel(), "seeing": CustomModel(images=True)},
+    )
+    settings = msgspec.convert(
+        {"model": {"provider": "own", "default": model}}, Settings
+    )
+    settings = msgspec.structs.replace(
+        settings,
+        custom_providers={"own": provider},
+        auxiliary=AuxiliarySettings(title="off", vision="own:seeing"),
+        media=media or MediaSettings(),
+    )
+    with build(settings, Home(folder / "home"), bus=Bus()) as app:
+        agent = Agent(app, Secrets({}, {}))
+        session = app.begin(SessionCreated(surface="test", cwd=str(folder))).session
+        yield Chat(app, agent, session)
+        await agent.close()
+
+
+def asked(request: Recorded) -> str:
+    return str(msgspec.json.decode(request.body)["model"])
+
+
+async def test_a_model_that_sees_gets_the_pixels(tmp_path: Path) -> None:
+    (tmp_path / "shot.png").write_bytes(png(4, 3))
+    async with ModelServer(LOOK, "Black.") as server:
+        async with chatting(tmp_path, server, "seeing") as chat:
+            await chat.say("which colour is it?")
+        assert [asked(post) for post in server.posts] == ["seeing", "seeing"]
+        assert has_picture(server.posts[1])
+
+
+async def test_for_a_blind_model_another_one_answers_the_question(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "shot.png").write_bytes(png(4, 3))
+    async with ModelServer(LOOK, "It is black.", "Black.") as server:
+        async with chatting(tmp_path, server, "blind") as chat:
+            await chat.say("which colour is it?")
+            (withheld,) = chat.rows(PictureWithheld)
+            (finished,) = chat.rows(ToolFinished)
+        assert [asked(post) for post in server.posts] == ["blind", "seeing", "blind"]
+        _, looked, told = server.posts
+        assert has_picture(looked)
+        assert b"Which colour?" in looked.body
+        assert not has_picture(told)
+        assert b"It is black." in told.body
+    assert isinstance(withheld, PictureWithheld)
+    assert "another model described it instead" in withheld.detail
+    assert isinstance(finished, ToolFinished)
+    assert finished.text.endswith("own:seeing looked at it.")
+
+
+async def test_a_model_named_in_the_settings_looks_even_if_the_main_one_sees(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "shot.png").write_bytes(png(4, 3))
+    media = MediaSettings(vision="own:seeing")
+    async with ModelServer(LOOK, "It is black.", "Black.") as server:
+        async with chatting(tmp_path, server, "seeing", media) as chat:
+            await chat.say("which colour is it?")
+            assert not chat.rows(PictureWithheld)
+        assert len(server.posts) == 3
+        assert not has_picture(server.posts[2])
+        assert b"It is black." in server.posts[2].body
+
+
+@pytest.mark.skipif(not ocr_is_available(), reason="the extra `ocr` is not installed")
+async def test_without_a_model_ocr_reads_the_text_in_a_picture(tmp_path: Path) -> None:
+    from PIL import Image, ImageDraw, ImageFont
+
+    picture = Image.new("RGB", (640, 120), "white")
+    font = ImageFont.load_default(size=48)
+    ImageDraw.Draw(picture).text((20, 30), "Invoice 4711 paid", "black", font)
+    picture.save(tmp_path / "shot.png")
+    async with ModelServer(LOOK, "4711.") as server:
+        media = MediaSettings(vision="ocr")
+        async with chatting(tmp_path, server, "blind", media) as chat:
+            await chat.say("which number?")
+            (withheld,) = chat.rows(PictureWithheld)
+        assert b"Invoice 4711 paid" in server.posts[1].body
+    assert isinstance(withheld, PictureWithheld)
+    assert "the text in it was read by OCR instead" in withheld.detail
+
+
+async def test_a_refused_picture_of_vision_analyze_does_not_poison_the_session(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "shot.png").write_bytes(png(4, 3))
+    fault = ServerFault(status=400, message="Could not process image")
+
+    def respond(request: Recorded) -> ScriptedResponse:
+        if has_picture(request):
+            return ScriptedResponse(fault=fault)
+        body = request.body
+        return (
+            LOOK
+            if b"first" in body and b"tool_calls" not in body
+            else ScriptedResponse(text="fine")
+        )
+
+    async with (
+        ModelServer(respond=respond) as server,
+        chatting(tmp_path, server, "seeing") as chat,
+    ):
+        await chat.say("first")
+        count = len(server.posts)
+        await chat.say("and now?")
+        assert len(server.posts) == count + 1
+        ends = chat.rows(TurnEnded)
+        (withheld,) = chat.rows(PictureWithheld)
+    assert [end.reason for end in ends if isinstance(end, TurnEnded)] == [
+        "done",
+        "done",
+    ]
+    assert isinstance(withheld, PictureWithheld)
+    assert withheld.why == "refused"

@@ -1,0 +1,30 @@
+"""What the judge of a goal is shown."""
+
+from hermes.app.goals.judge import TurnEvidence, judge_request
+from hermes.core.goal_progress import GoalProgress
+from hermes.schema.events import RuleCheck, ToolStarted, TurnEnded
+from hermes.schema.goals import GoalSet
+from hermes.schema.messages import AssistantMessage, ToolFinished
+
+
+def test_the_judge_sees_exit_codes_test_output_and_diffs_beside_the_answer() -> None:
+    progress = GoalProgress()
+    progress.add(1, GoalSet(text="the parser works", verify="make test"))
+    progress.add(2, AssistantMessage(text="All tests pass."))
+    check = RuleCheck(command="make test", outcome="failed", detail="exit 2", output="E: boom")  # fmt: skip
+    rows = (
+        ToolStarted(call_id="c", name="terminal", arguments='{"command": "pytest -q"}'),
+        ToolFinished(
+            call_id="c", name="terminal", text="1 failed\n[exit code 1]", ok=False
+        ),
+        TurnEnded(reason="done"),
+    )
+    evidence = TurnEvidence(rows=rows, diff="-old\n+new", check=check)
+
+    (message,) = judge_request(progress, evidence).messages
+
+    shown = (
+        *("the parser works", "All tests pass.", "pytest -q", "[exit code 1]"),
+        *("it failed (exit 2)", "E: boom", "-old\n+new"),
+    )
+    assert [one for one in shown if one not in message.text] == []

@@ -1,0 +1,55 @@
+"""What `hermes doctor` says about pictures."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.commands.doctor_checks import Site
+from hermes.commands.picture_checks import check_pictures
+from hermes.settings import Home
+
+
+@pytest.mark.parametrize(
+    ("environ", "check", "mark", "words"),
+    [
+        (
+            {"OPENAI_API_KEY": "k", "HERMES_MODEL_DEFAULT": "gpt-5"},
+            "vision",
+            "ok",
+            "gpt-5 sees pictures itself",
+        ),
+        ({"HERMES_MEDIA_VISION": "off"}, "vision", "ok", "off"),
+        (
+            {"HERMES_MEDIA_VISION": "openai:gpt-5"},
+            "vision",
+            "warn",
+            "OPENAI_API_KEY is not set",
+        ),
+        (
+            {"OPENAI_API_KEY": "k", "HERMES_MEDIA_VISION": "openai:gpt-5"},
+            "vision",
+            "ok",
+            "openai:gpt-5 describes pictures",
+        ),
+        ({"FAL_KEY": "k"}, "image generation", "ok", "fal fal-ai/flux-2-dev"),
+        (
+            {"HERMES_MEDIA_IMAGE_GENERATION": "fal"},
+            "image generation",
+            "warn",
+            "fal has no API key.",
+        ),
+        ({}, "image generation", "ok", "not set up (optional)"),
+        (
+            {"HERMES_TOOLS_ENABLED": '["browser"]', "PATH": "/nonexistent"},
+            "browser",
+            "warn",
+            "there is no browser",
+        ),
+    ],
+)
+def test_the_doctor_says_who_looks_and_who_draws(
+    environ: dict[str, str], check: str, mark: str, words: str
+) -> None:
+    site = Site(Home(Path("/nonexistent/home")), {"HOME": "/nonexistent", **environ})
+    found = {one.check: one for one in check_pictures(site)}
+    assert (found[check].mark, words in found[check].text) == (mark, True), found[check]
