@@ -25,6 +25,7 @@ _FIRST_MARK, _SESSION_SHIFT_BITS, _RANDOM_BYTES = 1 << 60, 24, 3
 _LIMIT = lazy_pattern(rb"Max file locks +(\d+)")
 _VARIABLE = lazy_pattern(rb"(?:^|\0)" + MARK_VARIABLE.encode() + rb"=(\d+)(?:\0|$)")
 _KILL_TIMEOUT_S = 2.0
+_MAX_KILL_S = 30.0
 _MAX_PAUSE_S = 0.02
 _STOP_FIRST_ABOVE = 8  # processes
 _PIDS_MAY_REPEAT_AFTER_S = 10.0
@@ -96,6 +97,12 @@ class ProcessTree:
         ):
             found |= descendants
         return child + sorted(found)
+
+    def kill_group(self) -> None:
+        """Kills the child's process group in one call: nothing in it can fork meanwhile. The child must not be reaped
+        yet, or its number may be another's."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     def _group(self) -> list[int]:
         """The child's process group, as the one number that signals it: all that can be seen without /proc."""
@@ -169,20 +176,34 @@ def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def kill_all(remaining: Callable[[], Sequence[int]]) -> bool:
-    """Kills until `remaining` returns nothing; False if it still returns something after two seconds.
+def kill_all(
+    remaining: Callable[[], Sequence[int]],
+    clock: Callable[[], float] = time.monotonic,
+) -> bool:
+    """Kills until `remaining` returns nothing. False if none of them ended for two seconds, or some are left after 30.
 
-    Many processes are stopped before they are killed: a stopped process can't fork faster than we kill.
+    Many processes are stopped before they are killed: a stopped process can't fork faster than we kill. Listing
+    thousands of them takes seconds on a busy machine, so time counts only while nothing ends.
     """
-    deadline = time.monotonic() + _KILL_TIMEOUT_S
+    began = progressed = clock()
     pause_s = 0.001
-    stop_first = True
+    kills_in_vain = 0
+    before: set[int] = set()
+    stop_next = True
     while pids := remaining():
-        if time.monotonic() > deadline:
+        now = clock()
+        if before - set(pids):
+            progressed, kills_in_vain = now, 0
+        in_vain = kills_in_vain > 2 and now - progressed > _KILL_TIMEOUT_S
+        if in_vain or now - began > _MAX_KILL_S:
             return False
-        is_stop = stop_first and len(pids) > _STOP_FIRST_ABOVE
-        send_signal(pids, signal.SIGSTOP if is_stop else signal.SIGKILL)
-        stop_first = not stop_first
+        if stop_next and len(pids) > _STOP_FIRST_ABOVE:
+            send_signal(pids, signal.SIGSTOP)
+        else:
+            send_signal(pids, signal.SIGKILL)
+            kills_in_vain += 1
+        stop_next = not stop_next
+        before = set(pids)
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.1, _MAX_PAUSE_S)
     return True

@@ -215,8 +215,8 @@ class CommandProcess:
         return len(chunk)
 
     def _kill(self) -> None:
-        if self.ends_with_hermes and self._process.poll() is None:
-            send_signal([self.pid], signal.SIGKILL)
+        if self._process.poll() is None:
+            self._tree.kill_group()
         kill_all(self._killable)
         # A process that is stuck in the kernel can't be ended by anybody.
         with contextlib.suppress(subprocess.TimeoutExpired):
