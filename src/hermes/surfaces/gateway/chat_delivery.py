@@ -234,16 +234,7 @@ class ChatDelivery:
             case UserMessage():
                 await self._quote(row, event)
             case TurnStarted():
-                self._working = True
-                self._spoken.begin(event)
-                self._reply = ""
-                self._remarks.clear()
-                self._answers = (
-                    await self._deliveries.call(self._answered_ids, event)
-                    if self._limits.whole
-                    else ()
-                )
-                self._activity.begin()
+                await self._begin_turn(event)
             case AssistantMessage():
                 await self._show_reply(row, event)
             case ToolStarted():
@@ -257,20 +248,32 @@ class ChatDelivery:
                 await self._remark(row, f"⚠️ {_warning(event)}")
             case TurnChecked(ok=ok, detail=detail):
                 await self._show_checks(row, f"{'✅' if ok else '⚠️'} {detail}")
-            case SessionCompacted() | CompactionFailed() if (
-                self._working
-            ):  # what a person asked for tells itself
-                words = compaction_notice(
-                    msgspec.to_builtins(event) | {"type": event.topic}
-                )
-                await self._remark(
-                    row,
-                    f"{'⚠️' if isinstance(event, CompactionFailed) else 'ℹ️'} {words}",
-                )
+            case SessionCompacted() | CompactionFailed():
+                await self._show_compaction(row, event)
             case TurnEnded():
                 await self._end_turn(row, event)
             case _:
                 await self._show_progress(row, event)
+
+    async def _begin_turn(self, event: TurnStarted) -> None:
+        self._working = True
+        self._spoken.begin(event)
+        self._reply = ""
+        self._remarks.clear()
+        self._answers = ()
+        if self._limits.whole:
+            self._answers = await self._deliveries.call(self._answered_ids, event)
+        self._activity.begin()
+
+    async def _show_compaction(
+        self, row: Row, event: SessionCompacted | CompactionFailed
+    ) -> None:
+        """Tells of a compaction that happened by itself. The command for one answers with its own result."""
+        if not self._working:
+            return
+        words = compaction_notice(msgspec.to_builtins(event) | {"type": event.topic})
+        mark = "⚠️" if isinstance(event, CompactionFailed) else "ℹ️"
+        await self._remark(row, f"{mark} {words}")
 
     async def _show_progress(self, row: Row, event: Event | None) -> None:
         """Shows pictures that were made, how a goal goes on, or how a session ended that worked for this one."""

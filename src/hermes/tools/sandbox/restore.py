@@ -67,12 +67,7 @@ class Protection:
         """Whether it stopped because there were too many that builds make."""
         began_ns = time.time_ns()
         found = watched(workspace)
-        own = [path for path in _own_notes(workspace) if os.path.lexists(path)]
-        read_only = tuple(path for path in own if held and _is_single(path, own))
-        self._writable = {
-            path: digest_of(path) for path in own if path not in read_only
-        }
-        """Notes in the workspace's own folder that the command may be able to write, with their content."""
+        read_only, self._writable = _notes_by_protection(workspace, held=held)
         self._start = CommandStart(
             workspace=str(workspace),
             began_ns=began_ns,
@@ -86,12 +81,7 @@ class Protection:
         self._new_notes: set[str] = set()
         """Notes in the workspace's own folder that did not exist."""
         self._existed = {name for name in found.names if os.path.lexists(name)}
-        self._read_only = {
-            name: _identity(Path(name))
-            for name in found.names
-            if held and found.gits.get(name) not in found.deep and _is_folder(name)
-        }
-        """Folders that the kernel makes read-only for the command."""
+        self._read_only = _read_only_folders(found) if held else {}
         self._before: dict[Path, State] = {}
         self._accepted: set[Path] = set()
         """What was replaced since, which the kernel no longer protects."""
@@ -336,6 +326,25 @@ def _record(
 def _own_notes(workspace: Path | str) -> list[str]:
     """The paths of the notes in a workspace's own folder, existing or not."""
     return [f"{workspace}/{name}" for name in NOTE_FILES]
+
+
+def _notes_by_protection(
+    workspace: Path, *, held: bool
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The notes in a workspace's own folder: those the kernel protects from the command, and those it may be able to
+    write, with a digest of their content."""
+    own = [path for path in _own_notes(workspace) if os.path.lexists(path)]
+    read_only = tuple(path for path in own if held and _is_single(path, own))
+    return read_only, {path: digest_of(path) for path in own if path not in read_only}
+
+
+def _read_only_folders(found: Watched) -> dict[str, tuple[int, int] | None]:
+    """The folders that the kernel makes read-only for the command."""
+    return {
+        name: _identity(Path(name))
+        for name in found.names
+        if found.gits.get(name) not in found.deep and _is_folder(name)
+    }
 
 
 def _is_single(note: str, notes: list[str]) -> bool:
