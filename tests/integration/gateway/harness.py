@@ -55,7 +55,8 @@ def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> S
     assert isinstance(model, ModelSettings)
     store = more.pop("store", StoreSettings())
     assert isinstance(store, StoreSettings)
-    media = more.pop("media", MediaSettings())
+    # no OCR: it takes seconds, and `test_vision` tries it
+    media = more.pop("media", MediaSettings(vision="off"))
     assert isinstance(media, MediaSettings)
     section = msgspec.structs.replace(gateway, **more)
     return Settings(gateway=section, model=model, store=store, media=media)
