@@ -42,6 +42,10 @@ class Harness:
         return binding.session
 
 
+NO_OCR = MediaSettings(vision="off")
+"""OCR takes seconds to load; `test_vision` tries it."""
+
+
 def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> Settings:
     gateway = GatewaySettings(
         platforms=("telegram",),
@@ -55,8 +59,7 @@ def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> S
     assert isinstance(model, ModelSettings)
     store = more.pop("store", StoreSettings())
     assert isinstance(store, StoreSettings)
-    # no OCR: it takes seconds, and `test_vision` tries it
-    media = more.pop("media", MediaSettings(vision="off"))
+    media = more.pop("media", NO_OCR)
     assert isinstance(media, MediaSettings)
     section = msgspec.structs.replace(gateway, **more)
     return Settings(gateway=section, model=model, store=store, media=media)

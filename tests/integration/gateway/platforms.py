@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-from tests.integration.gateway.harness import KEY, PATIENCE
+from tests.integration.gateway.harness import KEY, NO_OCR, PATIENCE
 
 from hermes.app import App, build
 from hermes.events.bus import Bus
@@ -60,7 +60,9 @@ async def running(
     gateway = msgspec.structs.replace(
         settings, folder=str(folder / "work"), port=0, drain_timeout=5.0
     )
-    with build(Settings(gateway=gateway), Home(folder / "home"), bus=Bus()) as app:
+    with build(
+        Settings(gateway=gateway, media=NO_OCR), Home(folder / "home"), bus=Bus()
+    ) as app:
         opened = Gateway(app, every)
         await opened.start()
         try:
