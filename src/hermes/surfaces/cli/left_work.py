@@ -17,7 +17,7 @@ from hermes.surfaces.terminal.run_options import Approvals
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import one_line
 
-_GO_ON = (
+_GO_ON = (  # not translated: for the model
     "The chat was closed while you worked, which stopped you. Go on where you stopped. If a command was running, look at "
     "what it did before you run it again."
 )

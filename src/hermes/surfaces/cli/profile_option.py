@@ -2,6 +2,10 @@
 
 from hermes.errors import HermesError, UsageError
 from hermes.settings.load import choose_profile, find_home
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _OPTION = "--profile"
 _BEFORE_TEXT = ("-z", "--prompt")
@@ -38,7 +42,7 @@ def split_profile(arguments: list[str]) -> tuple[str | None, list[str]]:
             name = next(words, None)
             if name is None:
                 raise UsageError(
-                    "--profile needs a name.", hint="See: hermes profile list"
+                    t("--profile needs a name."), hint=t("See: hermes profile list")
                 )
         elif word.startswith(f"{_OPTION}=") and not is_text:
             name = word.partition("=")[2]

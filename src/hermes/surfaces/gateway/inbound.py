@@ -278,7 +278,7 @@ class InboundMessages:
             try:
                 data = await sender.fetch(attachment, most)
             except AdapterError as error:
-                lines.append(
+                lines.append(  # not translated: for the model
                     f"[A file did not arrive: {attachment.name or attachment.kind}. {error.message}]"
                 )
                 continue
@@ -433,7 +433,9 @@ class InboundMessages:
         hello = t(
             "Hello! I talk only to people my owner has approved. Ask my owner to run this within the hour:"
         )
-        text = f"{hello}\n\n```\nhermes gateway pair approve {code}\n```"
+        text = (
+            f"{hello}\n\n```\nhermes gateway pair approve {code}\n```"  # not translated
+        )
         self._tasks.start(self._send(inbound, text))
 
     async def _send(self, inbound: Inbound, text: str) -> None:

@@ -43,7 +43,6 @@ from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.menus import MenuItem, Menus, MenuText
 from hermes.surfaces.terminal.signals import interruptible
 from hermes.surfaces.terminal.stderr_message import remark
-from hermes.surfaces.terminal.text import count
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -132,7 +131,13 @@ class ConnectScreen:
                 "Ollama, LM Studio, llama.cpp, vLLM or any address. No server was found on this machine."
             )
         running = (
-            f"{one.label} ({count(len(one.models), 'model')})" for one in servers
+            t(
+                "{label} ({count:,} model)",
+                "{label} ({count:,} models)",
+                count=len(one.models),
+                label=one.label,
+            )
+            for one in servers
         )
         return t("Running on this machine: {servers}.", servers=", ".join(running))
 
@@ -143,7 +148,7 @@ class ConnectScreen:
         best = local_offers((), choice)[0]
         words = f"{best.label}. {best.detail} {t('Nothing leaves this machine.')}"
         if files:
-            found = count(len(files), "model file")
+            found = t("{count:,} model file", "{count:,} model files", count=len(files))
             return t(
                 "{found} of other programs can be used. Or {words}",
                 found=found,
@@ -262,7 +267,8 @@ class ConnectScreen:
         )
         if models is None and problem:
             failed = MenuText(
-                title=f"{connection.label} can't be used", problem=problem
+                title=t("{label} can't be used", label=connection.label),
+                problem=problem,
             )
             self._menus.choose(failed, [MenuItem(t("Go back"))])
         return None if models is None else self._pick_model(connection, models)

@@ -31,7 +31,10 @@ from hermes.store.sessions import SurfaceUsage, UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.commands import HttpSurface, run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.text.translation import translator
 from hermes.tools.toolsets import toolset_of
+
+t = translator(__name__)
 
 
 class DashboardStatus(msgspec.Struct, frozen=True):
@@ -289,7 +292,7 @@ class StateRoutes:
                 require_weights(found.name, self._app.settings.local_models)
         except ModelError as error:
             if error.reason == "not_found" and self._is_unset():
-                return "", "No model is connected yet."
+                return "", t("No model is connected yet.")
             return "", in_sentences(error)
         except HermesError as error:
             return "", in_sentences(error)
