@@ -59,7 +59,11 @@ def python_sentences(source: str, context: str) -> Iterator[PoKey]:
 
 
 def is_translated(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id in ("t", "to_translate")
+    """Whether it is a call of `t`, `t.later` or `to_translate`."""
+    called = node.func
+    if isinstance(called, ast.Attribute) and called.attr == "later":
+        called = called.value
+    return isinstance(called, ast.Name) and called.id in ("t", "to_translate")
 
 
 def _of_commands() -> Iterator[PoKey]:

@@ -18,7 +18,7 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.errors import HermesError, UsageError, in_sentences
+from hermes.errors import HermesError, UsageError, for_reader
 from hermes.primitives.tasks import cancel_and_wait
 from hermes.providers import provider_table
 from hermes.providers.sign_in.states import (
@@ -336,7 +336,7 @@ async def _take_pasted(
         try:
             sign_ins.paste(text)
         except HermesError as error:
-            context.surface.warn(in_sentences(error))
+            context.surface.warn(for_reader(error))
         else:
             return
 

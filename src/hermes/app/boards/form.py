@@ -10,6 +10,10 @@ from hermes.schedules.parse import seconds, understand
 from hermes.schedules.recurrence import next_after
 from hermes.schedules.time_zones import ScheduleError
 from hermes.settings.load import typed_path
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _OFF = ("", "off", "none", "now")
 
@@ -56,8 +60,8 @@ def typed_workspace(text: str) -> str:
         return f"{kind}:{typed_path(path or str(Path()))}"
     if colon and not text.strip().startswith(("/", "~", ".")):
         raise UsageError(
-            f"{text!r} is not a workspace.",
-            hint="Use scratch, dir:PATH or worktree:PATH.",
+            t.later("{text!r} is not a workspace.", text=text),
+            hint=t.later("Use scratch, dir:PATH or worktree:PATH."),
         )
     return f"dir:{typed_path(text.strip())}"
 

@@ -19,7 +19,7 @@ from hermes.children.own_python import hermes_command
 from hermes.children.piped_child import PipedChild
 from hermes.children.process_tree import describe_exit
 from hermes.core.ports import Clock
-from hermes.errors import HermesError, UsageError, in_sentences
+from hermes.errors import HermesError, UsageError, for_reader
 from hermes.mcp.environment import handed_on
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.tasks import BackgroundTasks, run_until_first
@@ -130,7 +130,7 @@ class ProfileGateways:
         try:
             found = configured_platforms(load({}, home=home), load_secrets({}, home=home), home)  # fmt: skip
         except HermesError as error:
-            self._say(f"{name}: not started. {in_sentences(error)}")
+            self._say(f"{name}: not started. {for_reader(error)}")
             return False
         if not found:
             self._say(t("{name}: not started, because it has no platform.", name=name))

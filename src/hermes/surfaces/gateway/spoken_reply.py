@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.speech import VOICE_NOTE
-from hermes.errors import in_sentences
+from hermes.errors import for_reader
 from hermes.media.audio import Audio, AudioFormat
 from hermes.media.media_error import MediaError
 from hermes.media.spoken_text import spoken
@@ -54,7 +54,7 @@ class SpokenReply:
             audio = await asyncio.to_thread(self._speak, text, wanted)
         except MediaError as error:
             yield Outbound(
-                text=t("⚠️ This reply is not spoken. {error}", error=in_sentences(error))
+                text=t("⚠️ This reply is not spoken. {error}", error=for_reader(error))
             )
             return
         if len(audio.data) > max_bytes:

@@ -32,7 +32,7 @@ from hermes.app.model_sources import (
     local_offers,
     pinned_models,
 )
-from hermes.errors import HermesError, ModelError, in_sentences
+from hermes.errors import HermesError, ModelError, for_reader
 from hermes.providers import provider_table
 from hermes.providers.embedded import size_text
 from hermes.providers.key_recognition import recognise
@@ -331,7 +331,7 @@ class ConnectScreen:
             try:
                 name = name_for_address(typed, self._home)
             except HermesError as error:
-                problem = in_sentences(error)
+                problem = for_reader(error)
                 continue
             connection = Connection(provider=name, base_url=typed, is_custom=True)
             found, problem = self._reach(connection)
@@ -351,10 +351,10 @@ class ConnectScreen:
                 )
         except ModelError as error:
             if error.reason != "auth":
-                return None, in_sentences(error)
+                return None, for_reader(error)
             rejected = error.message if connection.key else ""
         except HermesError as error:
-            return None, in_sentences(error)
+            return None, for_reader(error)
         else:
             return found, ""
         text = MenuText(
@@ -437,7 +437,7 @@ class ConnectScreen:
         except KeyboardInterrupt:
             return t("The download was stopped. What came so far is kept.")
         except HermesError as error:
-            return in_sentences(error)
+            return for_reader(error)
         return ""
 
     # Of all three
@@ -515,7 +515,7 @@ class ConnectScreen:
         try:
             return self._menus.wait(words, work), ""
         except HermesError as error:
-            return None, in_sentences(error)
+            return None, for_reader(error)
 
     def _wait_for(self, words: str, future: "Future[_Found]") -> _Found | None:
         """Returns the result of a search, which may still be running; None if it failed or the person gave up."""

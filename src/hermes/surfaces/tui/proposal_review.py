@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from hermes.app.learning.learner import Learner
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, for_reader
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.approval import KEY_GRACE_S
 from hermes.surfaces.terminal.styled_text import (
@@ -117,7 +117,7 @@ class ProposalReview:
                 self._learner.decide, proposal.id, keep=key == "y"
             )
         except HermesError as error:
-            self._say(in_sentences(error), RED)
+            self._say(for_reader(error), RED)
             return
         self._kept, self._rejected = (
             self._kept + (key == "y"),

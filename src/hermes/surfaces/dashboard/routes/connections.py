@@ -42,7 +42,7 @@ from hermes.app.model_sources import (
     local_offers,
     pinned_models,
 )
-from hermes.errors import HermesError, UsageError, in_sentences
+from hermes.errors import HermesError, UsageError, for_reader
 from hermes.providers import provider_table
 from hermes.providers.embedded import (
     KnownModel,
@@ -196,7 +196,7 @@ class WeightsDownload:
         try:
             is_stopped = not self._fetch(entry)
         except HermesError as error:
-            problem = in_sentences(error)
+            problem = for_reader(error)
             problem = problem[:1].upper() + problem[1:]
         except Exception as error:
             log.exception("the download of %s failed", entry.id)

@@ -16,7 +16,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
 from hermes.commands.mcp import list_servers
 from hermes.commands.tools import tools_of
-from hermes.errors import HermesError, ModelError, in_sentences
+from hermes.errors import HermesError, ModelError, for_reader
 from hermes.events import default_bus
 from hermes.providers.local_model import PROVIDER as EMBEDDED
 from hermes.providers.local_model import require_weights
@@ -293,9 +293,9 @@ class StateRoutes:
         except ModelError as error:
             if error.reason == "not_found" and self._is_unset():
                 return "", t("No model is connected yet.")
-            return "", in_sentences(error)
+            return "", for_reader(error)
         except HermesError as error:
-            return "", in_sentences(error)
+            return "", for_reader(error)
         return f"{found.provider}:{found.name}".removesuffix(":"), ""
 
     def _is_unset(self) -> bool:
