@@ -186,10 +186,10 @@ def in_sentences(error: HermesError, message: str = "") -> str:
 
 def for_reader(error: HermesError, message: str = "") -> str:
     """The same in the reader's language."""
-    return _joined(message or shown(error.words), shown(error.hint_words))
+    return _joined(message or translated(error.words), translated(error.hint_words))
 
 
-def shown(words: str | Words) -> str:
+def translated(words: str | Words) -> str:
     """Words in the reader's language."""
     return words if isinstance(words, str) else words.shown()
 

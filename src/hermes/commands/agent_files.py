@@ -171,7 +171,7 @@ def write_agent(  # noqa: PLR0913 - its options
         files.find(folder_of(context), "agent", name)
     except HermesError as error:
         path.unlink()
-        raise UsageError(error.message, hint=t("Nothing was written.")) from error
+        raise UsageError(error.words, hint=t("Nothing was written.")) from error
     return message(
         t("Wrote {path}", path=path),
         t(

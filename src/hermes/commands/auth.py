@@ -179,8 +179,10 @@ async def paste_address(
     try:
         service = _sign_ins(context).paste(address)
     except HermesError as error:
-        hint = error.hint or t("In a shell, paste it where `hermes auth add` waits.")
-        raise UsageError(error.message, hint=hint) from error
+        hint = error.hint_words or t(
+            "In a shell, paste it where `hermes auth add` waits."
+        )
+        raise UsageError(error.words, hint=hint) from error
     return message(
         t("Thank you. {label} is checking it.", label=_service(service).label)
     )

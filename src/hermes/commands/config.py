@@ -287,7 +287,7 @@ def _find(name: str) -> SettingKey:
     try:
         return find_key(name)
     except SettingsError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.words, hint=error.hint_words) from error
 
 
 def _masked(value: object) -> object:

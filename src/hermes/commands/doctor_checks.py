@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from hermes.app.profiles import Profiles
 from hermes.commands.views import FAIL, OK, WARN
-from hermes.errors import HermesError, os_reason
+from hermes.errors import HermesError, os_reason, translated
 from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
 from hermes.settings.parse import SettingProblem
@@ -332,7 +332,9 @@ def _problems(
     try:
         problems = find()
     except HermesError as error:
-        return [Finding(check, mark, error.message, error.hint)]
+        return [
+            Finding(check, mark, translated(error.words), translated(error.hint_words))
+        ]
     otherwise = t("Correct {name}.", name=name) if name else t("Correct or unset it.")
     hints = [problem.hint[:1].upper() + problem.hint[1:] for problem in problems]
     return [

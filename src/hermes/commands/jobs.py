@@ -448,7 +448,7 @@ def _schedule_errors() -> Iterator[None]:
     try:
         yield
     except ScheduleError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.words, hint=error.hint_words) from error
 
 
 def _rule(jobs: Jobs, what: str, zone: str, now: float) -> tuple[Any, str]:

@@ -20,7 +20,7 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.errors import HermesError, NotFound, UsageError
+from hermes.errors import HermesError, NotFound, UsageError, translated
 from hermes.mcp import McpServers, Probe, ServerFailed, ServerStatus, is_server_name
 from hermes.mcp.logins import LoginStore, login_command
 from hermes.mcp.server_config import ServerReports
@@ -231,7 +231,7 @@ async def add_server(  # noqa: PLR0913 - the options of one command
                 "Nothing was changed (--no-test adds it anyway). {hint}",
                 hint=result.hint,
             )
-            raise HermesError(error.message, hint=hint.strip())
+            raise HermesError(error.words, hint=hint.strip())
         context.surface.tell(*probe_view(name, result))
     config = home.ensure().config
     for key, value in _leaves(values):
@@ -263,7 +263,7 @@ async def probe_servers(
     for one, result in results.items():
         if isinstance(result, HermesError):
             error = _unusable(one, result)
-            context.surface.warn(error.message, error.hint)
+            context.surface.warn(translated(error.words), translated(error.hint_words))
     return ProbedServers(results=results, accepted=accept)
 
 

@@ -9,6 +9,7 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, first_line
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
+from hermes.errors import translated
 from hermes.learning.change import LearningError
 from hermes.learning.proposals import Proposal
 from hermes.text.translation import to_translate, translator
@@ -109,5 +110,5 @@ def _decide(
             lines.append(decide(name))
         except LearningError as error:
             failed = True
-            context.surface.warn(error.message, error.hint)
+            context.surface.warn(translated(error.words), translated(error.hint_words))
     return message(*(lines if names else [t.marked(NOTHING)]), failed=failed)

@@ -31,6 +31,7 @@ from hermes.errors import (
     SessionNotFound,
     UsageError,
     os_reason,
+    translated,
 )
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -592,7 +593,7 @@ def _delete(
                 deleted += 1
         except HermesError as error:
             failed = True
-            context.surface.warn(error.message, error.hint)
+            context.surface.warn(translated(error.words), translated(error.hint_words))
     done = t(
         "{sessions} deleted ({rows}).",
         sessions=t("{count:,} session", "{count:,} sessions", count=deleted),

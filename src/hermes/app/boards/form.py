@@ -28,7 +28,7 @@ def parsed_card_fields(app: App, given: dict[str, Any]) -> dict[str, Any]:
         if "at" in fields:
             fields |= start_time(app, fields.pop("at"))
     except ScheduleError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.words, hint=error.hint_words) from error
     if "workspace" in fields:
         fields["workspace"] = typed_workspace(fields["workspace"])
     for name in ("labels", "skills", "parents"):
@@ -47,7 +47,7 @@ def start_time(app: App, text: str) -> dict[str, Any]:
     try:
         rule, zone = understand(text, now, JobBook(app).zone)
     except ScheduleError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.words, hint=error.hint_words) from error
     return {"due": next_after(rule, zone, now) or 0.0, "schedule": text.strip()}
 
 

@@ -22,7 +22,14 @@ from hermes.commands.table import (
     group_title,
     table_text,
 )
-from hermes.errors import FolderGone, HermesError, Refused, UsageError, os_reason, shown
+from hermes.errors import (
+    FolderGone,
+    HermesError,
+    Refused,
+    UsageError,
+    os_reason,
+    translated,
+)
 from hermes.text.translation import translator, use_language
 
 if TYPE_CHECKING:
@@ -279,7 +286,7 @@ def _explain(error: HermesError) -> int:
 
     if _output_error() is not None:
         _drop_output()
-    say(shown(error.words), shown(error.hint_words))
+    say(translated(error.words), translated(error.hint_words))
     if isinstance(error, UsageError):
         return USAGE
     return REFUSED if isinstance(error, Refused) else FAILED

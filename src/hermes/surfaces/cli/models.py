@@ -17,7 +17,7 @@ from hermes.app.connections import (
 )
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.errors import HermesError, SettingsError, UsageError, os_reason, shown
+from hermes.errors import HermesError, SettingsError, UsageError, os_reason, translated
 from hermes.settings import Home
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED
@@ -232,7 +232,7 @@ def _warn_about_key(provider: str) -> None:
         route = route_to(settings, secrets, provider, "")
         credentials_of(route, settings, secrets)
     except SettingsError as error:
-        say(shown(error.words), shown(error.hint_words), alarming=False)
+        say(translated(error.words), translated(error.hint_words), alarming=False)
         return
     variable = address_variable(route.key_variable) if route.key_variable else ""
     if not variable or secrets.origin(variable) != "environment":
@@ -323,6 +323,6 @@ def _service_answers(name: str, model: str) -> bool:
     try:
         asyncio.run(_tried(connection, home))
     except HermesError as error:
-        say(shown(error.words), shown(error.hint_words))
+        say(translated(error.words), translated(error.hint_words))
         return False
     return True

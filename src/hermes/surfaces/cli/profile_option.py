@@ -1,6 +1,6 @@
 """The option `--profile NAME`, which any command line may have. It is taken out before anything else is read."""
 
-from hermes.errors import HermesError, UsageError, shown
+from hermes.errors import HermesError, UsageError, translated
 from hermes.settings.load import choose_profile, find_home
 from hermes.text.translation import translator
 
@@ -24,7 +24,7 @@ def take_profile(arguments: list[str]) -> tuple[list[str], int]:
     except HermesError as error:
         from hermes.surfaces.terminal.stderr_message import say
 
-        say(shown(error.words), shown(error.hint_words))
+        say(translated(error.words), translated(error.hint_words))
         return arguments, _USAGE if isinstance(error, UsageError) else _FAILED
     return rest, 0
 

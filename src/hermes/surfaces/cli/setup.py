@@ -18,7 +18,7 @@ from hermes.app.connections import (
 )
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.errors import HermesError, UsageError, shown
+from hermes.errors import HermesError, UsageError, translated
 from hermes.providers import provider_table
 from hermes.providers.key_recognition import recognise
 from hermes.providers.routing import EMBEDDED
@@ -187,7 +187,7 @@ def _works(connection: Connection, home: Home) -> bool:
         facts = asyncio.run(small_context(connection, home))
     except HermesError as error:
         print("failed.", flush=True)
-        say(shown(error.words), shown(error.hint_words))
+        say(translated(error.words), translated(error.hint_words))
         return False
     print(f"it answers ({seconds:.1f} s).", flush=True)
     if facts is not None:

@@ -28,7 +28,7 @@ from hermes.app.speech import listener
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.accepted_plan import needs_trust
 from hermes.core.context_usage import CompactionPreview, ContextPart
-from hermes.errors import SessionNotFound, UsageError
+from hermes.errors import SessionNotFound, UsageError, translated
 from hermes.images.image_info import convertible_type, media_type
 from hermes.primitives.files import replace_file
 from hermes.schema.events import QuestionAsked
@@ -236,7 +236,11 @@ def _converted(content: bytes) -> bytes:
     try:
         return converted(content, ImageLimits(MAX_BODY_BYTES, _MAX_SHOWN_SIDE_PIXELS))
     except NotShrunk as error:
-        raise Refusal(404, t("This can't be shown: {message}", message=error.message), error.hint) from error  # fmt: skip
+        raise Refusal(
+            404,
+            t("This can't be shown: {message}", message=translated(error.words)),
+            translated(error.hint_words),
+        ) from error
 
 
 def _require(call: EndpointCall, scope: Scope, why: str) -> None:
