@@ -1,7 +1,7 @@
 """Find sentences that a person may read and that are not translated: a text of several words outside `t(...)`.
 
 Docstrings, log messages, patterns, what models read (`Meta`), and lines that end with `# not translated` or
-`// not translated` are left out.
+`// not translated` are left out; on a function's first line, the comment is about the whole function.
 """
 
 import ast
@@ -22,11 +22,40 @@ _NOT_SHOWN = frozenset(
         "getLogger",
         "TypeVar",
         "BackgroundTasks",
+        "Arg",  # help of a command's parameter: the command table has it
         "Endpoint",
         "override",
     }
 )
+_COMMAND_LINE = re.compile(r"^[ {}]*(?:/|hermes )[^.,;:()?!]*$")
+_OPENING = re.compile(r"^\s*#|[(\[{]  # ")
+"""A line whose comment is about the next one."""
 _ESCAPE = "not translated"
+
+_WIRE = "errors that a program reads: part of an interface"
+_DELIVERY = "what went wrong with a platform, for the log and the status"
+_MARKUP = "code and markup for another program"
+ENGLISH = {
+    "src/hermes/commands/completion.py": _MARKUP,
+    "src/hermes/commands/table.py": "scripts/sentences.py takes the table itself",
+    "src/hermes/surfaces/acp/": _WIRE,
+    "src/hermes/surfaces/dashboard/bundles.py": _MARKUP,
+    "src/hermes/surfaces/dashboard/ingest.py": _WIRE,
+    "src/hermes/surfaces/dashboard/routes/feeds.py": _WIRE,
+    "src/hermes/surfaces/gateway/adapter.py": _DELIVERY,
+    "src/hermes/surfaces/gateway/adapters/": _DELIVERY,
+    "src/hermes/surfaces/gateway/api_server/": _WIRE,
+    "src/hermes/surfaces/gateway/connection.py": _DELIVERY,
+    "src/hermes/surfaces/gateway/files.py": _DELIVERY,
+    "src/hermes/surfaces/gateway/mcp_server/": _WIRE,
+    "src/hermes/surfaces/gateway/outgoing.py": _DELIVERY,
+    "src/hermes/surfaces/gateway/platform_lease.py": _DELIVERY,
+    "src/hermes/surfaces/gateway/rest_client.py": _DELIVERY,
+    "src/hermes/surfaces/gateway/sender.py": _DELIVERY,
+    "src/hermes/surfaces/gateway/supervisor.py": _DELIVERY,
+    "src/hermes/surfaces/web/": _WIRE,
+}
+"""Modules and packages whose sentences stay English, and why. What people read there is translated all the same."""
 
 
 def loose_in_python(source: str) -> list[str]:
@@ -59,6 +88,12 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     @override
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        """Leaves out `Annotated[str, "help"]`: the command table has it."""
+        if not (isinstance(node.value, ast.Name) and node.value.id == "Annotated"):
+            self.generic_visit(node)
+
+    @override
     def visit_arg(self, node: ast.arg) -> None:
         """Leaves out annotations."""
 
@@ -69,6 +104,9 @@ class _Finder(ast.NodeVisitor):
 
     @override
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        head = self._lines[node.lineno - 1 : node.body[0].lineno - 1]
+        if any(_ESCAPE in line for line in head):
+            return
         for part in (*node.body, *node.args.defaults):
             self.visit(part)
 
@@ -91,8 +129,13 @@ class _Finder(ast.NodeVisitor):
             self._take(node.value, node)
 
     def _take(self, text: str, node: ast.expr) -> None:
+        if not _SEVERAL_WORDS.search(text) or _COMMAND_LINE.match(text):
+            return
         lines = self._lines[node.lineno - 1 : node.end_lineno]
-        if _SEVERAL_WORDS.search(text) and not any(_ESCAPE in line for line in lines):
+        above = self._lines[max(node.lineno - 2, 0)]
+        if _OPENING.search(above):
+            lines.append(above)
+        if not any(_ESCAPE in line for line in lines):
             self.found.append(f"{node.lineno}: {text[:80]}")
 
 

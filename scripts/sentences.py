@@ -7,7 +7,8 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 
-from hermes.commands.table import TOPICS, every_command
+from hermes.commands.command import HELP_CONTEXT
+from hermes.commands.table import EXAMPLES, TOPICS, commands_of, every_command
 from hermes.text.po_file import PoKey
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,17 +59,29 @@ def python_sentences(source: str, context: str) -> Iterator[PoKey]:
 
 
 def is_translated(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id in ("t", "to_translate")
+    """Whether it is a call of `t`, `t.later` or `to_translate`."""
+    called = node.func
+    if isinstance(called, ast.Attribute) and called.attr == "later":
+        called = called.value
+    return isinstance(called, ast.Name) and called.id in ("t", "to_translate")
 
 
 def _of_commands() -> Iterator[PoKey]:
     for topic in TOPICS:
         yield PoKey("command group", topic.group)
-    for one in every_command():
-        if one.slash:
+        for text in (topic.summary, *topic.groups.values()):
+            yield PoKey("command table", text)
+    for _, what in EXAMPLES:
+        yield PoKey("command table", what)
+    of_topics = (one for topic in TOPICS for one in commands_of(topic))
+    for one in (*every_command(), *of_topics):
+        if one.slash or one.name:
             yield PoKey(one.translation_context, one.summary_text)
         if one.group:
             yield PoKey("command group", one.group)
+        for parameter in one.parameters:
+            if parameter.arg.help:
+                yield PoKey(HELP_CONTEXT, parameter.arg.help)
 
 
 def _on_the_page() -> Iterator[PoKey]:

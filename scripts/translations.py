@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hermes.text.po_file import PoKey, parse_po, write_mo, write_po
 from hermes.text.translation import LANGUAGES
-from loose_sentences import loose_in_javascript, loose_in_python
+from loose_sentences import ENGLISH, loose_in_javascript, loose_in_python
 from sentences import ROOT, every_sentence, placeholders
 
 LOCALES = ROOT / "src" / "hermes" / "locales"
@@ -137,10 +137,11 @@ def loose_sentences() -> dict[str, list[str]]:
         ("src/hermes/surfaces/dashboard/static", "*.js", loose_in_javascript),
     ):
         for path in sorted((ROOT / folder).rglob(suffix)):
-            if "vendor" in path.parts:
+            name = path.relative_to(ROOT).as_posix()
+            if "vendor" in path.parts or name.startswith(tuple(ENGLISH)):
                 continue
             if loose := search(path.read_text("utf-8")):
-                found[path.relative_to(ROOT).as_posix()] = loose
+                found[name] = loose
     return found
 
 

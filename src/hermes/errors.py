@@ -24,14 +24,27 @@ HermesError                    something a person should read: what happened, wh
 └── UsageError                 a command was given wrongly (exit code 2)
 """
 
+from typing import Protocol
+
+
+class Words(Protocol):
+    """A sentence that is translated when it is shown. Its `str` is English."""
+
+    def shown(self) -> str: ...
+
 
 class HermesError(Exception):
-    """What happened, and in `hint` what the user can do about it."""
+    """What happened, and in `hint` what the user can do about it.
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    Both are English, for logs, models and programs; `words` and `hint_words` are what a person reads.
+    """
+
+    def __init__(self, message: str | Words, *, hint: str | Words = "") -> None:
+        super().__init__(str(message))
+        self.message = str(message)
+        self.hint = str(hint)
+        self.words = message
+        self.hint_words = hint
 
 
 class HomeError(HermesError):
@@ -168,7 +181,21 @@ def os_reason(error: OSError) -> str:
 
 def in_sentences(error: HermesError, message: str = "") -> str:
     """What happened and what to do about it, one after the other; `message` in place of the error's own words."""
-    what = (message or error.message).strip()
-    if not error.hint:
+    return _joined(message or error.message, error.hint)
+
+
+def for_reader(error: HermesError, message: str = "") -> str:
+    """The same in the reader's language."""
+    return _joined(message or translated(error.words), translated(error.hint_words))
+
+
+def translated(words: str | Words) -> str:
+    """Words in the reader's language."""
+    return words if isinstance(words, str) else words.shown()
+
+
+def _joined(message: str, hint: str) -> str:
+    what = message.strip()
+    if not hint:
         return what
-    return f"{what}{'' if what.endswith(_ENDS) else '.'} {error.hint}".strip()
+    return f"{what}{'' if what.endswith(_ENDS) else '.'} {hint}".strip()

@@ -52,3 +52,37 @@ async def test_a_setting_names_the_language_whatever_the_system_says(
     found = await hermes.run("--help", LANG="de_DE.UTF-8", HERMES_DISPLAY_LANGUAGE="fr")
     assert "Usage :" in found.out
     assert "Sitzungen" not in found.out
+
+
+_GERMAN = """
+msgctxt "commands.sessions"
+msgid "No sessions yet. Each conversation with Hermes becomes one."
+msgstr "Noch gar keine Sitzungen."
+
+msgctxt "settings.setting_keys"
+msgid "There is no setting called {name}."
+msgstr "Die Einstellung {name} gibt es leider nicht."
+
+msgctxt "commands.tools"
+msgid "uses the network"
+msgstr "nutzt das weite Netz"
+"""
+
+
+async def test_results_and_errors_are_in_the_language_of_the_reader_but_json_is_english(
+    tmp_path: Path,
+) -> None:
+    hermes = InstalledHermes(tmp_path)
+    (hermes.home / "locales").mkdir(parents=True)
+    (hermes.home / "locales" / "de.po").write_text(_GERMAN, "utf-8")
+    listed = await hermes.run("sessions", "list", LANG="de_DE.UTF-8")
+    assert "Noch gar keine Sitzungen." in listed.out
+    unknown = await hermes.run("config", "get", "no.such", LANG="de_DE.UTF-8")
+    assert "Die Einstellung no.such gibt es leider nicht." in unknown.err
+    english = await hermes.run("config", "get", "no.such")
+    assert "There is no setting called no.such." in english.err
+    tools = await hermes.run("tools", LANG="de_DE.UTF-8")
+    assert "nutzt das weite Netz" in tools.out
+    document = await hermes.run("tools", "--json", LANG="de_DE.UTF-8")
+    assert "uses the network" in document.out
+    assert "Netz" not in document.out

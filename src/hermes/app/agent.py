@@ -39,6 +39,7 @@ from hermes.schema.events import (
     SessionCompacted,
 )
 from hermes.settings import Secrets
+from hermes.text.translation import translator
 from hermes.tools.policy import ApprovalPolicy
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from hermes.app.turn_placement import TurnPlacement
     from hermes.core.context_usage import Context
     from hermes.tools.files.open_buffers import OpenBuffers
+
+t = translator(__name__)
+
 
 _MAX_KNOWN_MODES = 4_096  # of sessions; one that was dropped is read from the log again
 
@@ -413,8 +417,8 @@ class Agent:
         if self._app.store.leases.holder(session) is not None:
             what = "the model" if wanted.model != now.model else "what is asked about"
             raise SessionBusy(
-                "A turn of this session is running.",
-                hint=f"Wait for it or stop it, then change {what}.",
+                t.later("A turn of this session is running."),
+                hint=t.later("Wait for it or stop it, then change {what}.", what=what),
             )
         self._chosen[session] = msgspec.structs.replace(wanted, approvals=None)
         if approvals is not None:

@@ -6,6 +6,10 @@ from typing import TypeVar
 from hermes.app.prompt_files import PromptFile
 from hermes.core.budget import Cap, parse_amount
 from hermes.errors import HermesError, SettingsError, in_sentences
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _Value = TypeVar("_Value")
 MAX_LISTED_AGENTS = 40
@@ -18,8 +22,13 @@ def tools_of(file: PromptFile, tools: Mapping[str, _Value]) -> dict[str, _Value]
     if file.tools and not offered:
         names = ", ".join(file.tools)
         raise SettingsError(
-            f"{file.place('tools')}: the agent {file.name} would have no tools. This session has none of: {names}.",
-            hint="See the names with: hermes tools",
+            t.later(
+                "{place}: the agent {name} would have no tools. This session has none of: {names}.",
+                place=file.place("tools"),
+                name=file.name,
+                names=names,
+            ),
+            hint=t.later("See the names with: hermes tools"),
         )
     return offered
 
@@ -33,7 +42,7 @@ def skill_texts(file: PromptFile, view: Callable[[str], str]) -> list[str]:
         except HermesError as error:
             raise SettingsError(
                 f"{file.place('skills')}: {in_sentences(error)}",
-                hint="See: hermes skills list",
+                hint=t.later("See: hermes skills list"),
             ) from error
         found.append(f'<skill name="{name}">\n{text}\n</skill>')
     return found

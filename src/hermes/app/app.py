@@ -34,6 +34,7 @@ from hermes.store import Store, exists, open_configured
 from hermes.store.json_snapshots import event_document, write_snapshot
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.app.event_senders import Exporters
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from hermes.app.sign_ins import SignIns
     from hermes.plugins.agent_plugins import AgentPlugins
     from hermes.store.store import Reachability
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.app")
 
@@ -168,7 +172,7 @@ class App:
         opened = self._opened
         with opened.lock:
             if opened.is_closed:
-                raise StoreError("the session log is closed")
+                raise StoreError(t.later("the session log is closed"))
             if opened.store is None:
                 # A home that exists may be read-only, so `ensure` is called only for a new one.
                 is_known = self.has_log and self.home.root.exists()

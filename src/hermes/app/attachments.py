@@ -18,7 +18,11 @@ from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.messages import Image
 from hermes.settings.load import environment
 from hermes.text.hidden_text import without_hidden
+from hermes.text.translation import translator
 from hermes.tools.sensitive import Guard, is_within
+
+t = translator(__name__)
+
 
 _MAX_BYTES = 48 * 1024
 _ALL_BYTES = 192 * 1024
@@ -226,12 +230,18 @@ def _image(name: str) -> Image:
             kind = picture_type(file.read(16))
     except OSError as error:
         raise UsageError(
-            f"The image can't be read: {path} ({os_reason(error)})"
+            t.later(
+                "The image can't be read: {path} ({error})",
+                path=path,
+                error=os_reason(error),
+            )
         ) from error
     if not kind:
         raise UsageError(
-            f"This is not an image: {path}",
-            hint="Hermes can send PNG, JPEG, GIF, WebP, HEIC, AVIF, TIFF and BMP images.",
+            t.later("This is not an image: {path}", path=path),
+            hint=t.later(
+                "Hermes can send PNG, JPEG, GIF, WebP, HEIC, AVIF, TIFF and BMP images."
+            ),
         )
     return Image(source=str(path), media_type=kind)
 

@@ -29,9 +29,13 @@ from hermes.schema.model import ModelEvent, ModelRequest, Retrying
 from hermes.settings import Secrets
 from hermes.settings.redaction import mask
 from hermes.settings.secrets import is_address_variable
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.plugins.agent_plugins import AgentPlugins
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.app")
 
@@ -269,7 +273,10 @@ class AuxiliaryModels:
         if need.images and not model.facts.images:
             hint = f"If it does, set custom_providers.{route.provider}.models with images: true for it."
             raise HermesError(
-                f"{_label(model)} is not known to read images (auxiliary.vision).",
+                t.later(
+                    "{label} is not known to read images (auxiliary.vision).",
+                    label=_label(model),
+                ),
                 hint=hint,
             )
         return model

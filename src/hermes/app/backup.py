@@ -24,8 +24,12 @@ from hermes.settings.profiles import ACTIVE_FILE, PROFILES_FOLDER
 from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
 from hermes.store import open_store
 from hermes.store.state_file import DatabaseLock, redact_copy
+from hermes.text.translation import translator
 from hermes.tools.sandbox.git_settings import is_harmless
 from hermes.tools.sensitive import is_secret
+
+t = translator(__name__)
+
 
 _LIVE = (
     "cache",
@@ -47,7 +51,7 @@ _HISTORY = (
 """Beside the session log: what was said, and with whom."""
 _LAST = "objects"  # of a git folder: refs are written after the objects they point to
 _DRAFT = ".backup-"
-_KEPT = "The home was not changed."
+_KEPT = t.later("The home was not changed.")
 _SECRET_FILES = (
     ".env",
     "auth.json",
@@ -97,10 +101,15 @@ def back_up(
     Without `history` it has no sessions. `copy_log` writes the session log to a file; without it, `state.db` is copied.
     """
     if not home.root.is_dir():
-        raise HermesError(f"There is nothing to back up: {home.root} does not exist.")
+        raise HermesError(
+            t.later(
+                "There is nothing to back up: {root} does not exist.", root=home.root
+            )
+        )
     if target.exists():
         raise HermesError(
-            f"{target} already exists.", hint="Give another name, or remove it first."
+            t.later("{target} already exists.", target=target),
+            hint=t.later("Give another name, or remove it first."),
         )
     draft = target.with_name(f".{target.name}.new")
     try:
@@ -117,7 +126,12 @@ def back_up(
     except OSError as error:
         hint = "Nothing was lost. Choose a writable place with enough space."
         raise HermesError(
-            f"The backup can't be written: {target} ({error.strerror})", hint=hint
+            t.later(
+                "The backup can't be written: {target} ({strerror})",
+                target=target,
+                strerror=error.strerror,
+            ),
+            hint=hint,
         ) from error
     finally:
         draft.unlink(missing_ok=True)
@@ -135,7 +149,10 @@ def restore(home: Home, source: Path, *, stamp: str) -> Backup:
         open_store(draft / _DATABASE).close()
         aside = _exchange(root, draft, root.with_name(f"{root.name}.before-{stamp}"))
     except (OSError, tarfile.TarError, EOFError, zlib.error, ValueError) as error:
-        raise HermesError(f"{source} can't be restored: {error}", hint=_KEPT) from error
+        raise HermesError(
+            t.later("{source} can't be restored: {error}", source=source, error=error),
+            hint=_KEPT,
+        ) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Backup(source, files, source.stat().st_size, tuple(disarmed), aside=aside)

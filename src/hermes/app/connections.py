@@ -40,9 +40,13 @@ from hermes.settings.load import environment, load, load_secrets
 from hermes.settings.secrets import is_secret_variable
 from hermes.settings.sections import CustomProvider
 from hermes.text.plurals import short_number
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.providers.server_facts import ServerFacts
+
+t = translator(__name__)
+
 
 OWN = "my-server"
 """The usual name of a service that is only an address."""
@@ -53,7 +57,7 @@ _MODEL_VARIABLES = (
     "HERMES_MODEL_DEFAULT",
     "HERMES_MODEL_BASE_URL",
 )
-_ADDRESS_HINT = "An address looks like https://example.org/v1."
+_ADDRESS_HINT = t.later("An address looks like https://example.org/v1.")
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +110,12 @@ def known_service(provider: str, *, key: str = "", model: str = "") -> Connectio
     if family is None or family is provider_table.GENERIC:
         names = ", ".join(one.family for one in provider_table.FAMILIES)
         raise UsageError(
-            f"There is no provider {provider!r}; there are {names}.",
-            hint="Nothing was changed. For another service: --base-url URL",
+            t.later(
+                "There is no provider {provider!r}; there are {names}.",
+                provider=provider,
+                names=names,
+            ),
+            hint=t.later("Nothing was changed. For another service: --base-url URL"),
         )
     return Connection(
         provider=family.family, model=model, key_variable=family.key_variable, key=key
@@ -179,24 +187,29 @@ def check_service(name: str, base_url: str, key_variable: str) -> None:
     """Raises UsageError for a description of a service that can't be right."""
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", name) or name in {"auto", EMBEDDED}:
         raise UsageError(
-            f"{name!r} can't be a provider's name.",
-            hint="Use lower-case letters, digits, - and _.",
+            t.later("{name!r} can't be a provider's name.", name=name),
+            hint=t.later("Use lower-case letters, digits, - and _."),
         )
     if not _is_address(base_url):
-        raise UsageError("That is not a usable address.", hint=_ADDRESS_HINT)
+        raise UsageError(t.later("That is not a usable address."), hint=_ADDRESS_HINT)
     parts = urlsplit(base_url)
     has_more = bool(parts.query or parts.fragment)  # where keys are, and no path
     if parts.username or parts.password or has_more or is_secret_value(base_url):
         raise UsageError(
-            "The address must not contain a key, nor anything after ? or #.",
-            hint="Give the key separately: name the key's variable with --key-env.",
+            t.later("The address must not contain a key, nor anything after ? or #."),
+            hint=t.later(
+                "Give the key separately: name the key's variable with --key-env."
+            ),
         )
     if key_variable and (
         is_secret_value(key_variable) or not is_secret_variable(key_variable)
     ):
         raise UsageError(
-            "--key-env takes the name of a variable, not a key.",
-            hint=f"Such as {key_variable_of(name)}; the key itself goes into .env.",
+            t.later("--key-env takes the name of a variable, not a key."),
+            hint=t.later(
+                "Such as {key_variable_of}; the key itself goes into .env.",
+                key_variable_of=key_variable_of(name),
+            ),
         )
 
 
@@ -217,13 +230,13 @@ def possible_addresses(typed: str) -> tuple[str, ...]:
     """Returns what a typed address may mean: the scheme may be missing, and the /v1 at its end."""
     text = typed.strip()
     if not text:
-        raise UsageError("No address was given.", hint=_ADDRESS_HINT)
+        raise UsageError(t.later("No address was given."), hint=_ADDRESS_HINT)
     if "://" not in text:
         scheme = "http" if provider_table.is_local(f"http://{text}") else "https"
         text = f"{scheme}://{text}"
     text = text.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
     if not _is_address(text):
-        raise UsageError("That is not a usable address.", hint=_ADDRESS_HINT)
+        raise UsageError(t.later("That is not a usable address."), hint=_ADDRESS_HINT)
     if urlsplit(text).path in {"", "/"}:
         return f"{text}/v1", text
     return (text,)
@@ -258,8 +271,10 @@ def advice_for(connection: Connection) -> Iterator[None]:
         yield
     except ModelError as error:
         error.hint = _advice(error.reason, connection) or error.hint
+        error.hint_words = error.hint
         if connection.is_custom and error.message.startswith(connection.label):
             error.message = f"The server{error.message.removeprefix(connection.label)}"
+            error.words = error.message
         raise
 
 

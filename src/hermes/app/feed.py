@@ -20,6 +20,10 @@ from hermes.events.wire import WireEncoder
 from hermes.primitives.recent import RecentDict
 from hermes.schema.catalogue import CATALOGUE
 from hermes.store.log_row import Row
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 BATCH_INTERVAL_S = 0.01
 PAGE_ROWS = 200
@@ -498,8 +502,8 @@ class SessionFeed:
         info = await asyncio.to_thread(self._app.store.sessions.find, self._session)
         if info.id != self._session:
             raise SessionNotFound(
-                f"there is no session {self._session}",
-                hint="A feed needs the whole id.",
+                t.later("there is no session {session}", session=self._session),
+                hint=t.later("A feed needs the whole id."),
             )
         self._cursor.epoch = info.epoch
         return self._note("feed.hello", epoch=info.epoch, head=info.head)

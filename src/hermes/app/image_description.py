@@ -14,9 +14,13 @@ from hermes.schema.events import PictureDescribed, PictureWithheld
 from hermes.schema.messages import AssistantMessage, Image, Message, UserMessage
 from hermes.schema.model import ModelRequest
 from hermes.settings.load import environment
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.app.engine import Engine
+
+t = translator(__name__)
+
 
 _INSTRUCTIONS = (
     "Describe the picture for somebody who can't see it and has to work with it: what it shows, all text in it word "
@@ -132,7 +136,7 @@ class ImageDescriber:
         reply = await self._auxiliary.ask("vision", session, request)
         text = reply.text.strip()[:_MAX_DESCRIPTION_CHARS]
         if not text:
-            raise HermesError("nothing was said")
+            raise HermesError(t.later("nothing was said"))
         return PictureAnswer(text, f"{reply.provider}:{reply.model}")
 
     def _may_recognise(self, image: Image) -> bool:

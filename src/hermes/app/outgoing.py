@@ -21,7 +21,11 @@ from hermes.settings import Home
 from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.store.hosts import GONE_AFTER_S
 from hermes.store.outgoing import OutgoingMessage, QueuedFile
+from hermes.text.translation import translator
 from hermes.tools.sensitive import is_secret
+
+t = translator(__name__)
+
 
 MAX_FILES = 10
 KEEP_S = 24 * 3600.0
@@ -30,8 +34,8 @@ _CHECK_INTERVAL_S = 0.1
 _GRACE_S = 2.0
 """For the gateway to record how it ended, beyond the time that was given."""
 _NOBODY = "No gateway is running, so nothing was sent."
-_START = "Start it with: hermes gateway run"
-_TARGETS = (
+_START = t.later("Start it with: hermes gateway run")
+_TARGETS = t.later(
     "Give a chat such as telegram:123456, ntfy:topic or email:a@example.org, or a name."
 )
 _PLATFORM = re.compile(r"[a-z][a-z0-9_-]*")
@@ -78,7 +82,9 @@ class MessageOutbox:
         platform, colon, place = target.strip().partition(":")
         if colon:
             if not place or not _PLATFORM.fullmatch(platform):
-                raise UsageError(f"{target!r} is not a chat.", hint=_TARGETS)
+                raise UsageError(
+                    t.later("{target!r} is not a chat.", target=target), hint=_TARGETS
+                )
             self._require_platform(platform)
             return target.strip()
         found = list(dict.fromkeys(self._named(platform)))
@@ -86,9 +92,17 @@ class MessageOutbox:
             return found[0]
         if found:
             raise UsageError(
-                f"{target!r} may be any of: {', '.join(found)}.", hint="Give one."
+                t.later(
+                    "{target!r} may be any of: {found}.",
+                    target=target,
+                    found=", ".join(found),
+                ),
+                hint=t.later("Give one."),
             )
-        raise NotFound(f"Nobody and no chat is called {target!r}.", hint=_TARGETS)
+        raise NotFound(
+            t.later("Nobody and no chat is called {target!r}.", target=target),
+            hint=_TARGETS,
+        )
 
     def check_file(self, path: Path) -> Path:
         """A file that may be sent, where its links lead. Raises UsageError."""
@@ -96,17 +110,23 @@ class MessageOutbox:
             found = path.expanduser().resolve(strict=True)
             size = found.stat().st_size
         except (OSError, RuntimeError) as error:
-            raise UsageError(f"{path} can't be read.", hint=str(error)) from error
+            raise UsageError(
+                t.later("{path} can't be read.", path=path), hint=str(error)
+            ) from error
         if not found.is_file():
-            raise UsageError(f"{path} is not a file.")
+            raise UsageError(t.later("{path} is not a file.", path=path))
         if is_secret(path) or is_secret(found):
             raise UsageError(
-                f"{path} may hold secrets, so it is not sent.",
-                hint="Copy it under another name if you are sure.",
+                t.later("{path} may hold secrets, so it is not sent.", path=path),
+                hint=t.later("Copy it under another name if you are sure."),
             )
         if size > self._app.settings.gateway.file_bytes:
             raise UsageError(
-                f"{path} has {size:,} bytes; gateway.file_bytes is the limit."
+                t.later(
+                    "{path} has {size:,} bytes; gateway.file_bytes is the limit.",
+                    path=path,
+                    size=size,
+                )
             )
         return found
 
@@ -136,9 +156,14 @@ class MessageOutbox:
         self, target: str, text: str, files: tuple[Path, ...], wait_s: float
     ) -> OutgoingMessage:
         if len(files) > MAX_FILES:
-            raise UsageError(f"At most {MAX_FILES} files can be sent at once.")
+            raise UsageError(
+                t.later(
+                    "At most {max_files} files can be sent at once.",
+                    max_files=MAX_FILES,
+                )
+            )
         if not text.strip() and not files:
-            raise UsageError("There is nothing to send.")
+            raise UsageError(t.later("There is nothing to send."))
         place, now, name = self.resolve(target), self._app.clock.now(), secrets.token_hex(8)  # fmt: skip
         sources = [self.check_file(path) for path in files]
         copies = tuple(
@@ -178,8 +203,10 @@ class MessageOutbox:
         has_plugins = (self._app.home.root / "plugins.json").exists()
         if platform not in known and not has_plugins:
             raise UsageError(
-                f"There is no platform {platform!r}.",
-                hint=f"There are: {', '.join(dict.fromkeys(known))}.",
+                t.later("There is no platform {platform!r}.", platform=platform),
+                hint=t.later(
+                    "There are: {known}.", known=", ".join(dict.fromkeys(known))
+                ),
             )
 
     def _named(self, name: str) -> Iterator[str]:

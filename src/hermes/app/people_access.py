@@ -17,6 +17,10 @@ from hermes.core.ports import Clock
 from hermes.errors import HermesError, UsageError
 from hermes.settings.gateway import GatewaySettings
 from hermes.store.people import KnownPerson, PairingRequest, People
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 Role: TypeAlias = Literal["owner", "user", ""]
 
@@ -156,8 +160,8 @@ class PeopleAccess:
         since = self._clock.now() - _LOCK_S
         if self._people.failed(since, note=False) >= _MAX_WRONG_CODES:
             raise HermesError(
-                "Pairing is locked: there were too many wrong codes.",
-                hint="It unlocks within an hour. Nobody was approved.",
+                t.later("Pairing is locked: there were too many wrong codes."),
+                hint=t.later("It unlocks within an hour. Nobody was approved."),
             )
         typed = code.strip().upper().replace("-", "")
         for request in self.waiting():
@@ -175,8 +179,8 @@ class PeopleAccess:
         left = _MAX_WRONG_CODES - self._people.failed(since, note=True)
         what = f"{left} more tries." if left > 0 else "Pairing is locked for an hour."
         raise UsageError(
-            "There is no such code, or it is older than an hour.",
-            hint=f"Nobody was approved. {what}",
+            t.later("There is no such code, or it is older than an hour."),
+            hint=t.later("Nobody was approved. {what}", what=what),
         )
 
     def revoke(self, platform: str, person: str) -> bool:

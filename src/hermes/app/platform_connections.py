@@ -16,6 +16,10 @@ from hermes.settings.load import environment
 from hermes.settings.secrets import is_secret_variable
 from hermes.settings.setting_keys import find_key, parse_value
 from hermes.text.hidden_text import without_hidden
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _TIMEOUT_S = 15.0
 _MAX_ANSWER_BYTES = 64 * 1024
@@ -160,7 +164,10 @@ def find_platform(name: str) -> ChatPlatform:
         if one.name == name:
             return one
     known = ", ".join(one.name for one in PLATFORMS)
-    raise UsageError(f"{name} can't be connected here.", hint=f"There are: {known}.")
+    raise UsageError(
+        t.later("{name} can't be connected here.", name=name),
+        hint=t.later("There are: {known}.", known=known),
+    )
 
 
 def is_connected(platform: ChatPlatform, settings: Settings, secrets: Secrets) -> bool:
@@ -177,7 +184,9 @@ async def try_platform(
     """The account's name, if the platform accepts what was given; empty if it can't be tried. Raises HermesError."""
     for field in platform.fields:
         if not given.get(field.name, "").strip():
-            raise UsageError(f"{field.label} is missing.", hint=_UNCHANGED)
+            raise UsageError(
+                t.later("{label} is missing.", label=field.label), hint=_UNCHANGED
+            )
     if platform.probe is None:
         return ""
     section = getattr(settings.gateway, platform.name)
@@ -186,7 +195,9 @@ async def try_platform(
     _require_address(url)
     if await asyncio.to_thread(leads_to_own_network, url):
         raise UsageError(
-            "Hermes does not call that address: it belongs to the machine's own network.",
+            t.later(
+                "Hermes does not call that address: it belongs to the machine's own network."
+            ),
             hint=_UNCHANGED,
         )
     headers = {"authorization": f"{platform.probe.scheme} {token}"} if token else {}
@@ -210,8 +221,11 @@ def _require_address(url: str) -> None:
     if parts.scheme in ("http", "https") and parts.hostname and has_port and plain:
         return
     raise UsageError(
-        "The server's address can't be used.",
-        hint=f"{_UNCHANGED} Write it as https://HOST or https://HOST:PORT.",
+        t.later("The server's address can't be used."),
+        hint=t.later(
+            "{unchanged} Write it as https://HOST or https://HOST:PORT.",
+            unchanged=_UNCHANGED,
+        ),
     )
 
 
@@ -228,7 +242,8 @@ async def _answer(
         is_late = isinstance(error, TimeoutError) or error.timed_out
         why = f"no answer within {_TIMEOUT_S:g} seconds" if is_late else "no connection"
         raise HermesError(
-            f"{platform.label} can't be reached ({why}).", hint=_UNCHANGED
+            t.later("{label} can't be reached ({why}).", label=platform.label, why=why),
+            hint=_UNCHANGED,
         ) from error
     if status in (401, 403, 404):
         raise _rejected(platform, "")
@@ -238,7 +253,11 @@ async def _answer(
         found = None
     if status != 200 or not isinstance(found, dict):
         raise HermesError(
-            f"{platform.label} did not answer as expected (status {status}).",
+            t.later(
+                "{label} did not answer as expected (status {status}).",
+                label=platform.label,
+                status=status,
+            ),
             hint=_UNCHANGED,
         )
     return found
@@ -267,7 +286,10 @@ def _one_line(text: str) -> str:
 
 def _rejected(platform: ChatPlatform, why: str) -> HermesError:
     said = f" ({_one_line(why)})" if why else ""
-    return HermesError(f"{platform.label} rejected the token{said}.", hint=_UNCHANGED)
+    return HermesError(
+        t.later("{label} rejected the token{said}.", label=platform.label, said=said),
+        hint=_UNCHANGED,
+    )
 
 
 def save_platform(home: Home, platform: ChatPlatform, given: Mapping[str, str]) -> None:

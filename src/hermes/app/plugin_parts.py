@@ -24,6 +24,10 @@ from hermes.primitives.foreign_call import in_own_thread
 from hermes.schema.events import SessionCompacted
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 from hermes.schema.tool_spec import ToolResult, ToolSpec
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.plugins")
 
@@ -131,14 +135,24 @@ async def run_plugin_command(command: PluginCommand, words: str) -> str:
             return _text(await _called(lambda: command.handler(words)))
     except TimeoutError as error:
         raise HermesError(
-            f"/{command.name} of the plugin {command.plugin} did not end within "
-            f"{_COMMAND_TIMEOUT_S:g} seconds."
+            t.later(
+                "/{name} of the plugin {plugin} did not end within "
+                "{command_timeout_s:g} seconds.",
+                name=command.name,
+                plugin=command.plugin,
+                command_timeout_s=_COMMAND_TIMEOUT_S,
+            )
         ) from error
     except Exception as error:
         log.exception("/%s of the plugin %s failed", command.name, command.plugin)
         raise HermesError(
-            f"/{command.name} of the plugin {command.plugin} failed: "
-            f"{type(error).__name__}: {error}"
+            t.later(
+                "/{name} of the plugin {plugin} failed: {kind}: {error}",
+                name=command.name,
+                plugin=command.plugin,
+                kind=type(error).__name__,
+                error=error,
+            )
         ) from error
 
 

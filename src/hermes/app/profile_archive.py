@@ -26,6 +26,10 @@ from hermes.store import open_store
 from hermes.store.boards import BoardTransaction
 from hermes.store.store import Store
 from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _AGREEMENTS = (
     "plugins.json",
@@ -188,8 +192,10 @@ def export_profile(
     """Writes a profile to one file. Raises HermesError."""
     if not profile.home.profile:  # the base home has no such file of its own
         raise HermesError(
-            "The default profile is exported by: hermes backup --without-secrets",
-            hint="Or clone it first: hermes profile clone default NAME",
+            t.later(
+                "The default profile is exported by: hermes backup --without-secrets"
+            ),
+            hint=t.later("Or clone it first: hermes profile clone default NAME"),
         )
     return back_up(profile.home, target, secrets=secrets, history=history)
 

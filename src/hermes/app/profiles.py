@@ -35,6 +35,10 @@ from hermes.settings.profiles import (
 from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store
 from hermes.store.state_file import DatabaseLock
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _CLONED_FILES = ("config.yaml", "policy.yaml", IDENTITY_FILE)
 _CLONED_FOLDERS = ("agents", "commands", "prompts", "skills", "memories")
@@ -94,7 +98,8 @@ class Profiles:
         if name != DEFAULT_PROFILE and not profile_of(root):
             known = ", ".join((DEFAULT_PROFILE, *profile_names(self.base.root)))
             raise NotFound(
-                f"There is no profile {name!r}.", hint=f"There are: {known}."
+                t.later("There is no profile {name!r}.", name=name),
+                hint=t.later("There are: {known}.", known=known),
             )
         return self._read(name)
 
@@ -164,8 +169,12 @@ class Profiles:
             draft.rename(target)
         except OSError as error:
             raise HermesError(
-                f"The profile {name} can't be made ({os_reason(error)}).",
-                hint="Nothing was changed.",
+                t.later(
+                    "The profile {name} can't be made ({error}).",
+                    name=name,
+                    error=os_reason(error),
+                ),
+                hint=t.later("Nothing was changed."),
             ) from error
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -174,18 +183,26 @@ class Profiles:
         """The home of a new profile. Raises UsageError if the name is taken or can't be one."""
         if checked_name(name) == DEFAULT_PROFILE:
             raise UsageError(
-                "The profile default always exists.",
-                hint="Choose another name: hermes profile create NAME",
+                t.later("The profile default always exists."),
+                hint=t.later("Choose another name: hermes profile create NAME"),
             )
         target = profile_root(self.base.root, name)
         if os.path.lexists(target):
-            raise UsageError(f"There is already a profile {name}: {target}")
+            raise UsageError(
+                t.later(
+                    "There is already a profile {name}: {target}",
+                    name=name,
+                    target=target,
+                )
+            )
         return target
 
     def _changeable(self, name: str) -> Profile:
         if name == DEFAULT_PROFILE:
             raise UsageError(
-                "The profile default can't be renamed or removed: it is the Hermes home itself."
+                t.later(
+                    "The profile default can't be renamed or removed: it is the Hermes home itself."
+                )
             )
         return self.find(name)
 
@@ -253,8 +270,14 @@ def unused(home: Home) -> Iterator[None]:
     try:
         if not gateway.try_acquire():
             raise StoreBusy(
-                f"The gateway of the profile {home.profile} is running.",
-                hint=f"Nothing was changed. Stop it: hermes --profile {home.profile} gateway stop",
+                t.later(
+                    "The gateway of the profile {profile} is running.",
+                    profile=home.profile,
+                ),
+                hint=t.later(
+                    "Nothing was changed. Stop it: hermes --profile {profile} gateway stop",
+                    profile=home.profile,
+                ),
             )
         database.own(timeout=0)
         yield

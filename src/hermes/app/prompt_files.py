@@ -32,8 +32,12 @@ from hermes.app.prompt_fields import (
 from hermes.errors import NotFound, Refused, SettingsError, UsageError
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.text.hidden_text import without_hidden
+from hermes.text.translation import translator
 from hermes.tools.project_rules import read_small_file
 from hermes.tools.project_trust import is_trusted, trust
+
+t = translator(__name__)
+
 
 PromptKind: TypeAlias = Literal["command", "agent"]
 _Value = TypeVar("_Value")
@@ -194,18 +198,34 @@ class PromptFiles:
         found = next((one for one in known if one.name == wanted), None)
         if found is None:
             names = ", ".join(one.name for one in known) or "none"
-            raise NotFound(f"There is no {kind} {name!r}.", hint=f"There are: {names}.")
+            raise NotFound(
+                t.later("There is no {kind} {name!r}.", kind=kind, name=name),
+                hint=t.later("There are: {names}.", names=names),
+            )
         if found.problem:
             raise SettingsError(
-                f"The {kind} {found.name} can't be used. {found.problem}.",
-                hint=f"Correct the file. To see all: hermes {kind} list"
+                t.later(
+                    "The {kind} {name} can't be used. {problem}.",
+                    kind=kind,
+                    name=found.name,
+                    problem=found.problem,
+                ),
+                hint=t.later(
+                    "Correct the file. To see all: hermes {kind} list", kind=kind
+                )
                 if kind == "agent"
-                else "Correct the file.",
+                else t.later("Correct the file."),
             )
         if not found.is_trusted:
             raise Refused(
-                f"{found.path} comes with the project, and you have not agreed to it yet.",
-                hint=f"Read it, then: /project trust {found.name} (in a shell: hermes project trust {found.name})",
+                t.later(
+                    "{path} comes with the project, and you have not agreed to it yet.",
+                    path=found.path,
+                ),
+                hint=t.later(
+                    "Read it, then: /project trust {name} (in a shell: hermes project trust {name})",
+                    name=found.name,
+                ),
             )
         return found
 
@@ -338,7 +358,7 @@ def called_prompt(
     check(file)
     text = file.expanded(arguments.strip())
     if not text.strip():
-        raise UsageError(f"{file.path} has no text.")
+        raise UsageError(t.later("{path} has no text.", path=file.path))
     if file.tools is not None:
         text += f"\n\n(Only these tools can be used now: {', '.join(file.tools) or 'none'}.)"
     body = text.replace("</command", "<\\/command")

@@ -12,6 +12,10 @@ from hermes.errors import HermesError
 from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.schema.model import ModelRequest
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _ASIDE = (
     "(A side question. Answer it briefly from what you know and from this conversation, without calling tools. The work "
@@ -39,7 +43,10 @@ async def ask_beside(app: App, agent: Agent, session: str, question: str) -> str
     )
     await asyncio.to_thread(app.record, session, called)
     if not reply.text.strip():
-        raise HermesError("The model gave no answer.", hint="Ask in the conversation.")
+        raise HermesError(
+            t.later("The model gave no answer."),
+            hint=t.later("Ask in the conversation."),
+        )
     return reply.text.strip()
 
 

@@ -37,6 +37,10 @@ from hermes.providers.sign_in.states import (
 from hermes.providers.sign_in.token_grants import claims_of
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment, load
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _OPENROUTER_PORT = 3000  # which it recommends for programs on a person's machine
 _PKCE_LIFE_S = 600.0
@@ -168,7 +172,7 @@ class SignIns:
     def paste(self, text: str) -> str:
         """Takes the address that a browser was sent to. Returns the service that it was for. Raises HermesError."""
         if not self._pasted:
-            raise NotFound("No sign-in is waiting for an address.")
+            raise NotFound(t.later("No sign-in is waiting for an address."))
         failure: RedirectError | None = None
         for name, take in list(self._pasted.items()):
             try:
@@ -201,7 +205,9 @@ class SignIns:
             account = _account_of(service, Tokens(access=options.token), {})
             return await self._proved(service, account)
         if options.token:
-            raise UsageError(f"{service.label} takes no token here.")
+            raise UsageError(
+                t.later("{label} takes no token here.", label=service.label)
+            )
         if service.name == "openai" and not options.own_login:
             return self._codex_account(service)
         return None
@@ -437,8 +443,10 @@ def _machine_facts(service: SignInService, options: SignInOptions) -> dict[str, 
         endpoint = options.endpoint.rstrip("/")
         if not endpoint.startswith("https://") and not service.base_url:
             raise UsageError(
-                "Azure needs the address of your resource.",
-                hint="hermes auth add azure --endpoint https://NAME.openai.azure.com",
+                t.later("Azure needs the address of your resource."),
+                hint=t.later(
+                    "hermes auth add azure --endpoint https://NAME.openai.azure.com"
+                ),
             )
         facts = {"endpoint": endpoint or service.base_url, "tenant": options.tenant}
     elif service.name == "vertex":
@@ -449,7 +457,7 @@ def _machine_facts(service: SignInService, options: SignInOptions) -> dict[str, 
             project = fetch_token(service)[2]
         if not project:
             raise UsageError(
-                "Google's credentials name no project.",
+                t.later("Google's credentials name no project."),
                 hint="hermes auth add vertex --project PROJECT",
             )
         facts = {"project": project, "location": options.location or _USUAL_LOCATION}
@@ -459,7 +467,7 @@ def _machine_facts(service: SignInService, options: SignInOptions) -> dict[str, 
         region = options.region or usual
         if not region:
             raise UsageError(
-                "Bedrock needs a region.",
+                t.later("Bedrock needs a region."),
                 hint="hermes auth add bedrock --region us-east-1",
             )
         facts = {"region": region, "profile": options.profile}

@@ -22,10 +22,13 @@ from hermes.schema.messages import UserMessage
 from hermes.settings.load import environment
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
+from hermes.text.translation import translator
 from hermes.tools.shadow import RestoreOutcome, ShadowFailed, Shadows
 
 if TYPE_CHECKING:
     from hermes.tools.shadow.shadow import Shadow
+
+t = translator(__name__)
 
 
 class UndoReport(msgspec.Struct, frozen=True):
@@ -98,8 +101,8 @@ class Rewind:
             row = self._undone_row(lease.session, history.redoable)
             if row is None:
                 raise UsageError(
-                    "There is nothing to redo.",
-                    hint="Only the last undo can be redone, right after it.",
+                    t.later("There is nothing to redo."),
+                    hint=t.later("Only the last undo can be redone, right after it."),
                 )
             outcome = RestoreOutcome()
             if row.kept:
@@ -130,7 +133,9 @@ class Rewind:
             ]
             if not said:
                 raise UsageError(
-                    "The last turn did not answer a message, so there is nothing to retry."
+                    t.later(
+                        "The last turn did not answer a message, so there is nothing to retry."
+                    )
                 )
             if via:
                 said[-1] = msgspec.structs.replace(said[-1], via=via)
@@ -276,7 +281,8 @@ class Rewind:
         except SessionBusy as busy:
             hint = "Nothing was changed. Wait for it or stop it, then try again."
             raise SessionBusy(
-                f"A turn of session {session} is running.", hint=hint
+                t.later("A turn of session {session} is running.", session=session),
+                hint=hint,
             ) from busy
         try:
             yield lease
@@ -336,16 +342,24 @@ def _quiet(rows: Sequence[Row]) -> int:
 
 def _last(history: ConversationHistory, turns: int) -> list[Beginning]:
     if turns < 1:
-        raise UsageError("Undo at least one turn.", hint="Give a number, such as 2.")
+        raise UsageError(
+            t.later("Undo at least one turn."),
+            hint=t.later("Give a number, such as 2."),
+        )
     if not history.turns:
-        raise UsageError("There is no turn to undo.", hint="Nothing was changed.")
+        raise UsageError(
+            t.later("There is no turn to undo."), hint=t.later("Nothing was changed.")
+        )
     if turns > len(history.turns):
         there = (
             "is only 1 turn"
             if len(history.turns) == 1
             else f"are only {len(history.turns)} turns"
         )
-        raise UsageError(f"There {there} to undo.", hint="Nothing was changed.")
+        raise UsageError(
+            t.later("There {there} to undo.", there=there),
+            hint=t.later("Nothing was changed."),
+        )
     return history.turns[-turns:]
 
 
@@ -372,10 +386,10 @@ def _explained(hint: str) -> Iterator[None]:
         yield
     except ShadowFailed as error:
         raise HermesError(
-            f"The saved files can't be used: {error}.", hint=hint
+            t.later("The saved files can't be used: {error}.", error=error), hint=hint
         ) from error
     except OSError as error:
         raise HermesError(
-            f"The saved files can't be used: {os_reason(error)}.",
+            t.later("The saved files can't be used: {error}.", error=os_reason(error)),
             hint=hint,
         ) from error

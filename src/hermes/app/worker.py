@@ -22,6 +22,10 @@ from hermes.store.leases import LEASE_TTL_S
 from hermes.store.ports import RowWatch
 from hermes.store.role_leases import HeldRole
 from hermes.store.work_queue import OFFERED
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.worker")
 
@@ -63,7 +67,7 @@ class Worker:
             self._facts(),
         )
         if self._role is None:
-            raise HermesError("This worker is registered already.")
+            raise HermesError(t.later("This worker is registered already."))
         self._background.start(self._renew_role(self._role))
         self._background.start(self._scan())
         self._background.start(Presence(app, "worker").run())

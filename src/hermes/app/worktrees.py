@@ -23,7 +23,11 @@ from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
 from hermes.settings.load import environment
 from hermes.text.plurals import count
+from hermes.text.translation import translator
 from hermes.tools.sandbox.git_settings import is_harmless
+
+t = translator(__name__)
+
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _GIT_TIMEOUT_S = 300.0
@@ -116,13 +120,13 @@ class Worktrees:
         top = done.stdout.decode(errors="surrogateescape").strip()
         if done.returncode or not top:
             raise UsageError(
-                f"{folder} is not in a git repository.",
-                hint="Worktrees need one: git init, and a first commit.",
+                t.later("{folder} is not in a git repository.", folder=folder),
+                hint=t.later("Worktrees need one: git init, and a first commit."),
             )
         if self._try(Path(top), "rev-parse", "--verify", "-q", "HEAD").returncode:
             raise UsageError(
-                f"The repository {top} has no commit yet.",
-                hint="Commit something first.",
+                t.later("The repository {top} has no commit yet.", top=top),
+                hint=t.later("Commit something first."),
             )
         return Path(top)
 
@@ -148,8 +152,16 @@ class Worktrees:
         if name not in names:
             known = f"There are: {', '.join(names)}. " if names else ""
             raise NotFound(
-                f"There is no worktree {name!r} of {source}.",
-                hint=f"{known}Make one: hermes worktree new {name}",
+                t.later(
+                    "There is no worktree {name!r} of {source}.",
+                    name=name,
+                    source=source,
+                ),
+                hint=t.later(
+                    "{known}Make one: hermes worktree new {name}",
+                    known=known,
+                    name=name,
+                ),
             )
         return names[name]
 
@@ -158,8 +170,8 @@ class Worktrees:
         source = self.repository(folder)
         if name and not _NAME.fullmatch(name):
             raise UsageError(
-                f"{name!r} can't be the name of a worktree.",
-                hint="Use up to 40 lower-case letters, digits, - and _.",
+                t.later("{name!r} can't be the name of a worktree.", name=name),
+                hint=t.later("Use up to 40 lower-case letters, digits, - and _."),
             )
         place = make_private_folder(self._root / _place(source))
         with self._locked(place):
@@ -167,8 +179,8 @@ class Worktrees:
             target = place / name
             if target.exists() or (place / f"{name}.json").exists():
                 raise UsageError(
-                    f"The worktree {name} is already there.",
-                    hint=f"Work in it: hermes --worktree {name}",
+                    t.later("The worktree {name} is already there.", name=name),
+                    hint=t.later("Work in it: hermes --worktree {name}", name=name),
                 )
             return self._make(source, target, now)
 
@@ -228,8 +240,15 @@ class Worktrees:
         state, kept = self.state(tree), ""
         if not state.is_clean and not force:
             raise Refused(
-                f"The worktree {tree.name} has work that is not merged: {state}.",
-                hint=f"Merge it (worktree merge {tree.name}), or delete it anyway (worktree drop {tree.name} --force).",
+                t.later(
+                    "The worktree {name} has work that is not merged: {state}.",
+                    name=tree.name,
+                    state=state,
+                ),
+                hint=t.later(
+                    "Merge it (worktree merge {name}), or delete it anyway (worktree drop {name} --force).",
+                    name=tree.name,
+                ),
             )
         folder = Path(tree.folder)
         make_private_folder(folder.parent)
@@ -317,8 +336,16 @@ class Worktrees:
         else:
             why = complaint(done)
         return Refused(
-            f"{tree.name} was not merged: {why}. Your checkout is as it was ({before[:10]}).",
-            hint=f"Its work is on the branch {tree.branch}: git merge {tree.branch}",
+            t.later(
+                "{name} was not merged: {why}. Your checkout is as it was ({before}).",
+                name=tree.name,
+                why=why,
+                before=before[:10],
+            ),
+            hint=t.later(
+                "Its work is on the branch {branch}: git merge {branch}",
+                branch=tree.branch,
+            ),
         )
 
     def _checked(self, tree: Worktree) -> Path:

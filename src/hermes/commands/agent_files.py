@@ -15,12 +15,18 @@ from hermes.commands.tools import tools_of
 from hermes.commands.views import Block, Record, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound, UsageError, in_sentences, os_reason
 from hermes.primitives.files import create_private
+from hermes.text.translation import to_translate, translator
 from hermes.tools.escapes import shown
+
+t = translator(__name__)
+
 
 AgentName = Annotated[str, Arg("an agent, as the list shows it", metavar="NAME")]
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _KEYS = ("description", "model", "tools", "mode", "budget", "skills")
-_PROMPT = "You are {name}. Say here who you are, what you do, and how you work."
+_PROMPT = to_translate(
+    "You are {name}. Say here who you are, what you do, and how you work."
+)
 
 
 class ListedAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +52,7 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
             for one in self.agents
         )
         yield table(
-            ("NAME", "FROM", "MODEL", "MODE", "DESCRIPTION"),
+            (t("NAME"), t("FROM"), t("MODEL"), t("MODE"), t("DESCRIPTION")),
             rows,
             narrow=((0, 1), (4,)),
         )
@@ -54,10 +60,12 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
             if one.problem:
                 yield line(f"{one.name}: {shown(one.problem)}", "warn", fit="wrap")
         if any(not one.usable and not one.problem for one in self.agents):
-            hint = "Agents of the project wait for you. Read one, then: hermes project trust NAME"
+            hint = t(
+                "Agents of the project wait for you. Read one, then: hermes project trust NAME"
+            )
             yield line(hint, "dim", fit="wrap")
         yield line(
-            "Work as one: hermes --agent NAME, or /agent NAME", "dim", fit="wrap"
+            t("Work as one: hermes --agent NAME, or /agent NAME"), "dim", fit="wrap"
         )
 
 
@@ -83,16 +91,16 @@ class ShownAgent(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         facts = (
-            ("name", self.name),
-            ("description", self.description),
-            ("file", self.path or "built in"),
-            ("model", self.model or "that of the session"),
-            ("tools", ", ".join(self.tools) or "those of the session"),
-            ("without", ", ".join(self.without)),
-            ("mode", self.mode or "that of the session"),
-            ("budget", self.budget or "that of the session"),
-            ("skills", ", ".join(self.skills)),
-            ("agreed", "yes" if self.agreed else f"no; hermes project trust {self.name}"),
+            (t("name"), self.name),
+            (t("description"), self.description),
+            (t("file"), self.path or "built in"),
+            (t("model"), self.model or t("that of the session")),
+            (t("tools"), ", ".join(self.tools) or t("those of the session")),
+            (t("without"), ", ".join(self.without)),
+            (t("mode"), self.mode or t("that of the session")),
+            (t("budget"), self.budget or t("that of the session")),
+            (t("skills"), ", ".join(self.skills)),
+            (t("agreed"), "yes" if self.agreed else t("no; hermes project trust {name}", name=self.name)),
         )  # fmt: skip
         yield Record(tuple((key, shown(value)) for key, value in facts))
         for problem in self.problems:
@@ -147,15 +155,15 @@ def write_agent(  # noqa: PLR0913 - its options
     """Write the file of a new agent; `hermes agent edit` changes it."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} can't be the name of an agent.",
-            hint="Use lower-case letters, digits, - and _.",
+            t("{name!r} can't be the name of an agent.", name=name),
+            hint=t("Use lower-case letters, digits, - and _."),
         )
     values = (description, model, tools, mode, budget, skills)
     facts = dict(zip(_KEYS, values, strict=True))
     folder = folder_of(context) / ".hermes" if project else context.home.ensure().root
     path = folder / "agents" / f"{name}.md"
     head = "".join(f"{key}: {_yaml(key, value)}\n" for key, value in facts.items() if value)  # fmt: skip
-    text = f"---\n{head}---\n{prompt or _PROMPT.format(name=name)}\n"
+    text = f"---\n{head}---\n{prompt or t.marked(_PROMPT, name=name)}\n"
     _write(path, text)
     files = prompt_files(context)
     try:
@@ -163,8 +171,14 @@ def write_agent(  # noqa: PLR0913 - its options
         files.find(folder_of(context), "agent", name)
     except HermesError as error:
         path.unlink()
-        raise UsageError(error.message, hint="Nothing was written.") from error
-    return message(f"Wrote {path}", f"Work as it: hermes --agent {name}. Change it: hermes agent edit {name}")  # fmt: skip
+        raise UsageError(error.words, hint=t("Nothing was written.")) from error
+    return message(
+        t("Wrote {path}", path=path),
+        t(
+            "Work as it: hermes --agent {name}. Change it: hermes agent edit {name}",
+            name=name,
+        ),
+    )
 
 
 @command("agent remove")
@@ -177,19 +191,24 @@ def remove_agent(
     """Remove an agent's file."""
     file = _found(context, name)
     if not file.path:
-        raise UsageError(f"{file.name} is built in and can't be removed.")
+        raise UsageError(t("{name} is built in and can't be removed.", name=file.name))
     if not yes:
-        context.confirm(f"Remove {file.path}?", "Nothing was removed.")
+        context.confirm(t("Remove {path}?", path=file.path), t("Nothing was removed."))
     Path(file.path).unlink()
-    return message(f"Removed {file.path}")
+    return message(t("Removed {path}", path=file.path))
 
 
 def agent_to_edit(context: CommandContext, name: str) -> PromptFile:
     """The agent whose file is to be edited. Raises UsageError for a built-in one."""
     file = _found(context, name)
     if not file.path:
-        hint = f"Write your own, which takes its place: hermes agent new {file.name}"
-        raise UsageError(f"{file.name} is built in and has no file.", hint=hint)
+        hint = t(
+            "Write your own, which takes its place: hermes agent new {name}",
+            name=file.name,
+        )
+        raise UsageError(
+            t("{name} is built in and has no file.", name=file.name), hint=hint
+        )
     return file
 
 
@@ -201,8 +220,10 @@ def after_edit(context: CommandContext, before: PromptFile) -> TextResult:
     found = [one for one in files.all(folder, "agent") if one.path == before.path]
     problems = [one.problem for one in found if one.problem]
     if not found:
-        problems = [f"{before.path} is no longer an agent"]
-    return message(*problems, f"Saved {before.path}.", failed=bool(problems))
+        problems = [t("{path} is no longer an agent", path=before.path)]
+    return message(
+        *problems, t("Saved {path}.", path=before.path), failed=bool(problems)
+    )
 
 
 def _found(context: CommandContext, name: str) -> PromptFile:
@@ -211,7 +232,10 @@ def _found(context: CommandContext, name: str) -> PromptFile:
     found = next((one for one in known if one.name == name.lower()), None)
     if found is None:
         names = ", ".join(one.name for one in known)
-        raise NotFound(f"There is no agent {name!r}.", hint=f"There are: {names}.")
+        raise NotFound(
+            t("There is no agent {name!r}.", name=name),
+            hint=t("There are: {names}.", names=names),
+        )
     return found
 
 
@@ -221,7 +245,11 @@ def _problems(context: CommandContext, file: PromptFile) -> Iterable[str]:
         return
     unknown = file.unknown_tools(tools_of(context, "cli")[0])
     if unknown:
-        yield f"{file.place('tools')}: no tool, toolset or server is called {', '.join(unknown)}"
+        yield t(
+            "{place}: no tool, toolset or server is called {unknown}",
+            place=file.place("tools"),
+            unknown=", ".join(unknown),
+        )
     for name in file.skills:
         try:
             context.learning.skills.view(name)
@@ -257,10 +285,12 @@ def _write(path: Path, text: str) -> None:
         with create_private(path) as file:
             file.write(text.encode())
     except FileExistsError as error:
-        hint = f"Change it: hermes agent edit {path.stem}"
-        raise UsageError(f"{path} exists already.", hint=hint) from error
+        hint = t("Change it: hermes agent edit {stem}", stem=path.stem)
+        raise UsageError(t("{path} exists already.", path=path), hint=hint) from error
     except OSError as error:
-        raise HermesError(f"{path} can't be written ({os_reason(error)}).") from error
+        raise HermesError(
+            t("{path} can't be written ({error}).", path=path, error=os_reason(error))
+        ) from error
 
 
 def _agree(files: PromptFiles, folder: Path, path: Path) -> None:

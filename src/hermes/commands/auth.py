@@ -18,7 +18,7 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.errors import HermesError, UsageError, in_sentences
+from hermes.errors import HermesError, UsageError, for_reader
 from hermes.primitives.tasks import cancel_and_wait
 from hermes.providers import provider_table
 from hermes.providers.sign_in.states import (
@@ -26,12 +26,16 @@ from hermes.providers.sign_in.states import (
     PendingSignIn,
     SignInOptions,
 )
+from hermes.text.translation import to_translate, translator
 
 if TYPE_CHECKING:
     from hermes.app.sign_ins import SignIns
     from hermes.providers.sign_in.services import SignInService
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes auth add openai                    your ChatGPT account; codex's login is shared if there is one
   hermes auth add openrouter                makes a key for you
@@ -40,8 +44,8 @@ examples:
   hermes auth status                        accounts, and what is left of their limits
   hermes auth priority openai-2 0           use this account first
   hermes auth remove openai-1
-"""
-_ADD_ONE = "Sign in with: hermes auth add SERVICE"
+""")
+_ADD_ONE = to_translate("Sign in with: hermes auth add SERVICE")
 
 Service = Annotated[str, Arg("what to sign in with", metavar="SERVICE")]
 AccountName = Annotated[str, Arg("an account, such as openai-1", metavar="ACCOUNT")]
@@ -69,21 +73,21 @@ class AccountListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, now: float) -> Iterable[Block]:
         for one in self.pending:
             if one.state == "waiting":
-                yield line(f"Waiting for {one.label}:", "warn")
+                yield line(t("Waiting for {label}:", label=one.label), "warn")
                 yield from map(line, one.instructions())
             elif one.sentence:
                 yield line(one.sentence, "good" if one.state == "done" else "bad")
         if not self.accounts:
-            yield line("Nobody is signed in.")
+            yield line(t("Nobody is signed in."))
             names = ", ".join(one.name for one in self.services)
-            yield line(f"{_ADD_ONE} ({names})", "dim", fit="wrap")
+            yield line(f"{t.marked(_ADD_ONE)} ({names})", "dim", fit="wrap")
             return
         columns = (
-            Column("ACCOUNT"),
-            Column("FOR"),
-            Column("WHO", widest=34, shrinks=True),
-            Column("STATE"),
-            Column("ORDER", right=True),
+            Column(t("ACCOUNT")),
+            Column(t("FOR")),
+            Column(t("WHO"), widest=34, shrinks=True),
+            Column(t("STATE")),
+            Column(t("ORDER"), right=True),
         )
         rows = [_row(one) for one in self.accounts]
         yield table(columns, rows, narrow=((0, 3), (1, 2)))
@@ -97,7 +101,7 @@ class AccountListing(msgspec.Struct, frozen=True, kw_only=True):
         for one in self.accounts:
             if one.problem:
                 yield line(f"{one.id}: {one.problem}", "bad")
-                yield line(f"Sign in again: {one.command}")
+                yield line(t("Sign in again: {command}", command=one.command))
 
 
 class SignInResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,16 +179,20 @@ async def paste_address(
     try:
         service = _sign_ins(context).paste(address)
     except HermesError as error:
-        hint = error.hint or "In a shell, paste it where `hermes auth add` waits."
-        raise UsageError(error.message, hint=hint) from error
-    return message(f"Thank you. {_service(service).label} is checking it.")
+        hint = error.hint_words or t(
+            "In a shell, paste it where `hermes auth add` waits."
+        )
+        raise UsageError(error.words, hint=hint) from error
+    return message(
+        t("Thank you. {label} is checking it.", label=_service(service).label)
+    )
 
 
 @command("auth refresh", scope="admin")
 async def refresh_account(context: CommandContext, account: AccountName) -> TextResult:
     """Renew an account's token now, to check that its login still works."""
     renewed = await _sign_ins(context).refresh(account)
-    return message(f"{renewed.name} works.")
+    return message(t("{name} works.", name=renewed.name))
 
 
 @command("auth priority", scope="admin")
@@ -195,7 +203,13 @@ def prefer_account(
 ) -> TextResult:
     """Choose which account is used first; the next takes over when it runs out of credit or requests."""
     changed = _sign_ins(context).prefer(account, order)
-    return message(f"{changed.name} has place {changed.priority} now.")
+    return message(
+        t(
+            "{name} has place {priority} now.",
+            name=changed.name,
+            priority=changed.priority,
+        )
+    )
 
 
 @command("auth remove", scope="admin")
@@ -209,10 +223,10 @@ def remove_account(
     sign_ins = _sign_ins(context)
     found = sign_ins.store.require(account)
     if not yes:
-        context.confirm(f"Forget {found.name}?", "Nothing was changed.")
+        context.confirm(t("Forget {name}?", name=found.name), t("Nothing was changed."))
     sign_ins.remove(found.id)
-    shared = " codex stays signed in." if found.kind == "codex" else ""
-    return message(f"Forgot {found.name}.{shared}")
+    shared = t(" codex stays signed in.") if found.kind == "codex" else ""
+    return message(t("Forgot {name}.{shared}", name=found.name, shared=shared))
 
 
 @command(slash="auth action name", role="owner", group="Model", private=True)
@@ -230,7 +244,9 @@ async def use_accounts(
     if action == "status":
         return await show_accounts.function(context)
     if not name:
-        raise UsageError(f"/auth {action} needs a name.", hint="See: /auth list")
+        raise UsageError(
+            t("/auth {action} needs a name.", action=action), hint=t("See: /auth list")
+        )
     if action == "add":
         return await _begin(context, name, SignInOptions())
     if action == "paste":
@@ -275,9 +291,11 @@ async def _begin(
     pending = await context.app.sign_ins.begin(service, options)
     if pending.state != "waiting":
         return _done(pending.service, pending.sentence)
-    how = " Paste the address with: /auth paste ADDRESS" if pending.can_paste else ""
+    how = t(" Paste the address with: /auth paste ADDRESS") if pending.can_paste else ""
     return SignInResult(
-        sentence=f"Waiting for you.{how}", pending=pending, hint="See: /auth list"
+        sentence=t("Waiting for you.{how}", how=how),
+        pending=pending,
+        hint=t("See: /auth list"),
     )
 
 
@@ -290,7 +308,7 @@ async def _sign_in(
     def show(pending: PendingSignIn) -> None:
         context.surface.tell(
             *(line(text, "bold" if not at else "") for at, text in enumerate(pending.instructions())),
-            line(f"Waiting for {pending.label} ...", "dim"),
+            line(t("Waiting for {label} ...", label=pending.label), "dim"),
         )  # fmt: skip
         surface = context.surface
         if pending.can_paste and isinstance(surface, LineReader) and surface.can_read:
@@ -301,7 +319,14 @@ async def _sign_in(
         account = await sign_ins.add(service, options, show)
     finally:
         await cancel_and_wait(*typing)
-    return _done(account.service, f"Signed in with {_service(account.service).label}: {account.name}.")  # fmt: skip
+    return _done(
+        account.service,
+        t(
+            "Signed in with {label}: {name}.",
+            label=_service(account.service).label,
+            name=account.name,
+        ),
+    )
 
 
 async def _take_pasted(
@@ -313,7 +338,7 @@ async def _take_pasted(
         try:
             sign_ins.paste(text)
         except HermesError as error:
-            context.surface.warn(in_sentences(error))
+            context.surface.warn(for_reader(error))
         else:
             return
 
@@ -323,7 +348,12 @@ def _done(service: str, sentence: str) -> SignInResult:
     family = provider_table.family(provider)
     model = family.default_model if family else ""
     return SignInResult(
-        sentence=sentence, hint=f"Use it with: hermes model pick {provider}:{model}"
+        sentence=sentence,
+        hint=t(
+            "Use it with: hermes model pick {provider}:{model}",
+            provider=provider,
+            model=model,
+        ),
     )
 
 
@@ -335,7 +365,11 @@ def _service(name: str) -> "SignInService":
 
 def _row(one: AccountState) -> TableRow:
     looks: dict[str, Look] = {"ok": "good", "shared": "good", "expired": "bad"}
-    words = {"ok": "signed in", "shared": "codex's login", "expired": "sign in again"}
+    words = {
+        "ok": t("signed in"),
+        "shared": t("codex's login"),
+        "expired": t("sign in again"),
+    }
     state = words[one.state]
     if one.state == "ok" and one.kind in {"azure", "vertex", "bedrock"}:
         state = "this machine"

@@ -20,6 +20,10 @@ from hermes.errors import NotFound, SessionNotFound, UsageError
 from hermes.schema.events import InterruptRequested, SessionCreated
 from hermes.schema.goals import ChildAttached
 from hermes.schema.messages import UserMessage
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAX_SHOWN_CHILDREN = 20
 _KINDS = {REVIEW: "review", BACKGROUND: "background", DELEGATE: "child agent"}
@@ -40,8 +44,12 @@ def children_view(children: Iterable[ChildStatus]) -> Iterable[Block]:
         for one in children
     ]
     columns = (
-        *(Column("id"), Column("state"), Column("what")),
-        *(Column("time", right=True), Column("cost", right=True), Column("task")),
+        *(Column(t("id")), Column(t("state")), Column(t("what"))),
+        *(
+            Column(t("time"), right=True),
+            Column(t("cost"), right=True),
+            Column(t("task")),
+        ),
     )
     yield table(columns, rows, narrow=((0, 1, 3, 4), (5,)))
 
@@ -84,12 +92,12 @@ def find_child(context: CommandContext, name: str) -> ChildStatus:
     if len(found) != 1:
         known = ", ".join(one[-6:] for one in ids)
         raise NotFound(
-            f"There is no background task or child agent {name!r}."
+            t("There is no background task or child agent {name!r}.", name=name)
             if name
-            else "Which one? ID is missing.",
-            hint=f"There are: {known}."
+            else t("Which one? ID is missing."),
+            hint=t("There are: {known}.", known=known)
             if known
-            else "Nothing is running in the background.",
+            else t("Nothing is running in the background."),
         )
     return child_status(app, found[0], parent=context.session)
 
@@ -98,29 +106,37 @@ async def stop_child(context: CommandContext, name: str) -> TextResult:
     """Stops a child, in whichever process it runs."""
     child = await asyncio.to_thread(find_child, context, name)
     if not child.runs:
-        return message(f"{child.id[-6:]} is no longer running:  {child.state}.")
+        return message(
+            t(
+                "{id} is no longer running:  {state}.",
+                id=child.id[-6:],
+                state=child.state,
+            )
+        )
     if context.service is not None:
         await context.service.interrupt(child.id, by=context.surface.name)
     else:
         asked = InterruptRequested(by=context.surface.name)
         await asyncio.to_thread(context.app.record, child.id, asked)
-    return message(f"Stopped {child.id[-6:]}. What it did so far was saved.")
+    return message(t("Stopped {id}. What it did so far was saved.", id=child.id[-6:]))
 
 
 async def tell_child(context: CommandContext, name: str, text: str) -> TextResult:
     """Gives a child a message: into its turn, or as its next task."""
     if not text.strip():
-        raise UsageError("The message is empty.", hint="/agents tell ID TEXT")
+        raise UsageError(t("The message is empty."), hint="/agents tell ID TEXT")
     child = await asyncio.to_thread(find_child, context, name)
     if context.service is not None:
         delivery = "steer" if child.runs else "queue"
         await context.service.submit(child.id, text, delivery=delivery)
-        return message(f"Told {child.id[-6:]}.")
+        return message(t("Told {id}.", id=child.id[-6:]))
     said = UserMessage(text=text, delivery="steer" if child.runs else "queue")
     await asyncio.to_thread(context.app.record, child.id, said)
     if child.runs:
-        return message(f"Told {child.id[-6:]}; it reads your message at its next step.")
-    return message(f"Saved. Let it answer: hermes --resume {child.id}")
+        return message(
+            t("Told {id}; it reads your message at its next step.", id=child.id[-6:])
+        )
+    return message(t("Saved. Let it answer: hermes --resume {id}", id=child.id))
 
 
 async def begin_child(context: CommandContext, session: str, kind: str) -> str:
@@ -143,18 +159,21 @@ async def move_to_background(context: CommandContext, session: str) -> TextResul
     holder = await asyncio.to_thread(app.store.leases.holder, session)
     if holder is None:
         raise UsageError(
-            "No turn is running, so there is nothing to move to the background.",
-            hint="Begin a task there: /bg TASK",
+            t("No turn is running, so there is nothing to move to the background."),
+            hint=t("Begin a task there: /bg TASK"),
         )
     new = await chat.leave_running()
     attached = ChildAttached(child=session, is_moved=True)
     await asyncio.to_thread(app.record, new, attached)
     chat.agent.service.told_of(session, new)
     return message(
-        f"The turn goes on in the background as {session[-6:]}. This is a new session.",
-        f"Go back with: /agents open {session[-6:]}",
+        t(
+            "The turn goes on in the background as {session}. This is a new session.",
+            session=session[-6:],
+        ),
+        t("Go back with: /agents open {session}", session=session[-6:]),
     )
 
 
 def nothing_runs() -> Block:
-    return line("Nothing is running in the background.")
+    return line(t("Nothing is running in the background."))

@@ -8,9 +8,12 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count, first_line
+from hermes.commands.formats import first_line
 from hermes.commands.views import Block, line
 from hermes.settings.profiles import profile_names
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class WrittenBackup(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,13 +27,24 @@ class WrittenBackup(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         name = first_line(self.file)
-        size = f"{count(self.files, 'file')}, {self.bytes / 1e6:.1f} MB"
-        yield line(f"{name}: {size}. Restore it with: hermes restore {name}")
+        size = t(
+            "{count:,} file, {bytes:.1f} MB",
+            "{count:,} files, {bytes:.1f} MB",
+            count=self.files,
+            bytes=self.bytes / 1e6,
+        )
+        yield line(
+            t(
+                "{name}: {size}. Restore it with: hermes restore {name}",
+                name=name,
+                size=size,
+            )
+        )
         parts = [
             part if files == 1 else f"{part} ({files} files)"
             for part, files in self.contents
         ]
-        yield line(f"It contains: {', '.join(parts)}.")
+        yield line(t("It contains: {parts}.", parts=", ".join(parts)))
         yield from map(line, self.notes)
 
 
@@ -43,12 +57,29 @@ class RestoredBackup(msgspec.Struct, frozen=True, kw_only=True):
     previous: str
 
     def view(self, _now: float) -> Iterable[Block]:
-        yield line(f"{count(self.files, 'file')} restored in {first_line(self.home)}.")
+        yield line(
+            t(
+                "{count:,} file restored in {home}.",
+                "{count:,} files restored in {home}.",
+                count=self.files,
+                home=first_line(self.home),
+            )
+        )
         if self.left_out:
             names = first_line(", ".join(self.left_out))
-            yield line(f"Left out, because git would run programs from them: {names}")
+            yield line(
+                t(
+                    "Left out, because git would run programs from them: {names}",
+                    names=names,
+                )
+            )
         if self.previous:
-            yield line(f"What was there before is kept: {first_line(self.previous)}")
+            yield line(
+                t(
+                    "What was there before is kept: {previous}",
+                    previous=first_line(self.previous),
+                )
+            )
 
 
 @command("backup")
@@ -73,21 +104,28 @@ def back_up_home(
     copy_log = context.app.store.copy if context.settings.store.url else None
     done = back_up(context.home, target, secrets=not without_secrets, copy_log=copy_log)
     notes = {
-        "Left out, because they contain secrets": ", ".join(done.withheld),
-        "Masked what looks like a secret in": ", ".join(done.masked_files),
-        "Left out, because they lead outside the Hermes home": ", ".join(done.left_out),
+        t("Left out, because they contain secrets"): ", ".join(done.withheld),
+        t("Masked what looks like a secret in"): ", ".join(done.masked_files),
+        t("Left out, because they lead outside the Hermes home"): ", ".join(
+            done.left_out
+        ),
     }
     lines = [f"{what}: {first_line(names)}" for what, names in notes.items() if names]
     if done.masked:
-        rows = count(done.masked, "row")
-        lines.append(f"Your keys were masked in {rows} of the session log.")
+        rows = t("{count:,} row", "{count:,} rows", count=done.masked)
+        lines.append(
+            t("Your keys were masked in {rows} of the session log.", rows=rows)
+        )
     others = profile_names(context.home.root)
     if others:
         lines.append(
-            f"Profiles are homes of their own, and not in it: {', '.join(others)}. Back one up: hermes --profile NAME backup"
+            t(
+                "Profiles are homes of their own, and not in it: {others}. Back one up: hermes --profile NAME backup",
+                others=", ".join(others),
+            )
         )
     if not without_secrets:
-        lines.append("It contains your keys: keep it private, or make one with --without-secrets.")  # fmt: skip
+        lines.append(t("It contains your keys: keep it private, or make one with --without-secrets."))  # fmt: skip
     return WrittenBackup(
         file=str(done.file),
         files=done.files,

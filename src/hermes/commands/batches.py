@@ -12,7 +12,7 @@ from hermes.app.batches.batch import Batch, Batches
 from hermes.app.batches.row_state import RowState, RowStatus, row_states
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, count, dollars, first_line
+from hermes.commands.formats import ago, dollars, first_line
 from hermes.commands.output_file import check_output, write_lines
 from hermes.commands.views import (
     Block,
@@ -27,16 +27,20 @@ from hermes.commands.views import (
 from hermes.errors import SessionBusy, UsageError, os_reason
 from hermes.schema.events import SessionScored
 from hermes.text.plurals import short_number
+from hermes.text.translation import to_translate, translator
 from hermes.trajectories.formats import ExportChoice, TrajectoryFormat
 from hermes.trajectories.statistics import TrajectoryStatistics, statistics_of
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes batch run tasks.jsonl --workers 8 --budget '$20'       one session per line
   hermes batch run tasks.csv --toolsets terminal,web:0.3        the web for 3 rows in 10
   hermes batch resume tasks                                     go on after an interruption
   hermes batch export tasks --format sharegpt --finished -o trajectories.jsonl
-"""
+""")
 
 BatchName = Annotated[str, Arg("which batch", metavar="NAME")]
 _MAX_SHOWN_FAILURES = 10
@@ -50,9 +54,9 @@ class BatchListing(msgspec.Struct, frozen=True):
 
     def view(self, now: float) -> Iterable[Block]:
         if not self.batches:
-            yield line("No batches yet. Start one: hermes batch run FILE")
+            yield line(t("No batches yet. Start one: hermes batch run FILE"))
             return
-        columns = ("NAME", Column("ROWS", right=True), "BEGAN", "DATASET")
+        columns = (t("NAME"), Column(t("ROWS"), right=True), t("BEGAN"), t("DATASET"))
         rows = [
             (one.name, f"{one.rows:,}", ago(one.created, now), one.dataset)
             for one in self.batches
@@ -84,14 +88,23 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         states = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in self.counts.items())  # fmt: skip
-        score = "" if self.mean_score is None else f"{self.mean_score:.3f} over {count(self.scored, 'row')}"  # fmt: skip
+        score = (
+            ""
+            if self.mean_score is None
+            else t(
+                "{mean_score:.3f} over {count:,} row",
+                "{mean_score:.3f} over {count:,} rows",
+                count=self.scored,
+                mean_score=self.mean_score,
+            )
+        )
         yield Record(
             (
-                ("Batch", self.batch),
-                ("Rows", f"{self.rows:,}: {states}"),
-                ("Cost", cost_text(self.cost_usd, self.unpriced_calls)),
-                ("Tokens", short_number(self.tokens)),
-                ("Score", score),
+                (t("Batch"), self.batch),
+                (t("Rows"), f"{self.rows:,}: {states}"),
+                (t("Cost"), cost_text(self.cost_usd, self.unpriced_calls)),
+                (t("Tokens"), short_number(self.tokens)),
+                (t("Score"), score),
             )
         )
         if self.problems:
@@ -101,24 +114,39 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
             ]  # fmt: skip
             yield line("")
             yield table(
-                (Column("ROW", right=True), "ENDED", "SESSION", "WHY"),
+                (Column(t("ROW"), right=True), t("ENDED"), t("SESSION"), t("WHY")),
                 rows,
                 narrow=((0, 1, 2), (3,)),
             )
             if len(self.problems) > _MAX_SHOWN_FAILURES:
                 more = len(self.problems) - _MAX_SHOWN_FAILURES
-                yield line(f"… and {count(more, 'other row')}")
+                yield line(
+                    t(
+                        "… and {count:,} other row",
+                        "… and {count:,} other rows",
+                        count=more,
+                    )
+                )
         if self.stopped_by:
-            yield line(f"Stopped early: {self.stopped_by}.", "warn", fit="wrap")
+            yield line(
+                t("Stopped early: {stopped_by}.", stopped_by=self.stopped_by),
+                "warn",
+                fit="wrap",
+            )
         yield from self._next()
 
     def _next(self) -> Iterable[Block]:
         begun = self.counts.get("begun", 0) + self.counts.get("waiting", 0)
         if begun:
-            text = f"{count(begun, 'row')} left. Continue with: hermes batch resume {self.batch}"  # fmt: skip
+            text = t(
+                "{count:,} row left. Continue with: hermes batch resume {batch}",
+                "{count:,} rows left. Continue with: hermes batch resume {batch}",
+                count=begun,
+                batch=self.batch,
+            )
             yield line(text, "dim", fit="wrap")
         elif self.problems:
-            text = f"Run the unfinished rows again: hermes batch resume {self.batch} --retry"  # fmt: skip
+            text = t("Run the unfinished rows again: hermes batch resume {batch} --retry", batch=self.batch)  # fmt: skip
             yield line(text, "dim", fit="wrap")
 
 
@@ -132,14 +160,19 @@ class BatchStatistics(msgspec.Struct, frozen=True):
         found = self.statistics
         endings = ", ".join(f"{number:,} {name}" for name, number in found.endings.items())  # fmt: skip
         share = found.replies_with_reasoning / found.replies if found.replies else 0
+        tokens = t(
+            "{read} in, {written} out",
+            read=short_number(found.input_tokens),
+            written=short_number(found.output_tokens),
+        )
         yield Record(
             (
-                ("Trajectories", f"{found.trajectories:,}: {endings}"),
-                ("Replies", f"{found.replies:,}, {share:.0%} with reasoning"),
-                ("Tool calls", f"{found.tool_calls:,}"),
-                ("Tokens", f"{short_number(found.input_tokens)} in, {short_number(found.output_tokens)} out"),
-                ("Cost", cost_text(found.cost_usd, found.unpriced)),
-                ("Score", "" if found.mean_score is None else f"{found.mean_score:.3f}"),
+                (t("Trajectories"), f"{found.trajectories:,}: {endings}"),
+                (t("Replies"), t("{replies:,}, {share:.0%} with reasoning", replies=found.replies, share=share)),
+                (t("Tool calls"), f"{found.tool_calls:,}"),
+                (t("Tokens"), tokens),
+                (t("Cost"), cost_text(found.cost_usd, found.unpriced)),
+                (t("Score"), "" if found.mean_score is None else f"{found.mean_score:.3f}"),
             )
         )  # fmt: skip
         if found.tools:
@@ -147,7 +180,7 @@ class BatchStatistics(msgspec.Struct, frozen=True):
                 (one.name, f"{one.calls:,}", f"{one.failures:,}") for one in found.tools
             ]
             yield line("")
-            columns = ("TOOL", Column("CALLS", right=True), Column("FAILED", right=True))  # fmt: skip
+            columns = (t("TOOL"), Column(t("CALLS"), right=True), Column(t("FAILED"), right=True))  # fmt: skip
             yield table(columns, rows)
 
 
@@ -155,7 +188,11 @@ def cost_text(usd: float, unpriced: int) -> str:
     """What something cost, and whether that is all of it."""
     if not unpriced:
         return dollars(usd)
-    return f"{dollars(usd)} plus an unknown amount" if usd else "unknown (no price for this model)"  # fmt: skip
+    return (
+        t("{dollars} plus an unknown amount", dollars=dollars(usd))
+        if usd
+        else t("unknown (no price for this model)")
+    )
 
 
 def status_of(context: CommandContext, batch: Batch, stopped_by: str = "") -> BatchStatus:  # fmt: skip
@@ -226,8 +263,18 @@ def export_batch(  # noqa: PLR0913 - what is exported and how
         return RawText(lines=lines)
     target = check_output(context.path(output).resolve(), force=force)
     write_lines(target, lines)
-    told = [f"Wrote {count(export.written, 'row')} to {target}."]
-    told += [f"Left out {number:,} {why}." for why, number in export.left_out.items()]
+    told = [
+        t(
+            "Wrote {count:,} row to {target}.",
+            "Wrote {count:,} rows to {target}.",
+            count=export.written,
+            target=target,
+        )
+    ]
+    told += [
+        t("Left out {number:,} {why}.", number=number, why=why)
+        for why, number in export.left_out.items()
+    ]
     return message(*told)
 
 
@@ -249,7 +296,9 @@ def score_batch(
     for state, score in scores:
         scored = SessionScored(score=score, by="user")
         context.app.record(state.session, scored)
-    return message(f"Scored {count(len(scores), 'row')}.")
+    return message(
+        t("Scored {count:,} row.", "Scored {count:,} rows.", count=len(scores))
+    )
 
 
 def _read_scores(
@@ -259,18 +308,38 @@ def _read_scores(
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        why = os_reason(error) if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"{path} can't be read ({why}).") from error
+        why = (
+            os_reason(error)
+            if isinstance(error, OSError)
+            else t("it is not UTF-8 text")
+        )
+        raise UsageError(
+            t("{path} can't be read ({why}).", path=path, why=why)
+        ) from error
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
         try:
             found = msgspec.json.decode(text, type=_RowScore)
         except msgspec.MsgspecError as error:
-            raise UsageError(f"{path}, line {number}: {error}. Nothing was scored.") from error  # fmt: skip
+            raise UsageError(
+                t(
+                    "{path}, line {number}: {error}. Nothing was scored.",
+                    path=path,
+                    number=number,
+                    error=error,
+                )
+            ) from error
         state = states.get(found.row)
         if state is None or state.status == "waiting":
-            raise UsageError(f"{path}, line {number}: row {found.row} has not run. Nothing was scored.")  # fmt: skip
+            raise UsageError(
+                t(
+                    "{path}, line {number}: row {row} has not run. Nothing was scored.",
+                    path=path,
+                    number=number,
+                    row=found.row,
+                )
+            )
         yield state, found.score
 
 
@@ -285,9 +354,10 @@ def delete_batch(
     batches = Batches(context.home)
     batch = batches.find(name)
     if not yes:
-        rows = count(batch.rows, "row")
+        rows = t("{count:,} row", "{count:,} rows", count=batch.rows)
         context.confirm(
-            f"Delete the batch {name} with {rows} permanently?", "Nothing was deleted."
+            t("Delete the batch {name} with {rows} permanently?", name=name, rows=rows),
+            t("Nothing was deleted."),
         )
     with batches.running(batch):
         deleted = 0
@@ -300,8 +370,22 @@ def delete_batch(
                     context.app.delete(session)
                 except SessionBusy as busy:
                     context.surface.warn(busy.message, busy.hint)
-                    return message(f"Deleted {count(deleted, 'session')}; the rest is still there.", failed=True)  # fmt: skip
+                    return message(
+                        t(
+                            "Deleted {count:,} session; the rest is still there.",
+                            "Deleted {count:,} sessions; the rest is still there.",
+                            count=deleted,
+                        ),
+                        failed=True,
+                    )
                 deleted += 1
         shutil.rmtree(batches.workspace(batch, 1).parent, ignore_errors=True)
         shutil.rmtree(batches.folder(batch))
-    return message(f"Deleted the batch {name} and {count(deleted, 'session')}.")
+    return message(
+        t(
+            "Deleted the batch {name} and {count:,} session.",
+            "Deleted the batch {name} and {count:,} sessions.",
+            count=deleted,
+            name=name,
+        )
+    )

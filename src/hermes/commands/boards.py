@@ -21,7 +21,10 @@ from hermes.commands.views import (
 )
 from hermes.errors import UsageError
 from hermes.schema.boards import Board
-from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 BoardName = Annotated[str, Arg("the short name of a board", metavar="BOARD")]
 
@@ -42,7 +45,9 @@ class BoardList(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         if not self.boards:
             yield line(
-                "There are no boards yet. The first card makes one: hermes kanban create 'what to do'"
+                t(
+                    "There are no boards yet. The first card makes one: hermes kanban create 'what to do'"
+                )
             )
             return
         rows = [
@@ -59,7 +64,7 @@ class BoardList(msgspec.Struct, frozen=True, kw_only=True):
             )
             for one in self.boards
         ]
-        columns = ("", "BOARD", Column("NAME", widest=30), "CARDS")
+        columns = ("", t("BOARD"), Column(t("NAME"), widest=30), t("CARDS"))
         yield table(columns, rows, narrow=((0, 1, 2), (3,)))
 
 
@@ -75,12 +80,12 @@ class BoardDetails(msgspec.Struct, frozen=True, kw_only=True):
         yield line(f"{board.slug}  {board.name}", "bold")
         yield Record(
             (
-                ("about", board.description),
-                ("workspace", board.workspace or "scratch"),
-                ("budget per day", board.budget or "no limit"),
+                (t("about"), board.description),
+                (t("workspace"), board.workspace or "scratch"),
+                (t("budget per day"), board.budget or t("no limit")),
                 (
-                    "cards at once",
-                    str(board.max_running or "as boards.max_running says"),
+                    t("cards at once"),
+                    str(board.max_running or t("as boards.max_running says")),
                 ),
                 *(
                     (status, str(number))
@@ -178,7 +183,10 @@ def create_board(  # noqa: PLR0913 - the options of a command
         by=actor(context),
     )
     return message(
-        f"Made the board {board.slug}. Use it: hermes kanban boards switch {board.slug}"
+        t(
+            "Made the board {slug}. Use it: hermes kanban boards switch {slug}",
+            slug=board.slug,
+        )
     )
 
 
@@ -188,7 +196,9 @@ def rename_board(
 ) -> TextResult:
     """Give a board another name; its short name stays."""
     found = boards_of(context).edit_board(board, by=actor(context), name=name.strip())
-    return message(f"The board {found.slug} is called {found.name} now.")
+    return message(
+        t("The board {slug} is called {name} now.", slug=found.slug, name=found.name)
+    )
 
 
 @command("kanban boards edit", scope="approve")
@@ -217,9 +227,9 @@ def edit_board(
     }
     fields = {name: value for name, value in given.items() if value is not None}
     if not fields:
-        raise UsageError("What should be changed?", hint="Such as: --budget '$5'")
+        raise UsageError(t("What should be changed?"), hint=t("Such as: --budget '$5'"))
     found = boards_of(context).edit_board(board, by=actor(context), **fields)
-    return message(f"Changed the board {found.slug}.")
+    return message(t("Changed the board {slug}.", slug=found.slug))
 
 
 @command("kanban boards remove", scope="admin")
@@ -235,16 +245,29 @@ def remove_board(
     number = sum(_counts(boards).get(found.slug, {}).values())
     if number and not yes:
         context.confirm(
-            f"Remove the board {found.slug} with {count(number, 'card')}?",
-            "The board was not removed.",
+            t(
+                "Remove the board {slug} with {count:,} card?",
+                "Remove the board {slug} with {count:,} cards?",
+                count=number,
+                slug=found.slug,
+            ),
+            t("The board was not removed."),
         )
     _, stopped = boards.remove_board(found.slug, by=actor(context))
-    also = f" {count(stopped, 'running card')} will stop." if stopped else ""
-    return message(f"Removed the board {found.slug}.{also}")
+    also = (
+        t(
+            " {count:,} running card will stop.",
+            " {count:,} running cards will stop.",
+            count=stopped,
+        )
+        if stopped
+        else ""
+    )
+    return message(t("Removed the board {slug}.{also}", slug=found.slug, also=also))
 
 
 @command("kanban boards switch", scope="chat")
 def switch_board(context: CommandContext, board: BoardName) -> TextResult:
     """Choose the board for commands that don't name one."""
     found = boards_of(context).switch(board)
-    return message(f"The current board is {found.slug} now.")
+    return message(t("The current board is {slug} now.", slug=found.slug))

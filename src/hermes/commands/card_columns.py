@@ -23,6 +23,10 @@ from hermes.commands.formats import first_line
 from hermes.commands.views import Block, line, table
 from hermes.errors import UsageError
 from hermes.schema.boards import PLAIN_AGENT
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _PAGE = 50
 _MAX_PAGE = 1_000
@@ -39,7 +43,7 @@ class ColumnView(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         found = self.columns
         if found.idle:
-            yield line(f"Nothing runs: {found.idle}", "warn")
+            yield line(t("Nothing runs: {idle}", idle=found.idle), "warn")
         for column in found.columns:
             yield line(f"{column.status} ({column.total})", "bold")
             for card in column.cards:
@@ -62,7 +66,7 @@ class AssigneeList(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         rows = [(one.name, one.description) for one in self.assignees]
-        yield table(("AGENT", "DOES"), rows)
+        yield table((t("AGENT"), t("DOES")), rows)
 
 
 @command("kanban columns", scope="observe")
@@ -84,8 +88,8 @@ def show_columns(  # noqa: PLR0913 - the options of a command
     wanted = words(status)
     if unknown := set(wanted) - set(STATUSES):
         raise UsageError(
-            f"There is no status {min(unknown)!r}.",
-            hint=f"There are: {', '.join(STATUSES)}.",
+            t("There is no status {unknown!r}.", unknown=min(unknown)),
+            hint=t("There are: {statuses}.", statuses=", ".join(STATUSES)),
         )
     page = ColumnPage(
         statuses=tuple(one for one in STATUSES if one in wanted)
@@ -108,7 +112,7 @@ def list_assignees(context: CommandContext, *, board: OnBoard = "") -> AssigneeL
     workspace = boards_of(context).board(board).workspace
     folder = Path(workspace.partition(":")[2] or ".")
     files = PromptFiles(context.home.root, Path.home()).all(folder, "agent")
-    plain = Assignee(name=PLAIN_AGENT, description="Hermes itself, without an agent")
+    plain = Assignee(name=PLAIN_AGENT, description=t("Hermes itself, without an agent"))
     return AssigneeList(
         assignees=[
             plain,

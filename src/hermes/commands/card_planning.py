@@ -15,7 +15,9 @@ from hermes.commands.context import CommandContext
 from hermes.commands.formats import first_line
 from hermes.commands.views import Block, line, table
 from hermes.schema.boards import Card
-from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class CardGraph(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,13 +27,13 @@ class CardGraph(msgspec.Struct, frozen=True, kw_only=True):
     cards: list[Card]
 
     def view(self, _now: float) -> Iterable[Block]:
-        made = count(len(self.cards), "card")
-        yield line(f"{self.card.id} waits for {made} now:")
+        made = t("{count:,} card", "{count:,} cards", count=len(self.cards))
+        yield line(t("{id} waits for {made} now:", id=self.card.id, made=made))
         rows = [
             (one.id, one.status, one.assignee, first_line(one.title))
             for one in self.cards
         ]
-        yield table(("CARD", "STATUS", "AGENT", "TITLE"), rows)
+        yield table((t("CARD"), t("STATUS"), t("AGENT"), t("TITLE")), rows)
 
 
 @asynccontextmanager

@@ -28,7 +28,10 @@ from hermes.commands.views import (
 )
 from hermes.schedules.tokens import length
 from hermes.schema.boards import BoardHistoryEntry, Card
-from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _LOOKS: Mapping[str, Look] = {
     "running": "good",
@@ -52,9 +55,16 @@ class CardChange(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         card = self.card
-        yield line(f"Card {card.id} ({first_line(card.title)[:60]}) {self.what}.")
+        yield line(
+            t(
+                "Card {id} ({title}) {what}.",
+                id=card.id,
+                title=first_line(card.title)[:60],
+                what=self.what,
+            )
+        )
         state = f"{card.status}: {self.why}" if self.why else card.status
-        yield line(f"Status: {state}", "dim", fit="wrap")
+        yield line(t("Status: {state}", state=state), "dim", fit="wrap")
 
 
 class CardListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,9 +79,9 @@ class CardListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, now: float) -> Iterable[Block]:
         listing = self.listing
         if not listing.cards:
-            how = "hermes kanban create 'what to do' (in a chat: /kanban create ...)"
-            where = f"No open cards on the board {listing.board.slug}."
-            yield line(f"{where} Make one: {how}", fit="wrap")
+            how = t("hermes kanban create 'what to do' (in a chat: /kanban create ...)")
+            where = t("No open cards on the board {slug}.", slug=listing.board.slug)
+            yield line(t("{where} Make one: {how}", where=where, how=how), fit="wrap")
             return
         order = {
             status: place
@@ -80,23 +90,32 @@ class CardListing(msgspec.Struct, frozen=True, kw_only=True):
         cards = sorted(listing.cards, key=lambda one: order[one.status])
         rows = [_row(card, now) for card in cards]
         columns = (
-            Column("CARD"),
-            Column("STATUS"),
-            Column("TITLE", widest=32),
-            Column("AGENT", widest=14),
-            Column("WHY", shrinks=True),
+            Column(t("CARD")),
+            Column(t("STATUS")),
+            Column(t("TITLE"), widest=32),
+            Column(t("AGENT"), widest=14),
+            Column(t("WHY"), shrinks=True),
         )
         yield table(columns, rows, narrow=((0, 1), (2,), (4,)))
         if self.left_out:
-            yield line(f"... and {count(self.left_out, 'more card')}", "dim")
+            yield line(
+                t(
+                    "... and {count:,} more card",
+                    "... and {count:,} more cards",
+                    count=self.left_out,
+                ),
+                "dim",
+            )
         for card in cards:
             if card.asks:
                 answer = f"Answer: hermes --resume {card.session}"
                 yield line(
-                    f"{card.id} asks you something. {answer}", "warn", fit="wrap"
+                    t("{id} asks you something. {answer}", id=card.id, answer=answer),
+                    "warn",
+                    fit="wrap",
                 )
         if not listing.dispatcher and any(one.status == "ready" for one in cards):
-            yield line("Start the ready cards: hermes kanban run", "dim", fit="wrap")
+            yield line(t("Start the ready cards: hermes kanban run"), "dim", fit="wrap")
 
 
 def _row(card: ListedCard, now: float) -> TableRow:
@@ -124,42 +143,60 @@ class CardReport(msgspec.Struct, frozen=True, kw_only=True):
         yield line(f"  {card.status}{why}", look, fit="wrap")
         session = next((run.session for run in details.runs if not run.ended), "")
         if details.why == ASKING and session:
-            yield line(f"  Answer: hermes --resume {session}", "warn", fit="wrap")
+            yield line(
+                t("  Answer: hermes --resume {session}", session=session),
+                "warn",
+                fit="wrap",
+            )
         yield Record(tuple(_facts(details, now)), indent=2)
         if card.body:
             yield line(f"\n{card.body}\n")
         if card.result:
-            yield line(f"Result: {card.result}")
+            yield line(t("Result: {result}", result=card.result))
         if details.runs:
-            yield line("Runs", "bold")
+            yield line(t("Runs"), "bold")
             yield from map(run_line, details.runs)
         for one in details.comments:
             yield line(f"{one.by or 'user'}, {ago(one.ts, now)}: {one.text}")
         for file in details.attachments:
-            yield line(f"{file.id}  {file.name} ({file.size:,} bytes)", "dim")
+            yield line(
+                t(
+                    "{id}  {name} ({size:,} bytes)",
+                    id=file.id,
+                    name=file.name,
+                    size=file.size,
+                ),
+                "dim",
+            )
 
 
 def _facts(details: CardDetails, now: float) -> Iterable[tuple[str, str]]:
     card = details.card
-    yield "board", card.board
-    yield "assignee", card.assignee
-    yield "reviewer", card.reviewer
-    yield "priority", str(card.priority) if card.priority else ""
-    yield "labels", ", ".join(card.labels)
-    yield "workspace", card.workspace or "the board's"
-    yield "branch", card.branch
-    yield "model", card.model
+    yield t("board"), card.board
+    yield t("assignee"), card.assignee
+    yield t("reviewer"), card.reviewer
+    yield t("priority"), str(card.priority) if card.priority else ""
+    yield t("labels"), ", ".join(card.labels)
+    yield t("workspace"), card.workspace or "the board's"
+    yield t("branch"), card.branch
+    yield t("model"), card.model
     limits = [
         f"at most {card.budget}" if card.budget else "",
-        f"shares the budget of {card.family}" if card.family else "",
+        t("shares the budget of {family}", family=card.family) if card.family else "",
         f"{length(card.time_limit)} a run" if card.time_limit else "",
         f"{card.retries} tries" if card.retries else "",
     ]
-    yield "limits", ", ".join(filter(None, limits))
-    yield "waits for", ", ".join(f"{one.id} ({one.status})" for one in details.parents)
-    yield "needed by", ", ".join(f"{one.id} ({one.status})" for one in details.children)
-    yield "bad endings", f"{card.failures} in a row" if card.failures else ""
-    yield "made", f"{ago(card.created, now)} by {card.by}"
+    yield t("limits"), ", ".join(filter(None, limits))
+    yield (
+        t("waits for"),
+        ", ".join(f"{one.id} ({one.status})" for one in details.parents),
+    )
+    yield (
+        t("needed by"),
+        ", ".join(f"{one.id} ({one.status})" for one in details.children),
+    )
+    yield t("bad endings"), f"{card.failures} in a row" if card.failures else ""
+    yield t("made"), f"{ago(card.created, now)} by {card.by}"
 
 
 def run_line(run: RunReport) -> Line:
@@ -188,7 +225,7 @@ class CardRuns(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.runs:
-            yield line(f"{self.card.id} has not run yet.")
+            yield line(t("{id} has not run yet.", id=self.card.id))
         yield from map(run_line, self.runs)
 
 
@@ -199,7 +236,7 @@ class CardHistory(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.events:
-            yield line("Nothing has happened yet.")
+            yield line(t("Nothing has happened yet."))
         for one in self.events:
             yield line(event_line(one), fit="hang")
 
@@ -221,7 +258,15 @@ def _moved(data: Mapping[str, Any]) -> str:
 
 def _run_started(data: Mapping[str, Any]) -> str:
     session = data.get("session")
-    return f"{data.get('agent', '')} works on it in session {session}" if session else "claimed"  # fmt: skip
+    return (
+        t(
+            "{agent} works on it in session {session}",
+            agent=data.get("agent", ""),
+            session=session,
+        )
+        if session
+        else "claimed"
+    )
 
 
 def _run_ended(data: Mapping[str, Any]) -> str:
@@ -235,7 +280,7 @@ def _edited(data: Mapping[str, Any]) -> str:
 
 
 def _linked(data: Mapping[str, Any]) -> str:
-    how = "waits for" if data.get("linked", True) else "no longer waits for"
+    how = "waits for" if data.get("linked", True) else t("no longer waits for")
     return f"{how} {data['parent']}"
 
 
@@ -283,24 +328,36 @@ class BoardStats(msgspec.Struct, frozen=True, kw_only=True):
     undelivered: int
 
     def view(self, _now: float) -> Iterable[Block]:
-        who = self.dispatcher or "none is running, so nothing starts: hermes kanban run"
+        who = self.dispatcher or t(
+            "none is running, so nothing starts: hermes kanban run"
+        )
         yield Record(
             (
-                ("dispatcher", who),
-                ("running", f"{self.running} of {self.max_running}"),
+                (t("dispatcher"), who),
                 (
-                    "by agent",
+                    t("running"),
+                    t(
+                        "{running} of {max_running}",
+                        running=self.running,
+                        max_running=self.max_running,
+                    ),
+                ),
+                (
+                    t("by agent"),
                     ", ".join(
                         f"{name} {number}" for name, number in self.by_agent.items()
                     ),
                 ),
                 (
-                    "last 24 hours",
+                    t("last 24 hours"),
                     ", ".join(
                         f"{number} {name}" for name, number in self.outcomes.items()
                     ),
                 ),
-                ("news to deliver", str(self.undelivered) if self.undelivered else ""),
+                (
+                    t("news to deliver"),
+                    str(self.undelivered) if self.undelivered else "",
+                ),
             )
         )
         for slug, counts in self.boards.items():

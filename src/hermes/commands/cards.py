@@ -36,8 +36,12 @@ from hermes.schema.boards import (
     CardStatus,
 )
 from hermes.store.boards import BoardReader
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes kanban create "fix the login test" --workspace worktree:~/code/app --priority 5
   hermes kanban create "write the release notes" --parents t_1a2b3c4d5e --budget '$2'
@@ -45,10 +49,12 @@ examples:
   hermes kanban show t_1a2b3c4d5e       a card with its runs, comments and files
   hermes kanban decompose t_1a2b3c4d5e  let a model turn a rough card into smaller ones
   hermes kanban run                     run ready cards; the gateway and the dashboard do it too
-"""
+""")
 CardName = Annotated[str, Arg("its id, or the beginning of it", metavar="CARD")]
 OnBoard = Annotated[str, Arg("the board (default: the current one)", metavar="BOARD")]
-_FIRST_CARD = "The first card makes one: hermes kanban create 'what to do'"
+_FIRST_CARD = to_translate(
+    "The first card makes one: hermes kanban create 'what to do'"
+)
 _MAX_LISTED = 200
 _MAX_WAITING = 20
 _DAY_S = 86_400.0
@@ -111,8 +117,8 @@ def _check_agents(context: CommandContext, *names: str | None, workspace: str) -
     for name in wanted:
         if name not in known:
             raise NotFound(
-                f"There is no agent {name!r}. Nothing was changed.",
-                hint=f"There are: {', '.join((PLAIN_AGENT, *known))}.",
+                t("There is no agent {name!r}. Nothing was changed.", name=name),
+                hint=t("There are: {known}.", known=", ".join((PLAIN_AGENT, *known))),
             )
 
 
@@ -154,7 +160,7 @@ def create_card(  # noqa: PLR0913 - the options of a command
         **fields,
     )
     card = boards.create(found.slug, draft)
-    return _change(boards, card, "was created")
+    return _change(boards, card, t("was created"))
 
 
 @command("kanban list", scope="observe")
@@ -177,7 +183,7 @@ def list_cards(  # noqa: PLR0913 - the options of a command
     """List the cards of a board, and why each of them waits."""
     statuses = _statuses(status) or (STATUSES if all_ else OPEN_STATUSES)
     if not context.app.has_log:  # looking creates nothing
-        raise NotFound("There are no boards yet.", hint=_FIRST_CARD)
+        raise NotFound(t("There are no boards yet."), hint=t.marked(_FIRST_CARD))
     listing = list_board(boards_of(context), board, statuses)
     needle = query.casefold().split()
     cards = [
@@ -206,8 +212,8 @@ def _statuses(text: str) -> tuple[CardStatus, ...]:
     wanted = words(text)
     if unknown := set(wanted) - set(STATUSES):
         raise UsageError(
-            f"There is no status {min(unknown)!r}.",
-            hint=f"There are: {', '.join(STATUSES)}.",
+            t("There is no status {unknown!r}.", unknown=min(unknown)),
+            hint=t("There are: {statuses}.", statuses=", ".join(STATUSES)),
         )
     return tuple(one for one in STATUSES if one in wanted)
 
@@ -232,15 +238,15 @@ def edit_card(
     fields = parsed_card_fields(context.app, {"title": title, **options})
     if not fields:
         raise UsageError(
-            "What should be changed?",
-            hint="Such as: hermes kanban edit CARD --priority 5",
+            t("What should be changed?"),
+            hint=t("Such as: hermes kanban edit CARD --priority 5"),
         )
     workspace = str(fields.get("workspace") or found.workspace)
     _check_agents(
         context, fields.get("assignee"), fields.get("reviewer"), workspace=workspace
     )
     changed = boards.edit(found.id, by=actor(context), **fields)
-    return _change(boards, changed, "was changed")
+    return _change(boards, changed, t("was changed"))
 
 
 @command("kanban assign", scope="approve")
@@ -255,7 +261,7 @@ def assign_card(
     workspace = found.workspace or boards.board(found.board).workspace
     _check_agents(context, name, workspace=workspace)
     changed = boards.edit(found.id, by=actor(context), assignee=name)
-    return _change(boards, changed, f"is assigned to {name}")
+    return _change(boards, changed, t("is assigned to {name}", name=name))
 
 
 @command("kanban move", scope="approve")
@@ -272,14 +278,14 @@ def move_card(
     """Move a card to another status; a running card is stopped first."""
     boards = boards_of(context)
     moved = boards.move(card, status, by=actor(context), reason=reason)
-    return _change(boards, moved, f"was moved to {status}")
+    return _change(boards, moved, t("was moved to {status}", status=status))
 
 
 @command("kanban promote", scope="approve")
 def promote_card(context: CommandContext, card: CardName) -> CardChange:
     """Move a card from triage or todo to the next status."""
     boards = boards_of(context)
-    return _change(boards, boards.promote(card, by=actor(context)), "was promoted")
+    return _change(boards, boards.promote(card, by=actor(context)), t("was promoted"))
 
 
 @command("kanban schedule", scope="approve")
@@ -291,7 +297,7 @@ def schedule_card(
     """Don't start a card before a time."""
     boards = boards_of(context)
     fields = start_time(context.app, when)
-    return _change(boards, boards.edit(card, by=actor(context), **fields), "was scheduled")  # fmt: skip
+    return _change(boards, boards.edit(card, by=actor(context), **fields), t("was scheduled"))  # fmt: skip
 
 
 @command("kanban link", scope="chat")
@@ -303,7 +309,7 @@ def link_cards(
     """Make a card wait for another one."""
     boards = boards_of(context)
     above, below = boards.link(parent, child, by=actor(context))
-    return _change(boards, below, f"waits for {above.id}")
+    return _change(boards, below, t("waits for {id}", id=above.id))
 
 
 @command("kanban unlink", scope="approve")
@@ -315,7 +321,7 @@ def unlink_cards(
     """Stop a card from waiting for another one."""
     boards = boards_of(context)
     below = boards.unlink(parent, child, by=actor(context))
-    return _change(boards, below, "no longer waits for it")
+    return _change(boards, below, t("no longer waits for it"))
 
 
 @command("kanban comment", scope="chat")
@@ -324,7 +330,7 @@ def comment_on_card(
 ) -> CardChange:
     """Comment on a card; its next run reads it."""
     boards = boards_of(context)
-    return _change(boards, boards.comment(card, text, by=actor(context)), "has a new comment")  # fmt: skip
+    return _change(boards, boards.comment(card, text, by=actor(context)), t("has a new comment"))  # fmt: skip
 
 
 @command("kanban attach")
@@ -335,12 +341,21 @@ def attach_file(
     path = context.path(file)
     try:
         if path.stat().st_size > MAX_ATTACHMENT_BYTES:
-            raise UsageError(f"{path} is larger than 25 MB.")
+            raise UsageError(t("{path} is larger than 25 MB.", path=path))
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} can't be read: {os_reason(error)}.") from error
+        raise UsageError(
+            t("{path} can't be read: {error}.", path=path, error=os_reason(error))
+        ) from error
     made = boards_of(context).attach(card, path.name, data, by=actor(context))
-    return message(f"Attached {made.name} ({made.size:,} bytes) as {made.id}.")
+    return message(
+        t(
+            "Attached {name} ({size:,} bytes) as {id}.",
+            name=made.name,
+            size=made.size,
+            id=made.id,
+        )
+    )
 
 
 @command("kanban download")
@@ -352,14 +367,18 @@ def save_attachment(
     """Save an attachment of a card to a file."""
     data = boards_of(context).read(lambda reader: reader.attachment_data(attachment))
     if data is None:
-        raise NotFound(f"There is no attachment {attachment!r}.")
+        raise NotFound(
+            t("There is no attachment {attachment!r}.", attachment=attachment)
+        )
     path = context.path(file)
     try:
         with path.open("xb") as target:
             target.write(data)
     except OSError as error:
-        raise UsageError(f"{path} can't be written: {os_reason(error)}.") from error
-    return message(f"Wrote {len(data):,} bytes to {path}.")
+        raise UsageError(
+            t("{path} can't be written: {error}.", path=path, error=os_reason(error))
+        ) from error
+    return message(t("Wrote {count:,} bytes to {path}.", count=len(data), path=path))
 
 
 @command("kanban complete", scope="chat")
@@ -370,7 +389,7 @@ def complete_card(
 ) -> CardChange:
     """Mark a card as done; a running card is stopped first."""
     boards = boards_of(context)
-    return _change(boards, boards.complete(card, summary, by=actor(context)), "is completed")  # fmt: skip
+    return _change(boards, boards.complete(card, summary, by=actor(context)), t("is completed"))  # fmt: skip
 
 
 @command("kanban block", scope="chat")
@@ -383,7 +402,7 @@ def block_card(
 ) -> CardChange:
     """Block a card; a running card is stopped first."""
     boards = boards_of(context)
-    return _change(boards, boards.block(card, reason, kind, by=actor(context)), "is blocked")  # fmt: skip
+    return _change(boards, boards.block(card, reason, kind, by=actor(context)), t("is blocked"))  # fmt: skip
 
 
 @command("kanban unblock", scope="approve")
@@ -396,7 +415,7 @@ def unblock_card(
     boards = boards_of(context)
     if comment:
         boards.comment(card, comment, by=actor(context))
-    return _change(boards, boards.unblock(card, by=actor(context)), "goes on")
+    return _change(boards, boards.unblock(card, by=actor(context)), t("goes on"))
 
 
 @command("kanban request-review", scope="chat")
@@ -412,7 +431,7 @@ def request_review(
     found = boards.find(card)
     _check_agents(context, reviewer, workspace=found.workspace)
     moved = boards.request_review(found.id, summary, reviewer, by=actor(context))
-    return _change(boards, moved, "is in review")
+    return _change(boards, moved, t("is in review"))
 
 
 @command("kanban request-changes", scope="approve")
@@ -421,14 +440,14 @@ def request_changes(
 ) -> CardChange:
     """Send a reviewed card back to work."""
     boards = boards_of(context)
-    return _change(boards, boards.request_changes(card, reason, by=actor(context)), "was sent back to work")  # fmt: skip
+    return _change(boards, boards.request_changes(card, reason, by=actor(context)), t("was sent back to work"))  # fmt: skip
 
 
 @command("kanban archive", scope="chat")
 def archive_card(context: CommandContext, card: CardName) -> CardChange:
     """Archive a card; cards that wait for it wait no longer."""
     boards = boards_of(context)
-    return _change(boards, boards.archive(card, by=actor(context)), "was archived")  # fmt: skip
+    return _change(boards, boards.archive(card, by=actor(context)), t("was archived"))  # fmt: skip
 
 
 @command("kanban stop", scope="chat")
@@ -439,7 +458,7 @@ def stop_card(
 ) -> CardChange:
     """Stop a running card; it is then blocked."""
     boards = boards_of(context)
-    return _change(boards, boards.stop(card, reason, by=actor(context)), "is being stopped")  # fmt: skip
+    return _change(boards, boards.stop(card, reason, by=actor(context)), t("is being stopped"))  # fmt: skip
 
 
 @command("kanban runs", scope="observe")
@@ -490,7 +509,7 @@ def show_card_history(
 def show_board_stats(context: CommandContext) -> BoardStats:
     """Show how the boards are doing, and why ready cards wait."""
     if not context.app.has_log:
-        raise NotFound("There are no boards yet.", hint=_FIRST_CARD)
+        raise NotFound(t("There are no boards yet."), hint=t.marked(_FIRST_CARD))
     boards = boards_of(context)
     state = boards.state()
 

@@ -13,6 +13,9 @@ from hermes.commands.views import Block, line
 from hermes.errors import UsageError
 from hermes.settings.load import load
 from hermes.settings.redaction import mask
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class CodexReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,5 +60,8 @@ async def switch_chat_engine(
     """Let codex run your turns: on, off or status."""
     action = WORDS.get(word.strip())
     if action is None:
-        raise UsageError(f"There is no {word!r} here.", hint="One of: on, off, status")
+        raise UsageError(
+            t("There is no {word!r} here.", word=word),
+            hint=t("One of: on, off, status"),
+        )
     return await switch_engine.function(context, action)

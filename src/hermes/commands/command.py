@@ -29,13 +29,19 @@ from typing import (
 import msgspec
 
 from hermes.errors import UsageError
-from hermes.text.translation import Translator
+from hermes.text.translation import Translator, translator
+
+t = translator(__name__)
+
 
 Role: TypeAlias = Literal["owner", "user", ""]
 """Who may use a command in a chat app; empty when nobody may."""
 
 Scope: TypeAlias = Literal["observe", "chat", "approve", "admin", ""]
 """What a token must be good for to use a command over HTTP; empty when none is."""
+
+HELP_CONTEXT = "command help"
+"""The key of parameters' help in the catalogue of sentences."""
 
 Place: TypeAlias = Literal["shell", "chat", "http"]
 
@@ -74,6 +80,12 @@ class Parameter(msgspec.Struct, frozen=True):
     is_option: bool
 
     @property
+    def help(self) -> str:
+        """What it is for, in the reader's language."""
+        text = self.arg.help
+        return Translator(HELP_CONTEXT)(text) if text else ""
+
+    @property
     def is_required(self) -> bool:
         return self.default is msgspec.NODEFAULT
 
@@ -105,7 +117,7 @@ class Parameter(msgspec.Struct, frozen=True):
     def read(self, word: str) -> Any:
         """The value of one word; UsageError when it can't be one."""
         if not word.isascii() and any("\ud800" <= sign <= "\udfff" for sign in word):
-            raise UsageError(f"{word!r} is not UTF-8 text")
+            raise UsageError(t("{word!r} is not UTF-8 text", word=word))
         try:
             return msgspec.convert(word, self.value_type, strict=False)
         except msgspec.ValidationError as error:
@@ -113,10 +125,18 @@ class Parameter(msgspec.Struct, frozen=True):
 
     def _expected(self, word: str) -> str:
         if self.choices:
-            return f"there is no {word!r}; expected one of {', '.join(self.choices)}"
+            return t(
+                "there is no {word!r}; expected one of {choices}",
+                word=word,
+                choices=", ".join(self.choices),
+            )
         if self.arg.at_least is None:
-            return f"expected a number, not {word!r}"
-        return f"expected a number of at least {self.arg.at_least}, not {word!r}"
+            return t("expected a number, not {word!r}", word=word)
+        return t(
+            "expected a number of at least {at_least}, not {word!r}",
+            at_least=self.arg.at_least,
+            word=word,
+        )
 
 
 class Command:
@@ -227,7 +247,9 @@ class Command:
         values = msgspec.structs.asdict(given)
         for one in self.parameters:
             if _has_nul(values[one.name]):
-                raise UsageError(f"{one.metavar} has a NUL character.")
+                raise UsageError(
+                    t("{metavar} has a NUL character.", metavar=one.metavar)
+                )
             if one.is_many and isinstance(values[one.name], str):
                 values[one.name] = tuple(map(one.read, values[one.name].split()))
         return values
@@ -252,7 +274,11 @@ class Command:
         while rest:
             if not waiting:
                 raise UsageError(
-                    f"/{self.slash or self.name} does not take {rest!r}.",
+                    t(
+                        "/{slash} does not take {rest!r}.",
+                        slash=self.slash or self.name,
+                        rest=rest,
+                    ),
                     hint=self._how,
                 )
             parameter = waiting.pop(0)
@@ -262,7 +288,9 @@ class Command:
             given[parameter.name] = self._read(parameter, value)
         missing = next((one for one in waiting if one.is_required), None)
         if missing is not None:
-            raise UsageError(f"{missing.metavar} is missing.", hint=self._how)
+            raise UsageError(
+                t("{metavar} is missing.", metavar=missing.metavar), hint=self._how
+            )
         return given
 
     def _take_switches(self, text: str, given: dict[str, Any]) -> str:
@@ -291,7 +319,8 @@ class Command:
 
     @property
     def _how(self) -> str:
-        return f"Usage: /{self.slash or self.name} {self.slash_value}".rstrip()
+        how = f"/{self.slash or self.name} {self.slash_value}".rstrip()
+        return t("Usage: {how}", how=how)
 
 
 def command(

@@ -37,14 +37,18 @@ from hermes.settings.value_origins import (
     variable_problems,
     variable_warnings,
 )
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes config show                        every setting and where it comes from
   hermes config set display.color never     change one setting
   hermes config set OPENAI_API_KEY          store a secret in .env; you are asked for it
   hermes config set OPENAI_API_KEY < file   ... or read from stdin
-"""
+""")
 _WIDEST_COLUMN = 40
 
 
@@ -75,7 +79,7 @@ class ShownSettings(msgspec.Struct, frozen=True, kw_only=True):
         return {"path": self.path, "settings": self.settings, "secrets": self.secrets}
 
     def view(self, _now: float) -> Iterable[Block]:
-        yield Line((Span("Settings ", "bold"), Span(self.path, "dim")))
+        yield Line((Span(t("Settings "), "bold"), Span(self.path, "dim")))
         columns = (
             Column(),
             Column(widest=_WIDEST_COLUMN, shrinks=True),
@@ -90,13 +94,13 @@ class ShownSettings(msgspec.Struct, frozen=True, kw_only=True):
         ]
         yield table(columns, rows, cut=False, indent=2)
         yield Line(
-            (Span("\n"), Span("Secrets ", "bold"), Span(self.secrets_path, "dim"))
+            (Span("\n"), Span(t("Secrets "), "bold"), Span(self.secrets_path, "dim"))
         )
         if self.secrets:
             listed = [(one.name, "********", one.origin) for one in self.secrets]
             yield table(("", "", ""), listed, cut=False, indent=2)
         else:
-            yield line("  none; store one with: hermes config set OPENAI_API_KEY")
+            yield line(t("  none; store one with: hermes config set OPENAI_API_KEY"))
 
 
 class SettingValue(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,8 +160,8 @@ def get_setting(
     """Print the value of one setting."""
     if is_secret_variable(key):
         raise UsageError(
-            f"{key} is a secret and is never printed.",
-            hint="See which are set: hermes config show",
+            t("{key} is a secret and is never printed.", key=key),
+            hint=t("See which are set: hermes config show"),
         )
     found = _find(key)
     value: object = load(home=context.home)
@@ -166,7 +170,8 @@ def get_setting(
         value = look_up(part, msgspec.UNSET)
         if value is msgspec.UNSET:
             raise NotFound(
-                f"{key} is not set.", hint=f"Set it with: hermes config set {key} VALUE"
+                t("{key} is not set.", key=key),
+                hint=t("Set it with: hermes config set {key} VALUE", key=key),
             )
     return SettingValue(key=key, value=_masked(msgspec.to_builtins(value)))
 
@@ -182,20 +187,29 @@ def set_setting(
     if is_secret_variable(key):
         secret = context.surface.read_secret(key) if value is None else value
         if not secret.strip():
-            raise UsageError(f"{key}: no value was given.", hint="Nothing was changed.")
+            raise UsageError(
+                t("{key}: no value was given.", key=key), hint=t("Nothing was changed.")
+            )
         set_secret(home.ensure().env_file, key, secret)
-        return message(f"{key} is stored in {home.env_file}")
+        return message(
+            t("{key} is stored in {env_file}", key=key, env_file=home.env_file)
+        )
     found = _find(key)
     if value is None:
         raise UsageError(
-            f"{key}: a value is missing.",
-            hint=f"Give one: hermes config set {key} VALUE",
+            t("{key}: a value is missing.", key=key),
+            hint=t("Give one: hermes config set {key} VALUE", key=key),
         )
     if is_secret_value(value):
         variable = variable_for(found.path[-1], value)
         raise UsageError(
-            "That value looks like a secret, and secrets don't belong in config.yaml.",
-            hint=f"Nothing was changed. Store it with: hermes config set {variable}",
+            t(
+                "That value looks like a secret, and secrets don't belong in config.yaml."
+            ),
+            hint=t(
+                "Nothing was changed. Store it with: hermes config set {variable}",
+                variable=variable,
+            ),
         )
     parsed = parse_value(found, value)
     if key == "model.provider":
@@ -204,7 +218,9 @@ def set_setting(
         require_provider(load(home=home), parsed)
     set_value(home.ensure().config, key, parsed)
     if found.variable in context.environment:
-        context.surface.warn(f"{found.variable} is set and overrides config.yaml.")
+        context.surface.warn(
+            t("{variable} is set and overrides config.yaml.", variable=found.variable)
+        )
     return message(f"{key} = {_text(parsed)}")
 
 
@@ -217,11 +233,20 @@ def unset_setting(
     if is_secret_variable(key):
         if os.path.lexists(home.env_file):
             set_secret(home.env_file, key, None)
-        return message(f"{key} was removed from {home.env_file}")
+        return message(
+            t("{key} was removed from {env_file}", key=key, env_file=home.env_file)
+        )
     found = _find(key)
     removed = os.path.lexists(home.config) and unset_value(home.config, key)
-    note = "" if removed else ", it was not set"
-    return message(f"{key} = {_text(found.default)} (default{note})")
+    note = "" if removed else t(", it was not set")
+    return message(
+        t(
+            "{key} = {text} (default{note})",
+            key=key,
+            text=_text(found.default),
+            note=note,
+        )
+    )
 
 
 @command("config path")
@@ -246,7 +271,9 @@ def check_settings(context: CommandContext) -> SettingsCheck:
             problems.append(in_sentences(error))
     is_there = not isinstance(probe(home.config), OSError)
     path = (
-        str(home.config) if is_there else f"{home.config} does not exist: all defaults"
+        str(home.config)
+        if is_there
+        else t("{config} does not exist: all defaults", config=home.config)
     )
     return SettingsCheck(
         problems=tuple(problems),
@@ -260,7 +287,7 @@ def _find(name: str) -> SettingKey:
     try:
         return find_key(name)
     except SettingsError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.words, hint=error.hint_words) from error
 
 
 def _masked(value: object) -> object:

@@ -11,6 +11,7 @@ from hermes.commands.views import Block
 from hermes.errors import Refused, UsageError
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.load import environment, find_home, load, load_secrets
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.app import App
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from hermes.app.session_service import SessionService
     from hermes.commands.conversation import Conversation
     from hermes.learning.learning_service import LearningService
+
+t = translator(__name__)
 
 
 class Surface(Protocol):
@@ -95,7 +98,7 @@ class CommandContext:
     def chat(self) -> "Conversation":
         """The chat; UsageError where there is none."""
         if self.conversation is None:
-            raise UsageError("This command works only in a chat.")
+            raise UsageError(t("This command works only in a chat."))
         return self.conversation
 
     @property

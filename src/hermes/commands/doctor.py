@@ -11,6 +11,10 @@ from hermes.commands.context import CommandContext
 from hermes.commands.doctor_checks import CHECKS, Finding, Site
 from hermes.commands.views import FAIL, OK, WARN, Block, Line, Look, Span, line
 from hermes.errors import HermesError, os_reason
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _CHILD_TIMEOUT_S = 60.0
 _LOOKS: dict[str, Look] = {OK: "good", WARN: "warn", FAIL: "bad"}
@@ -50,13 +54,15 @@ class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
             if one.mark != OK and one.to_do:
                 indent = Span(" " * (size + 7))
                 yield Line((indent, Span(f"-> {one.to_do}", "dim")), "hang")
-        counts = (("to repair", FAIL), ("to look at", WARN))
+        counts = ((t("to repair"), FAIL), (t("to look at"), WARN))
         found = [
             f"{number} {what}"
             for what, mark in counts
             if (number := sum(one.mark == mark for one in self.findings))
         ]
-        yield line(f"\n{', '.join(found)}." if found else "\nEverything is in order.")
+        yield line(
+            f"\n{', '.join(found)}." if found else t("\nEverything is in order.")
+        )
 
 
 @command("doctor", slash="doctor", scope="admin", group="Settings")
@@ -83,7 +89,7 @@ def _checked_in_child(context: CommandContext) -> DoctorReport:
         )
     except subprocess.TimeoutExpired as error:
         raise HermesError(
-            "The checks took too long.", hint="Run them yourself: hermes doctor"
+            t("The checks took too long."), hint=t("Run them yourself: hermes doctor")
         ) from error
     document = msgspec.json.decode(done.stdout, type=_Document)
     return DoctorReport(
@@ -101,8 +107,12 @@ def _findings(check: Callable[[Site], list[Finding]], site: Site) -> list[Findin
     except OSError as error:
         name = check.__name__.partition("_")[0]
         reason = os_reason(error)
-        text = f"can't be checked: {error.filename or site.home.root} ({reason})"
-        to_do = (
+        text = t(
+            "can't be checked: {path} ({reason})",
+            path=error.filename or site.home.root,
+            reason=reason,
+        )
+        to_do = t(
             "Check the path and its permissions, or set HERMES_HOME to another folder."
         )
         return [Finding(name, FAIL, text, to_do)]

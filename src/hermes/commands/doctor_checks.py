@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from hermes.app.profiles import Profiles
 from hermes.commands.views import FAIL, OK, WARN
-from hermes.errors import HermesError, os_reason
+from hermes.errors import HermesError, os_reason, translated
 from hermes.installation import reinstall_command
 from hermes.settings.home import Home, closed_folder, probe
 from hermes.settings.parse import SettingProblem
@@ -30,6 +30,10 @@ from hermes.settings.value_origins import (
     variable_problems,
     variable_warnings,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _SQLITE = (3, 51, 3)  # the first without the WAL-reset bug
 _NETWORK_FILESYSTEMS = (
@@ -81,11 +85,14 @@ def python_version(site: Site) -> list[Finding]:
             Finding(
                 "python",
                 FAIL,
-                f"Python {version}",
-                "Hermes needs Python 3.11 or newer.",
+                t("Python {version}", version=version),
+                t("Hermes needs Python 3.11 or newer."),
             )
         ]
-    return [Finding("python", OK, f"Python {version}"), *_module_path(site)]
+    return [
+        Finding("python", OK, t("Python {version}", version=version)),
+        *_module_path(site),
+    ]
 
 
 def _module_path(site: Site) -> list[Finding]:
@@ -98,8 +105,13 @@ def _module_path(site: Site) -> list[Finding]:
         return []
     if all(map(os.path.isabs, search_path.split(os.pathsep))):
         return []
-    text = f"PYTHONPATH is {search_path!r}: any folder you start Hermes in can replace parts of it"
-    return [Finding("python", WARN, text, "Start it as `hermes`, or unset PYTHONPATH.")]
+    text = t(
+        "PYTHONPATH is {search_path!r}: any folder you start Hermes in can replace parts of it",
+        search_path=search_path,
+    )
+    return [
+        Finding("python", WARN, text, t("Start it as `hermes`, or unset PYTHONPATH."))
+    ]
 
 
 def sqlite_version(_site: Site) -> list[Finding]:
@@ -110,8 +122,11 @@ def sqlite_version(_site: Site) -> list[Finding]:
             Finding(
                 "sqlite",
                 FAIL,
-                f"apsw can't be imported: {error}",
-                f"Reinstall it: {reinstall_command('apsw')}",
+                t("apsw can't be imported: {error}", error=error),
+                t(
+                    "Reinstall it: {reinstall_command}",
+                    reinstall_command=reinstall_command("apsw"),
+                ),
             )
         ]
     version = apsw.sqlite_lib_version()
@@ -120,23 +135,31 @@ def sqlite_version(_site: Site) -> list[Finding]:
             Finding(
                 "sqlite",
                 FAIL,
-                f"SQLite {version} can damage a shared database",
-                f"Replace it: {reinstall_command('apsw')}",
+                t("SQLite {version} can damage a shared database", version=version),
+                t(
+                    "Replace it: {reinstall_command}",
+                    reinstall_command=reinstall_command("apsw"),
+                ),
             )
         ]
-    return [Finding("sqlite", OK, f"SQLite {version} (apsw)")]
+    return [Finding("sqlite", OK, t("SQLite {version} (apsw)", version=version))]
 
 
 def home_folder(site: Site) -> list[Finding]:
     root = site.home.root
-    elsewhere = "or set HERMES_HOME to another folder."
+    elsewhere = t("or set HERMES_HOME to another folder.")
     info = probe(root)
     if isinstance(info, OSError):
         return [_missing_home(site, info, elsewhere)]
     if stat.S_ISDIR(info.st_mode):
         return [_existing_home(root, elsewhere)]
     return [
-        Finding("home", FAIL, f"{root} is not a folder", f"Move it away, {elsewhere}")
+        Finding(
+            "home",
+            FAIL,
+            t("{root} is not a folder", root=root),
+            t("Move it away, {elsewhere}", elsewhere=elsewhere),
+        )
     ]
 
 
@@ -144,30 +167,49 @@ def _missing_home(site: Site, error: OSError, elsewhere: str) -> Finding:
     root = site.home.root
     closed = closed_folder(root)
     if closed is not None:
-        text = f"{root} can't be reached: you have no access to the folder {closed}"
-        return Finding("home", FAIL, text, f"Run: chmod u+x '{closed}', {elsewhere}")
+        text = t(
+            "{root} can't be reached: you have no access to the folder {closed}",
+            root=root,
+            closed=closed,
+        )
+        return Finding(
+            "home",
+            FAIL,
+            text,
+            t(
+                "Run: chmod u+x '{closed}', {elsewhere}",
+                closed=closed,
+                elsewhere=elsewhere,
+            ),
+        )
     if not isinstance(probe(root, follow=False), OSError):
         return Finding(
             "home",
             FAIL,
-            f"{root} is a broken symbolic link",
-            f"Remove the link, {elsewhere}",
+            t("{root} is a broken symbolic link", root=root),
+            t("Remove the link, {elsewhere}", elsewhere=elsewhere),
         )
     if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
         reason = os_reason(error)
         return Finding(
             "home",
             FAIL,
-            f"{root} can't be used ({reason})",
-            "Set HERMES_HOME to another folder.",
+            t("{root} can't be used ({reason})", root=root, reason=reason),
+            t("Set HERMES_HOME to another folder."),
         )
     if site.existing.is_dir() and os.access(site.existing, os.W_OK | os.X_OK):
-        return Finding("home", OK, f"{root} (does not exist yet; created when needed)")
+        return Finding(
+            "home", OK, t("{root} (does not exist yet; created when needed)", root=root)
+        )
     return Finding(
         "home",
         FAIL,
-        f"{root} can't be created",
-        f"Make {site.existing} writable, {elsewhere}",
+        t("{root} can't be created", root=root),
+        t(
+            "Make {existing} writable, {elsewhere}",
+            existing=site.existing,
+            elsewhere=elsewhere,
+        ),
     )
 
 
@@ -176,16 +218,16 @@ def _existing_home(root: Path, elsewhere: str) -> Finding:
         return Finding(
             "home",
             FAIL,
-            f"{root} can't be written",
-            f"Run: chmod u+rwx '{root}', {elsewhere}",
+            t("{root} can't be written", root=root),
+            t("Run: chmod u+rwx '{root}', {elsewhere}", root=root, elsewhere=elsewhere),
         )
     mode = stat.S_IMODE(root.stat().st_mode)
     if mode & 0o077:
         return Finding(
             "home",
             WARN,
-            f"{root} is open to others (mode {mode:04o})",
-            f"Run: chmod 700 '{root}'",
+            t("{root} is open to others (mode {mode:04o})", root=root, mode=mode),
+            t("Run: chmod 700 '{root}'", root=root),
         )
     return Finding("home", OK, str(root))
 
@@ -193,10 +235,15 @@ def _existing_home(root: Path, elsewhere: str) -> Finding:
 def filesystem(site: Site) -> list[Finding]:
     kind = filesystem_type(site.existing, Path("/proc/self/mountinfo"))
     if kind.startswith(_NETWORK_FILESYSTEMS):
-        to_do = "Set HERMES_HOME to a folder on a local disk if sessions are used by several processes."
+        to_do = t(
+            "Set HERMES_HOME to a folder on a local disk if sessions are used by several processes."
+        )
         return [
             Finding(
-                "filesystem", WARN, f"{kind}: SQLite's locks may not hold there", to_do
+                "filesystem",
+                WARN,
+                t("{kind}: SQLite's locks may not hold there", kind=kind),
+                to_do,
             )
         ]
     return [Finding("filesystem", OK, kind)] if kind else []
@@ -233,17 +280,20 @@ def free_space(site: Site) -> list[Finding]:
             Finding(
                 "disk",
                 FAIL,
-                f"{free / 1024**2:.0f} MiB free",
-                "Free some space: sessions can't be saved.",
+                t("{free:.0f} MiB free", free=free / 1024**2),
+                t("Free some space: sessions can't be saved."),
             )
         ]
     if free < _LITTLE:
         return [
             Finding(
-                "disk", WARN, f"{free / 1024**2:.0f} MiB free", "Free some space soon."
+                "disk",
+                WARN,
+                t("{free:.0f} MiB free", free=free / 1024**2),
+                t("Free some space soon."),
             )
         ]
-    return [Finding("disk", OK, f"{free / 1024**3:,.0f} GiB free")]
+    return [Finding("disk", OK, t("{free:,.0f} GiB free", free=free / 1024**3))]
 
 
 def config_file(site: Site) -> list[Finding]:
@@ -253,7 +303,9 @@ def config_file(site: Site) -> list[Finding]:
     )
     found = _problems("config", FAIL, name, lambda: config_problems(site.home))
     return found or [
-        Finding("config", OK, name if exists else f"no {name}: all defaults")
+        Finding(
+            "config", OK, name if exists else t("no {name}: all defaults", name=name)
+        )
     ]
 
 
@@ -263,13 +315,15 @@ def secrets_file(site: Site) -> list[Finding]:
         not isinstance(probe(site.home.env_file), OSError),
     )
     found = _problems("secrets", FAIL, name, lambda: secret_problems(site.home))
-    return found or [Finding("secrets", OK, name if exists else f"no {name}")]
+    return found or [
+        Finding("secrets", OK, name if exists else t("no {name}", name=name))
+    ]
 
 
 def variables(site: Site) -> list[Finding]:
     found = _problems("environment", FAIL, "", lambda: variable_problems(site.environ))
     found += _problems("environment", WARN, "", lambda: variable_warnings(site.environ))
-    return found or [Finding("environment", OK, "no unknown HERMES_* variables")]
+    return found or [Finding("environment", OK, t("no unknown HERMES_* variables"))]
 
 
 def _problems(
@@ -278,8 +332,10 @@ def _problems(
     try:
         problems = find()
     except HermesError as error:
-        return [Finding(check, mark, error.message, error.hint)]
-    otherwise = f"Correct {name or 'or unset it'}."
+        return [
+            Finding(check, mark, translated(error.words), translated(error.hint_words))
+        ]
+    otherwise = t("Correct {name}.", name=name) if name else t("Correct or unset it.")
     hints = [problem.hint[:1].upper() + problem.hint[1:] for problem in problems]
     return [
         Finding(check, mark, problem.where(name), hint or otherwise)
@@ -305,15 +361,15 @@ def _check_state_file(site: Site) -> list[Finding]:
     if isinstance(info, FileNotFoundError) and isinstance(
         probe(path, follow=False), OSError
     ):
-        return [Finding("sessions", OK, "no state.db yet")]
+        return [Finding("sessions", OK, t("no state.db yet"))]
     if isinstance(info, OSError) or not stat.S_ISREG(info.st_mode):
         reason = os_reason(info) if isinstance(info, OSError) else "not a file"
         return [
             Finding(
                 "sessions",
                 FAIL,
-                f"state.db can't be read ({reason})",
-                f"Look at {path}",
+                t("state.db can't be read ({reason})", reason=reason),
+                t("Look at {path}", path=path),
             )
         ]
     with path.open("rb") as file:
@@ -322,21 +378,31 @@ def _check_state_file(site: Site) -> list[Finding]:
     if not fault:
         fault, to_do = _inner_fault(path)
     if fault:
-        return [Finding("sessions", FAIL, f"state.db {fault}", to_do)]
+        return [Finding("sessions", FAIL, t("state.db {fault}", fault=fault), to_do)]
     mode = stat.S_IMODE(info.st_mode)
     if mode & 0o077:
         return [
             Finding(
                 "sessions",
                 WARN,
-                f"state.db is open to others (mode {mode:04o})",
-                f"Run: chmod 600 '{path}'",
+                t("state.db is open to others (mode {mode:04o})", mode=mode),
+                t("Run: chmod 600 '{path}'", path=path),
             )
         ]
     size = f"{info.st_size / 1024**2:,.1f} MiB"
     if info.st_size > _READ_WHOLE:
-        size += "; `hermes sessions check` reads all of it"
-    return [Finding("sessions", OK, f"state.db, schema {_number(header, 60)}, {size}")]
+        size += t("; `hermes sessions check` reads all of it")
+    return [
+        Finding(
+            "sessions",
+            OK,
+            t(
+                "state.db, schema {number}, {size}",
+                number=_number(header, 60),
+                size=size,
+            ),
+        )
+    ]
 
 
 def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
@@ -346,17 +412,23 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
         MIGRATIONS,
     )
 
-    away = f"Move it away: mv '{path}' '{path}.old'"
+    away = t("Move it away: mv '{path}' '{path}.old'", path=path)
     if not header:
-        return "is empty", away
+        return t("is empty"), away
     if not (header.startswith(b"SQLite format 3\x00") and len(header) == 100):
-        return "is not a database", f"Run: hermes sessions check, or m{away[1:]}"
+        return t("is not a database"), t(
+            "Run: hermes sessions check, or move it away: mv '{path}' '{path}.old'",
+            path=path,
+        )
     if _number(header, 68) != APPLICATION_ID:
-        return "belongs to another program", away
+        return t("belongs to another program"), away
     if _number(header, 60) > len(MIGRATIONS):
         return (
-            f"was written by a newer Hermes (schema {_number(header, 60)})",
-            "Update Hermes; the file is kept.",
+            t(
+                "was written by a newer Hermes (schema {number})",
+                number=_number(header, 60),
+            ),
+            t("Update Hermes; the file is kept."),
         )
     page = int.from_bytes(header[16:18], "big")
     expected = _number(header, 28) * (65536 if page == 1 else page)
@@ -364,8 +436,12 @@ def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
         probe(path.with_name(path.name + "-wal")), OSError
     ):
         return (
-            f"has {size:,} bytes instead of {expected:,}",
-            "Run: hermes sessions check",
+            t(
+                "has {size:,} bytes instead of {expected:,}",
+                size=size,
+                expected=expected,
+            ),
+            t("Run: hermes sessions check"),
         )
     return "", ""
 
@@ -391,7 +467,7 @@ def _inner_fault(path: Path) -> tuple[str, str]:
     if found.state is DatabaseState.DAMAGED:
         return (
             f"is damaged: {found.detail}",
-            "Run: hermes sessions check. It keeps the file and rebuilds a new one.",
+            t("Run: hermes sessions check. It keeps the file and rebuilds a new one."),
         )
     return "", ""
 
@@ -406,9 +482,13 @@ def damaged_files(site: Site) -> list[Finding]:
         if os.access(site.home.root, os.R_OK | os.X_OK)
         else []
     )
-    to_do = "Everything readable was recovered. Delete it (and its -wal and -shm) when you are sure that nothing is missing."
+    to_do = t(
+        "Everything readable was recovered. Delete it (and its -wal and -shm) when you are sure that nothing is missing."
+    )
     return [
-        Finding("sessions", WARN, f"a damaged database was kept: {path}", to_do)
+        Finding(
+            "sessions", WARN, t("a damaged database was kept: {path}", path=path), to_do
+        )
         for path in kept
         if not path.name.endswith(("-wal", "-shm"))
     ]
@@ -421,29 +501,44 @@ def sandbox(site: Site) -> list[Finding]:
     found = find_sandbox(
         site.environ.get("PATH", ""), Path(site.environ.get("HOME", "/nonexistent"))
     )
-    install = "Install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)."
+    install = t(
+        "Install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)."
+    )
     if found.kind == "bubblewrap":
         return [
             Finding(
                 "sandbox",
                 OK,
-                "bubblewrap: commands write only in their working directory, without network",
+                t(
+                    "bubblewrap: commands write only in their working directory, without network"
+                ),
             )
         ]
     if found.kind == "landlock":
-        limits = "no network of their own, and what runs later (git hooks, ...) is checked after a command"
+        limits = t(
+            "no network of their own, and what runs later (git hooks, ...) is checked after a command"
+        )
         return [
             Finding(
                 "sandbox",
                 WARN,
-                f"Landlock confines commands, but less well: {limits}. {found.why}",
+                t(
+                    "Landlock confines commands, but less well: {limits}. {why}",
+                    limits=limits,
+                    why=found.why,
+                ),
                 install,
             )
         ]
-    to_do = (
-        f"{install} Until then Hermes asks before every command that changes something."
+    to_do = t(
+        "{install} Until then Hermes asks before every command that changes something.",
+        install=install,
     )
-    return [Finding("sandbox", WARN, f"commands are not confined. {found.why}", to_do)]
+    return [
+        Finding(
+            "sandbox", WARN, t("commands are not confined. {why}", why=found.why), to_do
+        )
+    ]
 
 
 def git(site: Site) -> list[Finding]:
@@ -453,15 +548,23 @@ def git(site: Site) -> list[Finding]:
     found = find_program("git", site.environ)
     if found:
         return [Finding("git", OK, found)]
-    text = "git is not installed: turns can't be undone, and memory and skills have no history"
+    text = t(
+        "git is not installed: turns can't be undone, and memory and skills have no history"
+    )
     if elsewhere := skipped_program("git", site.environ):
-        text = f"{elsewhere} is not used, because a model could have written it. {text[0].upper()}{text[1:]}"
+        text = t(
+            "{elsewhere} is not used, because a model could have written it. "
+            "Git is not installed: turns can't be undone, and memory and skills have no history",
+            elsewhere=elsewhere,
+        )
     return [
         Finding(
             "git",
             WARN,
             text,
-            "Install git (Debian, Ubuntu: apt install git; Fedora: dnf install git).",
+            t(
+                "Install git (Debian, Ubuntu: apt install git; Fedora: dnf install git)."
+            ),
         )
     ]
 
@@ -476,13 +579,24 @@ def worktrees(site: Site) -> list[Finding]:
     for one in trees.all():
         state, gone = trees.state(one), not Path(one.source).is_dir()
         if gone:
-            text, to_do = f"{one.folder}: its repository {one.source} is gone", ""
+            text, to_do = (
+                t(
+                    "{folder}: its repository {source} is gone",
+                    folder=one.folder,
+                    source=one.source,
+                ),
+                "",
+            )
         elif state.is_clean:
-            text = f"{one.name} of {one.source} holds nothing that is not merged"
-            to_do = f"Delete it there: hermes worktree drop {one.name}"
+            text = t(
+                "{name} of {source} holds nothing that is not merged",
+                name=one.name,
+                source=one.source,
+            )
+            to_do = t("Delete it there: hermes worktree drop {name}", name=one.name)
         else:
             text = f"{one.name} of {one.source}: {state}"
-            to_do = f"Merge it there: hermes worktree merge {one.name}"
+            to_do = t("Merge it there: hermes worktree merge {name}", name=one.name)
         found.append(Finding("worktrees", OK if state.is_clean and not gone else WARN, text, to_do))  # fmt: skip
     return found
 
@@ -538,8 +652,15 @@ def profiles(site: Site) -> list[Finding]:
     if not broken:
         return [Finding("profiles", OK, text)]
     which = ", ".join(one.name for one in broken)
-    to_do = f"Correct them: hermes --profile {broken[0].name} config edit"
-    return [Finding("profiles", WARN, f"{text}; settings that can't be read: {which}", to_do)]  # fmt: skip
+    to_do = t("Correct them: hermes --profile {name} config edit", name=broken[0].name)
+    return [
+        Finding(
+            "profiles",
+            WARN,
+            t("{text}; settings that can't be read: {which}", text=text, which=which),
+            to_do,
+        )
+    ]
 
 
 CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (

@@ -12,6 +12,9 @@ from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import load, load_secrets
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 def check_model(site: Site) -> list[Finding]:
@@ -36,29 +39,54 @@ def check_model(site: Site) -> list[Finding]:
                 "model",
                 WARN,
                 error.message,
-                error.hint or "Choose one: hermes model pick",
+                error.hint or t("Choose one: hermes model pick"),
             )
         ]
     name = f"{answers.provider} {answers.model}".rstrip()
     if answers.provider == "embedded" and not answers.key_set:
-        to_do = f"Hermes offers the download when you first ask something. To start it now: hermes model add {answers.model}"
-        return [
-            Finding("model", WARN, f"{name} is selected, but not downloaded yet", to_do)
-        ]
-    if answers.sign_in and not answers.key and not answers.signed_in:
-        to_do = f"Sign in with: hermes auth add {answers.sign_in}"
-        return [Finding("model", WARN, f"{name} is selected, but not signed in", to_do)]
-    if answers.key and not answers.key_set and not answers.signed_in:
-        to_do = f"Store it with: hermes config set {answers.key}"
+        to_do = t(
+            "Hermes offers the download when you first ask something. To start it now: hermes model add {model}",
+            model=answers.model,
+        )
         return [
             Finding(
                 "model",
                 WARN,
-                f"{name} is selected, but {answers.key} is not set",
+                t("{name} is selected, but not downloaded yet", name=name),
                 to_do,
             )
         ]
-    found = [Finding("model", OK, f"{name} is selected ({answers.ready})")]
+    if answers.sign_in and not answers.key and not answers.signed_in:
+        to_do = t("Sign in with: hermes auth add {sign_in}", sign_in=answers.sign_in)
+        return [
+            Finding(
+                "model",
+                WARN,
+                t("{name} is selected, but not signed in", name=name),
+                to_do,
+            )
+        ]
+    if answers.key and not answers.key_set and not answers.signed_in:
+        to_do = t("Store it with: hermes config set {key}", key=answers.key)
+        return [
+            Finding(
+                "model",
+                WARN,
+                t(
+                    "{name} is selected, but {key} is not set",
+                    name=name,
+                    key=answers.key,
+                ),
+                to_do,
+            )
+        ]
+    found = [
+        Finding(
+            "model",
+            OK,
+            t("{name} is selected ({ready})", name=name, ready=answers.ready),
+        )
+    ]
     return found + _context_findings(settings, secrets)
 
 
@@ -93,11 +121,13 @@ def check_speech(site: Site) -> list[Finding]:
         if one.status == OK:
             found.append(Finding(one.sense, OK, one.text))
         elif wanted == "auto":
-            found.append(Finding(one.sense, OK, "not set up (optional): hermes voice"))
+            found.append(
+                Finding(one.sense, OK, t("not set up (optional): hermes voice"))
+            )
         elif wanted != "off":
             found.append(Finding(one.sense, WARN, one.text, one.to_do))
         else:
-            found.append(Finding(one.sense, OK, "off"))
+            found.append(Finding(one.sense, OK, t("off")))
     return found
 
 
@@ -116,12 +146,14 @@ def check_codex(site: Site) -> list[Finding]:
 async def _check_codex(switch: SwitchContext) -> list[Finding]:
     standing = await status(switch)
     if not standing.program:
-        to_do = f"{INSTALL} Or switch back to Hermes: hermes codex off"
+        to_do = t(
+            "{install} Or switch back to Hermes: hermes codex off", install=INSTALL
+        )
         return [
             Finding(
                 "codex",
                 FAIL,
-                "the codex program was not found, but it is set to run your turns",
+                t("the codex program was not found, but it is set to run your turns"),
                 to_do,
             )
         ]
@@ -140,19 +172,19 @@ def _version(standing: CodexStatus) -> Finding:
             "codex",
             WARN,
             standing.warning,
-            "npm install -g @openai/codex@latest, or update Hermes",
+            t("npm install -g @openai/codex@latest, or update Hermes"),
         )
-    return Finding("codex", OK, f"codex {standing.version}")
+    return Finding("codex", OK, t("codex {version}", version=standing.version))
 
 
 def _login(standing: CodexStatus) -> Finding:
     if standing.signed_in:
-        return Finding("codex", OK, "signed in")
+        return Finding("codex", OK, t("signed in"))
     return Finding(
         "codex",
         WARN,
-        "not signed in",
-        "Run: codex login (not needed for a provider with its own key)",
+        t("not signed in"),
+        t("Run: codex login (not needed for a provider with its own key)"),
     )
 
 
@@ -161,17 +193,21 @@ def _settings(standing: CodexStatus) -> Finding:
         return Finding(
             "codex",
             FAIL,
-            f"its settings: {standing.complaint}",
-            f"Correct {standing.config}",
+            t("its settings: {complaint}", complaint=standing.complaint),
+            t("Correct {config}", config=standing.config),
         )
     if not standing.migrated:
         return Finding(
             "codex",
             WARN,
-            f"{standing.config} has no Hermes block",
-            "Run: hermes codex on",
+            t("{config} has no Hermes block", config=standing.config),
+            t("Run: hermes codex on"),
         )
-    return Finding("codex", OK, f"settings in {standing.config}, with Hermes' block")
+    return Finding(
+        "codex",
+        OK,
+        t("settings in {config}, with Hermes' block", config=standing.config),
+    )
 
 
 async def _sandbox(switch: SwitchContext) -> Finding:
@@ -179,12 +215,20 @@ async def _sandbox(switch: SwitchContext) -> Finding:
     try:
         ran = await try_sandbox(program, switch.environment()) if program else None
     except CodexFailed as error:
-        return Finding("codex", WARN, f"its sandbox can't be tested: {error.message}")
+        return Finding(
+            "codex",
+            WARN,
+            t("its sandbox can't be tested: {message}", message=error.message),
+        )
     if ran is None or ran.code:
         said = (ran.err.strip().splitlines() or [""])[-1] if ran else ""
-        to_do = "Install bubblewrap and allow user namespaces; until then codex's commands fail or ask."
-        return Finding("codex", WARN, f"its sandbox does not work here: {said}", to_do)
-    return Finding("codex", OK, "its sandbox works")
+        to_do = t(
+            "Install bubblewrap and allow user namespaces; until then codex's commands fail or ask."
+        )
+        return Finding(
+            "codex", WARN, t("its sandbox does not work here: {said}", said=said), to_do
+        )
+    return Finding("codex", OK, t("its sandbox works"))
 
 
 def check_hooks(site: Site) -> Iterator[Finding]:
@@ -197,7 +241,12 @@ def check_hooks(site: Site) -> Iterator[Finding]:
     try:
         found = Hooks(home).every()
     except HermesError as error:
-        yield Finding("hooks", FAIL, f"no hooks run: {error.message}", error.hint)
+        yield Finding(
+            "hooks",
+            FAIL,
+            t("no hooks run: {message}", message=error.message),
+            error.hint,
+        )
         return
     for hook in found:
         match hook.state:
@@ -205,23 +254,32 @@ def check_hooks(site: Site) -> Iterator[Finding]:
                 yield Finding(
                     "hooks",
                     WARN,
-                    f"{hook.name} can't be used: {hook.problem}",
-                    f"Correct {hook.folder}",
+                    t(
+                        "{name} can't be used: {problem}",
+                        name=hook.name,
+                        problem=hook.problem,
+                    ),
+                    t("Correct {folder}", folder=hook.folder),
                 )
             case "changed":
-                what = f"{hook.name} has changed since you trusted it, and does not run"
+                what = t(
+                    "{name} has changed since you trusted it, and does not run",
+                    name=hook.name,
+                )
                 yield Finding(
                     "hooks",
                     WARN,
                     what,
-                    f"Look at it, then: hermes hooks trust {hook.name}",
+                    t("Look at it, then: hermes hooks trust {name}", name=hook.name),
                 )
             case "off":
                 yield Finding(
-                    "hooks", OK, f"{hook.name} is new, and off until you trust it"
+                    "hooks",
+                    OK,
+                    t("{name} is new, and off until you trust it", name=hook.name),
                 )
             case "trusted":
-                yield Finding("hooks", OK, f"{hook.name} is trusted")
+                yield Finding("hooks", OK, t("{name} is trusted", name=hook.name))
 
 
 def check_webhooks(site: Site) -> Iterator[Finding]:
@@ -235,12 +293,20 @@ def check_webhooks(site: Site) -> Iterator[Finding]:
         return  # said elsewhere
     for name, webhook in webhooks.items():
         if secrets.get(webhook.secret):
-            yield Finding("webhooks", OK, f"{name} is signed with {webhook.secret}")
+            yield Finding(
+                "webhooks",
+                OK,
+                t("{name} is signed with {secret}", name=name, secret=webhook.secret),
+            )
         else:
-            what = f"{name} is off: {webhook.secret} is not set, and without it nothing is sent"
+            what = t(
+                "{name} is off: {secret} is not set, and without it nothing is sent",
+                name=name,
+                secret=webhook.secret,
+            )
             yield Finding(
                 "webhooks",
                 FAIL,
                 what,
-                f"Store it with: hermes config set {webhook.secret}",
+                t("Store it with: hermes config set {secret}", secret=webhook.secret),
             )

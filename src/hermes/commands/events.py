@@ -12,18 +12,22 @@ import msgspec
 from hermes.bridge.event_socket import SocketRequest, event_sockets, send_request
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, count, first_line
+from hermes.commands.formats import ago, first_line
 from hermes.commands.views import Block, Column, line, table
 from hermes.errors import NotFound, UsageError
 from hermes.events.trie import Trie
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes events tail                            everything, as it happens
   hermes events tail 'agent.tool.*'             tool calls
   hermes events replay 'agent.message.*' --session last
   hermes events stats                           counters of every process that runs
-"""
+""")
 _UNITS_S = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _REPLAY_ROWS_PER_READ = 1000
 _ANSWER_TIMEOUT_S = 3.0
@@ -61,7 +65,7 @@ class ProcessCounters(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         if not self.any_running:
-            yield line("No Hermes process is running.")
+            yield line(t("No Hermes process is running."))
         for number, one in enumerate(self.processes):
             yield from _process_view(one, now, "\n" * bool(number))
 
@@ -80,7 +84,9 @@ def replay_events(
     require_pattern(pattern)
     app = context.app
     if not app.has_log:
-        raise NotFound("There are no sessions yet.", hint='Start one: hermes "hello"')
+        raise NotFound(
+            t("There are no sessions yet."), hint=t('Start one: hermes "hello"')
+        )
     only = app.store.sessions.find(session).id if session else ""
     first = _moment(since, app.clock.now())
     wanted: Trie[bool] = Trie()
@@ -106,7 +112,7 @@ def show_counters(context: CommandContext, pattern: Pattern = "**") -> ProcessCo
         if one is None and path.exists():
             number = path.stem.rpartition("-")[2]
             context.surface.warn(
-                f"Process {number} does not answer; it may be stopped."
+                t("Process {number} does not answer; it may be stopped.", number=number)
             )
     processes = [one for one in found.values() if one is not None]
     for one in processes:
@@ -118,7 +124,7 @@ def show_counters(context: CommandContext, pattern: Pattern = "**") -> ProcessCo
 def require_pattern(pattern: str) -> None:
     if not pattern:
         raise UsageError(
-            "The pattern is empty.", hint="Leave it out to see everything."
+            t("The pattern is empty."), hint=t("Leave it out to see everything.")
         )
 
 
@@ -134,8 +140,8 @@ def _moment(text: str, now: float) -> float:
         except (ValueError, OverflowError):
             continue
     raise UsageError(
-        f"{text!r} is not a time.",
-        hint="Use one such as 30min, 2h, 7d, 2026-05-01 or 2026-05-01T14:00",
+        t("{text!r} is not a time.", text=text),
+        hint=t("Use one such as 30min, 2h, 7d, 2026-05-01 or 2026-05-01T14:00"),
     )
 
 
@@ -167,11 +173,18 @@ def _process_view(one: dict[str, Any], now: float, before: str) -> Iterator[Bloc
     bus = one["bus"]
     since = ago(one["since"], now)
     yield line(
-        f"{before}{one['surface']} (process {one['pid']}), since {since}", "bold"
+        t(
+            "{before}{surface} (process {pid}), since {since}",
+            before=before,
+            surface=one["surface"],
+            pid=one["pid"],
+            since=since,
+        ),
+        "bold",
     )
     names = ("delivered", "failed", "dropped", "pending", "refused")
     counts = ", ".join(f"{bus.get(name, 0):,} {name}" for name in names)
-    yield line(f"  bus: {counts}")
+    yield line(t("  bus: {counts}", counts=counts))
     for name in ("bridge", "hooks", "webhooks", "traces"):
         for part in _as_list(one.get(name)):
             facts = (
@@ -184,11 +197,13 @@ def _process_view(one: dict[str, Any], now: float, before: str) -> Iterator[Bloc
         (sub["pattern"], sub["callback"], f"{sub['delivered']:,}", _losses(sub))
         for sub in bus["subscriptions"]
     ]
-    yield line(f"  {count(len(rows), 'subscriber')}", "dim")
+    yield line(
+        t("  {count:,} subscriber", "  {count:,} subscribers", count=len(rows)), "dim"
+    )
     columns = (
-        Column("PATTERN"),
-        Column("SUBSCRIBER"),
-        Column("DELIVERED", right=True),
+        Column(t("PATTERN")),
+        Column(t("SUBSCRIBER")),
+        Column(t("DELIVERED"), right=True),
         Column(),
     )
     if rows:

@@ -25,27 +25,32 @@ from hermes.schema.goals import (
     GoalSet,
     SubgoalsChanged,
 )
-from hermes.text.plurals import count
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes goal run "all tests pass  verify: make test"   work until it is reached
   hermes goal                                           the goal of the newest session, and its progress
   hermes goal pause                                     stop after the running turn
   hermes --resume last                                  go on with it, in the chat
-"""
+""")
 _MAX_SUBGOALS = 50
 _MAX_SEARCHED_SESSIONS, _MAX_NAMED_SESSIONS = 200, 5
 _MAX_SUBGOAL_CHARS = 1_000
 _STATES: dict[GoalStatus, str] = {
-    "none": "none",
-    "active": "working on it",
-    "waiting": "waiting",
-    "paused": "paused",
-    "done": "reached",
+    "none": to_translate("none"),
+    "active": to_translate("working on it"),
+    "waiting": to_translate("waiting"),
+    "paused": to_translate("paused"),
+    "done": to_translate("reached"),
 }
-_NO_GOAL = "This session has no goal."
-_HOW = "Set one: /goal all tests pass  verify: make test (in a shell: hermes goal run)"
+_NO_GOAL = to_translate("This session has no goal.")
+_HOW = to_translate(
+    "Set one: /goal all tests pass  verify: make test (in a shell: hermes goal run)"
+)
 GoalText = Annotated[
     str, Arg("the goal; also draft TEXT, show, pause, resume, clear", metavar="TEXT")
 ]
@@ -75,37 +80,51 @@ class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         goal = self.goal
         if goal is None:
-            yield line(f"{_NO_GOAL} {_HOW}", fit="wrap")
+            yield line(f"{t.marked(_NO_GOAL)} {t.marked(_HOW)}", fit="wrap")
             return
-        state = _STATES[self.status] + (f": {self.why}" if self.why else "")
-        spent = f"{self.used_tokens:,} tokens {money(self.used_usd)}".rstrip()
+        state = t.marked(_STATES[self.status]) + (f": {self.why}" if self.why else "")
+        tokens = t("{count:,} token", "{count:,} tokens", count=self.used_tokens)
+        spent = f"{tokens} {money(self.used_usd)}".rstrip()
         check = self.check
         subgoals = (
-            (f"subgoal {number}", one) for number, one in enumerate(self.subgoals, 1)
+            (t("subgoal {number}", number=number), one)
+            for number, one in enumerate(self.subgoals, 1)
         )
         yield Record(
             (
-                ("goal", goal.text),
-                ("state", state),
+                (t("goal"), goal.text),
+                (t("state"), state),
                 (
-                    "until",
-                    f"{moment(self.until)} at the latest"
+                    t("until"),
+                    t("{moment} at the latest", moment=moment(self.until))
                     if self.status == "waiting"
                     else "",
                 ),
-                ("turns", f"{self.turns} of {goal.max_turns}"),
-                ("used", spent + (f" of {goal.budget}" if goal.budget else "")),
-                ("verify", goal.verify),
-                ("last check", f"{check.outcome} ({check.detail})" if check else ""),
-                ("constraints", goal.constraints),
-                ("stop when", goal.stop_when),
+                (
+                    t("turns"),
+                    t(
+                        "{turns} of {max_turns}",
+                        turns=self.turns,
+                        max_turns=goal.max_turns,
+                    ),
+                ),
+                (
+                    t("used"),
+                    t("{spent} of {budget}", spent=spent, budget=goal.budget)
+                    if goal.budget
+                    else spent,
+                ),
+                (t("verify"), goal.verify),
+                (t("last check"), f"{check.outcome} ({check.detail})" if check else ""),
+                (t("constraints"), goal.constraints),
+                (t("stop when"), goal.stop_when),
                 *subgoals,
             )
         )
         if self.status == "waiting":
             yield line(self.wakes, "dim", fit="wrap")
         if self.status == "paused":
-            yield line("Continue: /goal resume. Drop it: /goal clear.", "dim")
+            yield line(t("Continue: /goal resume. Drop it: /goal clear."), "dim")
 
 
 @command("goal set", slash="goal text", role="user", scope="chat", group="Chat")
@@ -170,7 +189,7 @@ async def change_subgoals(
     """Add a subgoal; alone: list them. `remove N` and `clear` remove them."""
     session, progress = await asyncio.to_thread(_find, context, session)
     if progress.goal is None:
-        raise NotFound(_NO_GOAL, hint=_HOW)
+        raise NotFound(t.marked(_NO_GOAL), hint=t.marked(_HOW))
     known = progress.subgoals
     word, _, rest = text.strip().partition(" ")
     match word.lower(), rest.strip():
@@ -180,12 +199,19 @@ async def change_subgoals(
             changed: tuple[str, ...] = ()
         case "remove", number if number.isdecimal():
             if not 1 <= int(number) <= len(known):
-                raise NotFound(f"There is no subgoal {number}.", hint="/subgoal list")
+                raise NotFound(
+                    t("There is no subgoal {number}.", number=number),
+                    hint="/subgoal list",
+                )
             changed = (*known[: int(number) - 1], *known[int(number) :])
         case _:
             if len(known) >= _MAX_SUBGOALS or len(text) > _MAX_SUBGOAL_CHARS:
                 raise UsageError(
-                    f"At most {_MAX_SUBGOALS} subgoals of {_MAX_SUBGOAL_CHARS:,} characters."
+                    t(
+                        "At most {max_subgoals} subgoals of {max_subgoal_chars:,} characters.",
+                        max_subgoals=_MAX_SUBGOALS,
+                        max_subgoal_chars=_MAX_SUBGOAL_CHARS,
+                    )
                 )
             changed = (*known, text.strip())
     await _write(context, session, SubgoalsChanged(subgoals=changed))
@@ -195,8 +221,8 @@ async def change_subgoals(
 def _listed(subgoals: tuple[str, ...], *, idle: bool = False) -> TextResult:
     lines = [f"{number}. {one}" for number, one in enumerate(subgoals, 1)]
     if lines and idle:
-        lines.append("The goal is not being worked on now. Continue: /goal resume")
-    return message(*(lines or ["There are no subgoals. Add one: /subgoal TEXT"]))
+        lines.append(t("The goal is not being worked on now. Continue: /goal resume"))
+    return message(*(lines or [t("There are no subgoals. Add one: /subgoal TEXT")]))
 
 
 def _meant(context: CommandContext, name: str, *states: GoalStatus) -> str:
@@ -213,8 +239,13 @@ def _meant(context: CommandContext, name: str, *states: GoalStatus) -> str:
     if len(found) > 1:
         named = ", ".join(found[:_MAX_NAMED_SESSIONS])
         raise UsageError(
-            f"{count(len(found), 'session')} have such a goal: {named}.",
-            hint="Name the one you mean.",
+            t(
+                "{count:,} session have such a goal: {named}.",
+                "{count:,} sessions have such a goal: {named}.",
+                count=len(found),
+                named=named,
+            ),
+            hint=t("Name the one you mean."),
         )
     return found[0] if found else "last"
 
@@ -265,33 +296,35 @@ async def _begin(context: CommandContext, name: str, text: str) -> TextResult:
     session, before = await asyncio.to_thread(_find, context, name)
     goal = parse_goal(text, context.settings.goals, by=context.surface.name)
     await _write(context, session, await _with_usage(context, session, goal))
-    notes = ["It replaces the previous goal."] if before.is_open else []
+    notes = [t("It replaces the previous goal.")] if before.is_open else []
     if context.service is None:
-        notes.append(f"Work on it: hermes --resume {session}")
-    limits = [count(goal.max_turns, "turn"), goal.budget]
+        notes.append(t("Work on it: hermes --resume {session}", session=session))
+    limits = [t("{count:,} turn", "{count:,} turns", count=goal.max_turns), goal.budget]
     most = " and ".join(filter(None, limits))
-    return message(f"Working towards the goal, for at most {most}.", *notes)
+    return message(
+        t("Working towards the goal, for at most {most}.", most=most), *notes
+    )
 
 
 async def _draft(context: CommandContext, name: str, text: str) -> TextResult:
     """Lets a model write the conditions. They hold once the person has read them and resumes."""
     if not text:
-        raise UsageError("The goal is empty.", hint="/goal draft TEXT")
+        raise UsageError(t("The goal is empty."), hint="/goal draft TEXT")
     session, _ = await asyncio.to_thread(_find, context, name)
     auxiliary = context.chat.agent.engine(session).auxiliary
-    context.surface.tell(line("Writing the conditions ...", "dim"))
+    context.surface.tell(line(t("Writing the conditions ..."), "dim"))
     reply = await auxiliary.ask("judge", session, draft_request(text))
     settings, by = context.settings.goals, context.surface.name
     goal = drafted(reply.text, text, settings, by=by)
     await _write(context, session, await _with_usage(context, session, goal))
     named = (
-        ("Goal", goal.text),
-        ("Verify", goal.verify),
-        ("Constraints", goal.constraints),
-        ("Stop when", goal.stop_when),
+        (t("Goal"), goal.text),
+        (t("Verify"), goal.verify),
+        (t("Constraints"), goal.constraints),
+        (t("Stop when"), goal.stop_when),
     )
     lines = [f"{name}: {one}" for name, one in named if one]
-    return message(*lines, "Start it: /goal resume. Change it: /goal TEXT.")
+    return message(*lines, t("Start it: /goal resume. Change it: /goal TEXT."))
 
 
 async def _with_usage(context: CommandContext, session: str, goal: GoalSet) -> GoalSet:
@@ -303,33 +336,40 @@ async def _with_usage(context: CommandContext, session: str, goal: GoalSet) -> G
 async def _pause(context: CommandContext, name: str) -> TextResult:
     session, progress = await asyncio.to_thread(_find, context, name)
     if not progress.is_open:
-        raise NotFound(_not(progress, "is not being worked on"), hint=_HOW)
-    paused = GoalPaused(reason="You paused it.", by=context.surface.name)
+        raise NotFound(_not_open(progress), hint=t.marked(_HOW))
+    reason = "You paused it."  # not translated: for the log
+    paused = GoalPaused(reason=reason, by=context.surface.name)
     await _write(context, session, paused)
     return message(
-        "Paused the goal; the running turn ends first. Continue: /goal resume"
+        t("Paused the goal; the running turn ends first. Continue: /goal resume")
     )
 
 
 async def _resume(context: CommandContext, name: str) -> TextResult:
     session, progress = await asyncio.to_thread(_find, context, name)
     if progress.goal is None:
-        raise NotFound(_NO_GOAL, hint=_HOW)
+        raise NotFound(t.marked(_NO_GOAL), hint=t.marked(_HOW))
     if progress.status == "active":
-        return message("The goal is already being worked on.")
+        return message(t("The goal is already being worked on."))
     await _write(context, session, GoalResumed(by=context.surface.name))
     if context.service is None:
-        return message(f"Resumed. Work on it: hermes --resume {session}")
-    return message("Going on with the goal.")
+        return message(
+            t("Resumed. Work on it: hermes --resume {session}", session=session)
+        )
+    return message(t("Going on with the goal."))
 
 
 async def _clear(context: CommandContext, name: str) -> TextResult:
     session, progress = await asyncio.to_thread(_find, context, name)
     if progress.goal is None:
-        raise NotFound(_NO_GOAL, hint=_HOW)
+        raise NotFound(t.marked(_NO_GOAL), hint=t.marked(_HOW))
     await _write(context, session, GoalCleared(by=context.surface.name))
-    return message("Dropped the goal. The running turn ends normally; /stop stops it.")
+    return message(
+        t("Dropped the goal. The running turn ends normally; /stop stops it.")
+    )
 
 
-def _not(progress: GoalProgress, what: str) -> str:
-    return _NO_GOAL if progress.goal is None else f"The goal {what}."
+def _not_open(progress: GoalProgress) -> str:
+    if progress.goal is None:
+        return t.marked(_NO_GOAL)
+    return t("The goal is not being worked on.")

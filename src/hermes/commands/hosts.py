@@ -7,9 +7,13 @@ import msgspec
 
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, count
+from hermes.commands.formats import ago
 from hermes.commands.views import Block, TableRow, line, table
 from hermes.store.hosts import GONE_AFTER_S, ClusterState, HostProcess, host_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _NO_ROLE = "terminal"  # what holds a session and says nothing else
 
@@ -37,7 +41,9 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.hosts:
-            yield line("No gateway, dashboard or running session uses this store now.")
+            yield line(
+                t("No gateway, dashboard or running session uses this store now.")
+            )
             return
         rows = [
             TableRow(
@@ -45,7 +51,7 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
                     one.host,
                     one.role,
                     one.version,
-                    count(one.sessions, "session"),
+                    t("{count:,} session", "{count:,} sessions", count=one.sessions),
                     ago(one.seen, self.now)
                     if one.is_live
                     else f"{ago(one.seen, self.now)}, gone?",
@@ -54,7 +60,7 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
             )
             for one in self.hosts
         ]
-        columns = ("HOST", "ROLE", "VERSION", "RUNNING", "LAST SEEN")
+        columns = (t("HOST"), t("ROLE"), t("VERSION"), t("RUNNING"), t("LAST SEEN"))
         yield table(columns, rows, narrow=((0, 1), (3, 4)))
 
 

@@ -9,16 +9,20 @@ from hermes.app.learning.import_undo import ImportUndo
 from hermes.app.learning.importer import Importer
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count, first_line
+from hermes.commands.formats import first_line
 from hermes.commands.views import Block, TextResult, line, message
 from hermes.errors import UsageError
 from hermes.learning.imports.sources import Kind, SkippedItem
 from hermes.learning.learning_service import LearningService
 from hermes.primitives.files import replace_file
 from hermes.settings.redaction import mask
+from hermes.text.translation import to_translate, translator
 from hermes.tools.escapes import shown
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes import ~/.openclaw --dry-run        what would be imported, and what not and why
   hermes import ~/.openclaw                  all agents: sessions, memories, skills, settings, schedules
@@ -31,7 +35,7 @@ examples:
   hermes import undo                         remove what the last import brought
 
 The source is not changed, and nothing is imported twice. A folder called undo is ./undo.
-"""
+""")
 UNDO = "undo"
 _SOURCES: dict[Kind, str] = {
     "hermes": "Hermes Agent (Nous Research)",
@@ -74,7 +78,10 @@ def import_home(
     if path == UNDO:
         return _undo(context, learning, which, dry_run=dry_run, yes=yes)
     if which:
-        raise UsageError(f"Unexpected {which!r}.", hint="Name one source at a time.")
+        raise UsageError(
+            t("Unexpected {which!r}.", which=which),
+            hint=t("Name one source at a time."),
+        )
     importer = Importer(context.app, learning)
     plan = importer.plan(
         context.path(path),
@@ -84,11 +91,11 @@ def import_home(
     )
     context.surface.tell(*_plan_view(plan))
     if plan.empty:
-        return message("There is nothing to import.")
+        return message(t("There is nothing to import."))
     if dry_run:
-        return message("Nothing was imported (--dry-run).")
+        return message(t("Nothing was imported (--dry-run)."))
     if not yes:
-        context.confirm("Import this?", "Nothing was imported.")
+        context.confirm(t("Import this?"), t("Nothing was imported."))
     done = importer.carry_out(plan, said=lambda text: context.surface.tell(line(text)))
     return _report(context, plan, done)
 
@@ -98,8 +105,8 @@ def _parts(only: str) -> tuple[Part, ...]:
     unknown = [part for part in wanted if part not in PARTS]
     if unknown:
         raise UsageError(
-            f"There is nothing called {unknown[0]!r} to import.",
-            hint=f"There are: {', '.join(PARTS)}",
+            t("There is nothing called {unknown!r} to import.", unknown=unknown[0]),
+            hint=t("There are: {parts}", parts=", ".join(PARTS)),
         )
     return tuple(part for part in PARTS if part in wanted or not wanted)
 
@@ -108,21 +115,54 @@ def _plan_view(plan: ImportPlan) -> Iterator[Block]:
     yield line(f"{plan.source}: {_SOURCES[plan.kind]}", "bold")
     names = ", ".join(skill.name for skill in plan.skills)
     lines = {
-        f"{count(plan.new_sessions, 'session')} with {count(plan.messages, 'message')}": plan.new_sessions,
-        f"{count(len(plan.notes), 'note')} of memory": plan.notes,
-        "SOUL.md: who Hermes is": plan.identity,
-        f"{count(len(plan.skills), 'skill')}: {names}": plan.skills,
-        f"{count(len(plan.settings), 'setting')}: {', '.join(plan.settings)}": plan.settings,
-        f"{count(len(plan.secrets), 'secret')}: {', '.join(plan.secrets)}": plan.secrets,
-        f"{count(len(plan.schedules), 'schedule')}, paused until you resume them": plan.schedules,
-        f"{count(len(plan.rules), 'rule')} for policy.yaml:": plan.rules,
+        t(
+            "{sessions} with {messages}",
+            sessions=t(
+                "{count:,} session", "{count:,} sessions", count=plan.new_sessions
+            ),
+            messages=t("{count:,} message", "{count:,} messages", count=plan.messages),
+        ): plan.new_sessions,
+        t(
+            "{count:,} note of memory",
+            "{count:,} notes of memory",
+            count=len(plan.notes),
+        ): plan.notes,
+        t("SOUL.md: who Hermes is"): plan.identity,
+        t(
+            "{count:,} skill: {names}",
+            "{count:,} skills: {names}",
+            count=len(plan.skills),
+            names=names,
+        ): plan.skills,
+        t(
+            "{count:,} setting: {settings}",
+            "{count:,} settings: {settings}",
+            count=len(plan.settings),
+            settings=", ".join(plan.settings),
+        ): plan.settings,
+        t(
+            "{count:,} secret: {secrets}",
+            "{count:,} secrets: {secrets}",
+            count=len(plan.secrets),
+            secrets=", ".join(plan.secrets),
+        ): plan.secrets,
+        t(
+            "{count:,} schedule, paused until you resume them",
+            "{count:,} schedules, paused until you resume them",
+            count=len(plan.schedules),
+        ): plan.schedules,
+        t(
+            "{count:,} rule for policy.yaml:",
+            "{count:,} rules for policy.yaml:",
+            count=len(plan.rules),
+        ): plan.rules,
     }
     for text, found in lines.items():
         if found:
             yield line(f"  {first_line(text)}", fit="cut")
     for rule in plan.rules:
         yield line(f"    {_safe(rule.describe())}", fit="cut")
-    yield from _left_view("Not imported:", plan.left)
+    yield from _left_view(t("Not imported:"), plan.left)
 
 
 def _left_view(title: str, left: Sequence[SkippedItem]) -> Iterable[Block]:
@@ -131,7 +171,7 @@ def _left_view(title: str, left: Sequence[SkippedItem]) -> Iterable[Block]:
     for entry in left[:_MAX_LISTED]:
         yield line(_skipped(entry), "dim", fit="cut")
     if len(left) > _MAX_LISTED:
-        yield line(f"  … and {len(left) - _MAX_LISTED:,} more")
+        yield line(t("  … and {count:,} more", count=len(left) - _MAX_LISTED))
 
 
 def _skipped(entry: SkippedItem) -> str:
@@ -153,19 +193,21 @@ def _report(
         f"Import {done.id} from {plan.source} ({_SOURCES[plan.kind]})",
         *lines,
         *(["Failed:", *map(_skipped, failed)] if failed else []),
-        *(["Not imported:", *map(_skipped, plan.left)] if plan.left else []),
+        *([t("Not imported:"), *map(_skipped, plan.left)] if plan.left else []),
     ]
     file = context.home.root / FOLDER / f"{done.id}.report.txt"
     replace_file(file, "\n".join([*whole, ""]).encode(errors="replace"))
     context.surface.tell(*_left_view("Failed:", failed))
     if not failed:
-        lines.append("Checked: everything that was imported is here.")
+        lines.append(t("Checked: everything that was imported is here."))
     if done.schedules:
         lines.append(
-            "The schedules are paused: hermes cron list, then hermes cron resume JOB."
+            t(
+                "The schedules are paused: hermes cron list, then hermes cron resume JOB."
+            )
         )
-    lines.append(f"Every item that was not imported: {file}")
-    lines.append(f"Undo all of it: hermes import undo {done.id}")
+    lines.append(t("Every item that was not imported: {file}", file=file))
+    lines.append(t("Undo all of it: hermes import undo {id}", id=done.id))
     return message(*lines, failed=bool(failed))
 
 
@@ -185,12 +227,19 @@ def _undo(
     yes: bool,
 ) -> TextResult:
     past = past_import(context.home.root, which)
-    what = f"{count(len(past.items), 'item')} from {past.started.source}"
-    context.surface.tell(line(f"Import {past.id}: {what}"))
+    what = t(
+        "{count:,} item from {source}",
+        "{count:,} items from {source}",
+        count=len(past.items),
+        source=past.started.source,
+    )
+    context.surface.tell(line(t("Import {id}: {what}", id=past.id, what=what)))
     if dry_run:
-        return message("Nothing was removed (--dry-run).")
+        return message(t("Nothing was removed (--dry-run)."))
     if not yes:
-        context.confirm("Remove what it brought?", "Nothing was removed.")
+        context.confirm(t("Remove what it brought?"), t("Nothing was removed."))
     report = ImportUndo(context.app, learning, past).run()
-    context.surface.tell(*_left_view("These stay:", report.kept))
-    return message(f"Removed {count(report.removed, 'item')}.")
+    context.surface.tell(*_left_view(t("These stay:"), report.kept))
+    return message(
+        t("Removed {count:,} item.", "Removed {count:,} items.", count=report.removed)
+    )

@@ -32,8 +32,12 @@ from hermes.schema.schedules import CatchUp, Instant, Job
 from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import current_folder
 from hermes.store.schedules import ScheduleStore
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes cron add "every weekday at 9" "summarize what is new in my inbox folder"
   hermes cron add "every 2 hours" "check the disk" --deliver telegram:123456 --budget '$0.10'
@@ -43,11 +47,13 @@ examples:
   hermes cron history report            how each run ended, and why
   hermes cron run report                now, here
   hermes cron daemon                    run what is due; `hermes gateway run` does it too
-"""
-_NO_JOBS = (
+""")
+_NO_JOBS = to_translate(
     "There are no jobs yet. Add one: hermes cron add 'every weekday at 9' 'what to do'"
 )
-_WHO_RUNS = "Due jobs are run by `hermes gateway run`, or by `hermes cron daemon`."
+_WHO_RUNS = to_translate(
+    "Due jobs are run by `hermes gateway run`, or by `hermes cron daemon`."
+)
 _LOOKS: Mapping[str, Look] = {
     "done": "good",
     "failed": "bad",
@@ -55,9 +61,9 @@ _LOOKS: Mapping[str, Look] = {
     "skipped": "warn",
 }
 _MISSED = {
-    "skip": "are skipped",
-    "once": "only the last one is caught up on",
-    "all": "are all caught up on",
+    "skip": to_translate("are skipped"),
+    "once": to_translate("only the last one is caught up on"),
+    "all": to_translate("are all caught up on"),
 }
 _MAX_SHOWN_TIMES = 1000
 
@@ -115,10 +121,17 @@ class JobChange(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         job = self.job
-        yield line(f"Job {job.id} ({first_line(job.name)}) {self.what}.")
+        yield line(
+            t(
+                "Job {id} ({name}) {what}.",
+                id=job.id,
+                name=first_line(job.name),
+                what=self.what,
+            )
+        )
         if self.planned is not None:
             when = f"{_from_now(self.planned.starts, now)}, {local_time(self.planned.starts, job.zone)}"
-            yield line(f"Next run: {when} ({job.zone})")
+            yield line(t("Next run: {when} ({zone})", when=when, zone=job.zone))
         for note in self.note.splitlines():
             yield line(note)
 
@@ -134,14 +147,17 @@ class JobListing(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         if not self.jobs:
-            ended = f"No job is active; {self.ended} have ended: hermes cron list --all"
-            yield line(ended if self.ended else _NO_JOBS)
+            ended = t(
+                "No job is active; {ended} have ended: hermes cron list --all",
+                ended=self.ended,
+            )
+            yield line(ended if self.ended else t.marked(_NO_JOBS))
             return
         columns = (
-            Column("JOB"),
-            Column("NAME", widest=20),
-            Column("SCHEDULE", widest=24),
-            Column("NEXT RUN"),
+            Column(t("JOB")),
+            Column(t("NAME"), widest=20),
+            Column(t("SCHEDULE"), widest=24),
+            Column(t("NEXT RUN")),
         )
         ordered = sorted(self.jobs, key=lambda one: starts(one[1]))
         rows = [
@@ -168,25 +184,31 @@ class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
             f"at most {job.budget}" if job.budget else "no limit",
         ]
         if job.jitter:
-            limits.append(f"starts up to {length(job.jitter)} later")
+            limits.append(t("starts up to {length} later", length=length(job.jitter)))
         yield line(f"{job.id}  {first_line(job.name)}", "bold")
         state = f"paused: {job.paused}" if job.paused else state_of(job, planned)
         facts = (
-            ("schedule", f"{job.schedule} ({job.zone})"),
-            ("state", state),
-            ("missed runs", _MISSED[job.catch_up]),
-            ("delivered to", job.deliver),
-            ("limits", ", ".join(limits)),
-            ("tools", ", ".join(job.toolsets) or "the usual ones"),
-            ("model", job.model or "the usual one"),
-            ("folder", job.cwd or "your home folder"),
-            ("made by", job.by),
-            *((("machine", job.place),) if job.place else ()),
+            (t("schedule"), f"{job.schedule} ({job.zone})"),
+            (t("state"), state),
+            (t("missed runs"), t.marked(_MISSED[job.catch_up])),
+            (t("delivered to"), job.deliver),
+            (t("limits"), ", ".join(limits)),
+            (t("tools"), ", ".join(job.toolsets) or t("the usual ones")),
+            (t("model"), job.model or t("the usual one")),
+            (t("folder"), job.cwd or t("your home folder")),
+            (t("made by"), job.by),
+            *(((t("machine"), job.place),) if job.place else ()),
         )
         yield Record(facts, indent=2)
         yield line(f"\n{job.prompt}\n")
         if planned and not job.paused:
-            yield line(f"Next: {_from_now(planned.starts, now)}, {local_time(planned.starts, job.zone)}")  # fmt: skip
+            yield line(
+                t(
+                    "Next: {from_now}, {local_time}",
+                    from_now=_from_now(planned.starts, now),
+                    local_time=local_time(planned.starts, job.zone),
+                )
+            )
         yield from _runs(self.past, {job.id: job})
 
 
@@ -208,9 +230,11 @@ class JobRuns(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         yield from _runs(self.past, self.jobs)
         if not self.past:
-            yield line("No runs yet.")
+            yield line(t("No runs yet."))
         elif self.last_answer:
-            yield line(f"\nThe last answer:\n{self.last_answer}")
+            yield line(
+                t("\nThe last answer:\n{last_answer}", last_answer=self.last_answer)
+            )
 
 
 class ComingRuns(msgspec.Struct, frozen=True, kw_only=True):
@@ -239,7 +263,9 @@ class Jobs:
 
     def find(self, name: str) -> Job:
         if not self.app.has_log:
-            raise NotFound(f"There is no job {name!r}.", hint=_NO_JOBS)
+            raise NotFound(
+                t("There is no job {name!r}.", name=name), hint=t.marked(_NO_JOBS)
+            )
         return self.store.find(name)
 
 
@@ -259,7 +285,7 @@ def add_job(
         wanted = parsed_fields(form)
         wanted.setdefault("cwd", str(current_folder()))
         job, planned = jobs.book.add(msgspec.convert(wanted, JobDraft))
-    notes = (_WHO_RUNS if is_first else "", _undeliverable(context, job))
+    notes = (t.marked(_WHO_RUNS) if is_first else "", _undeliverable(context, job))
     note = "\n".join(filter(None, notes))
     return JobChange(job=job, planned=planned, what="was added", note=note)
 
@@ -273,9 +299,12 @@ def _undeliverable(context: CommandContext, job: Job) -> str:
     ]
     if not missing:
         return ""
-    return (
-        f"{platform} is not connected: results wait until you set {' and '.join(missing)}"
-        f" (hermes config set {missing[0]}) and start `hermes gateway run`."
+    return t(
+        "{platform} is not connected: results wait until you set {missing}"
+        " (hermes config set {first}) and start `hermes gateway run`.",
+        platform=platform,
+        missing=t(" and ").join(missing),
+        first=missing[0],
     )
 
 
@@ -352,8 +381,8 @@ def edit_job(
         wanted = parsed_fields(form)
         if not wanted:
             raise UsageError(
-                "What should be changed?",
-                hint="Such as: hermes cron edit JOB --schedule 'at 9'",
+                t("What should be changed?"),
+                hint=t("Such as: hermes cron edit JOB --schedule 'at 9'"),
             )
         jobs.find(job)
         changed, planned = jobs.book.edit(job, **wanted)
@@ -419,7 +448,7 @@ def _schedule_errors() -> Iterator[None]:
     try:
         yield
     except ScheduleError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.words, hint=error.hint_words) from error
 
 
 def _rule(jobs: Jobs, what: str, zone: str, now: float) -> tuple[Any, str]:
@@ -439,12 +468,14 @@ def _from_now(at: float, now: float) -> str:
     """How far away an instant is."""
     seconds = at - now
     if seconds <= 0:
-        return "now"
-    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= size * (2 if unit == "day" else 1):
-            number = round(seconds / size)
-            return f"in {number} {unit}{'s' if number != 1 else ''}"
-    return "in less than a minute"
+        return t("now")
+    if seconds >= 2 * 86_400:
+        return t("in {count} day", "in {count} days", count=round(seconds / 86_400))
+    if seconds >= 3_600:
+        return t("in {count} hour", "in {count} hours", count=round(seconds / 3_600))
+    if seconds >= 60:
+        return t("in {count} minute", "in {count} minutes", count=round(seconds / 60))
+    return t("in less than a minute")
 
 
 def _coming(job: Job, planned: Instant | None, now: float) -> str:
@@ -478,7 +509,7 @@ def _runs(past: Iterable[Instant], jobs: Mapping[str, Job]) -> Iterator[Block]:
 
 def _delivered(one: Instant) -> str:
     if one.delivery == "waiting":
-        return "waiting for a gateway to deliver it"
+        return t("waiting for a gateway to deliver it")
     if not one.delivery or one.delivery.startswith("not "):
         return one.delivery
     return f"to {one.delivery}"

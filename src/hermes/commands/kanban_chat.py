@@ -12,6 +12,10 @@ from hermes.commands.table import Topic, commands_of, find_command, find_topic
 from hermes.commands.views import Result, message
 from hermes.errors import UsageError
 from hermes.text.intended_word import intended_word
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _HERE = "hermes.commands."
 
@@ -25,7 +29,7 @@ async def kanban(
     try:
         typed = shlex.split(words) if words.strip() else ["list"]
     except ValueError as error:
-        raise UsageError(f"A quote is missing: {error}.") from error
+        raise UsageError(t("A quote is missing: {error}.", error=error)) from error
     topic = find_topic("kanban")
     assert topic is not None  # noqa: S101 - it is in the table
     found = find_command(topic, typed)
@@ -35,7 +39,8 @@ async def kanban(
         raise _no_such_action(topic, typed[0], words)
     if not found.function.__module__.startswith(_HERE):
         raise UsageError(
-            f"`{found.name}` works in a shell only.", hint=f"hermes {found.name}"
+            t("`{name}` works in a shell only.", name=found.name),
+            hint=f"hermes {found.name}",
         )
     rest = typed[len(found.name.split()) - 1 :]
     result = await found.run(context, shell_words(found, rest))
@@ -69,14 +74,15 @@ def shell_words(command_: Command, words: list[str]) -> dict[str, Any]:
         if option is None:
             if word.startswith("--"):
                 raise UsageError(
-                    f"There is no option {name}.", hint=_usage(command_, options)
+                    t("There is no option {name}.", name=name),
+                    hint=_usage(command_, options),
                 )
             rest.append(word)
         elif option.kind is bool:
             given[option.name] = True
         else:
             if not equals and not queue:
-                raise UsageError(f"{name} needs a value.")
+                raise UsageError(t("{name} needs a value.", name=name))
             given[option.name] = option.read(value if equals else queue.pop(0))
     given |= _operands(command_, operands, rest)
     return given
@@ -90,10 +96,15 @@ def _operands(
         last = " ".join(words[len(operands) - 1 :])
         words = [*words[: len(operands) - 1], last]
     if words and not operands:
-        raise UsageError(f"{command_.name} does not take {words[0]!r}.")
+        raise UsageError(
+            t("{name} does not take {words!r}.", name=command_.name, words=words[0])
+        )
     missing = next((one for one in operands[len(words) :] if one.is_required), None)
     if missing is not None:
-        raise UsageError(f"{missing.metavar} is missing.", hint=_usage(command_, {}))
+        raise UsageError(
+            t("{metavar} is missing.", metavar=missing.metavar),
+            hint=_usage(command_, {}),
+        )
     return {one.name: one.read(word) for one, word in zip(operands, words, strict=False)}  # fmt: skip
 
 
@@ -101,8 +112,12 @@ def _no_such_action(topic: Topic, typed: str, words: str) -> UsageError:
     actions = [one.name.split()[1] for one in commands_of(topic)]
     near = intended_word(typed, list(dict.fromkeys(actions)))
     rest = words.strip().removeprefix(typed)
-    hint = f"Did you mean: /kanban {near}{rest}" if near else "See: /kanban help"
-    return UsageError(f"There is no /kanban {typed}.", hint=hint)
+    hint = (
+        t("Did you mean: /kanban {near}{rest}", near=near, rest=rest)
+        if near
+        else t("See: /kanban help")
+    )
+    return UsageError(t("There is no /kanban {typed}.", typed=typed), hint=hint)
 
 
 def _usage(command_: Command, options: dict[str, Parameter]) -> str:

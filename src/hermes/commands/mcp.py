@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count, first_line
+from hermes.commands.formats import first_line
 from hermes.commands.views import (
     Block,
     Line,
@@ -20,7 +20,7 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.errors import HermesError, NotFound, UsageError
+from hermes.errors import HermesError, NotFound, UsageError, translated
 from hermes.mcp import McpServers, Probe, ServerFailed, ServerStatus, is_server_name
 from hermes.mcp.logins import LoginStore, login_command
 from hermes.mcp.server_config import ServerReports
@@ -30,10 +30,14 @@ from hermes.settings.load import load
 from hermes.settings.redaction import has_credentials, mask
 from hermes.settings.secrets import is_secret_name
 from hermes.settings.sections import McpServerSettings
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 LoginState: TypeAlias = Literal["none", "signed in", "ended"]
 
-EXAMPLES = """\
+EXAMPLES = to_translate("""\
 examples:
   hermes mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
   hermes mcp add github --env GITHUB_TOKEN -- github-mcp-server stdio
@@ -42,9 +46,9 @@ examples:
   hermes mcp test files                     connect, list the tools, say how long it took
   hermes mcp test files --accept            ... and accept the tools as they are now
   hermes mcp login linear                   sign in at a service, in your browser
-"""
-_UNCHANGED = "Nothing was changed."
-_ADD_ONE = "Add one: hermes mcp add NAME -- COMMAND, or --url URL"
+""")
+_UNCHANGED = to_translate("Nothing was changed.")
+_ADD_ONE = to_translate("Add one: hermes mcp add NAME -- COMMAND, or --url URL")
 
 
 class ListedServer(msgspec.Struct, frozen=True):
@@ -63,11 +67,11 @@ class ListedServer(msgspec.Struct, frozen=True):
         if status.state == "failed":
             return "can't be used"
         if not status.tools:
-            return "not connected yet"
+            return t("not connected yet")
         if self.login == "ended":
             return "login expired"
         changed = f", {len(status.changed)} changed" if status.changed else ""
-        return count(status.tools, "tool") + changed
+        return t("{count:,} tool", "{count:,} tools", count=status.tools) + changed
 
     @property
     def note(self) -> str:
@@ -77,7 +81,7 @@ class ListedServer(msgspec.Struct, frozen=True):
             return ""
         parts = [f"{status.name}: {status.state}"]
         if status.retry_in:
-            parts.append(f"tried again in {status.retry_in:.0f} s")
+            parts.append(t("tried again in {retry_in:.0f} s", retry_in=status.retry_in))
         if status.changed:
             parts.append(f"changed: {', '.join(status.changed)}")
         detail = first_line(status.detail)
@@ -98,20 +102,31 @@ class ServerListing(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.servers:
-            yield line(f"There are no MCP servers. {_ADD_ONE}")
+            yield line(
+                t("There are no MCP servers. {add_one}", add_one=t.marked(_ADD_ONE))
+            )
             return
         rows = [(one.status.name, one.tools, one.where) for one in self.servers]
-        yield table(("SERVER", "TOOLS", "WHERE"), rows, narrow=((0, 1), (2,)))
+        yield table((t("SERVER"), t("TOOLS"), t("WHERE")), rows, narrow=((0, 1), (2,)))
         for one in self.servers:
             if one.note:
                 yield line(one.note, "dim")
         for one in self.servers:
             if one.login == "ended":
-                yield line(f"Sign in again: {login_command(one.status.name)}", "warn")
+                yield line(
+                    t(
+                        "Sign in again: {login_command}",
+                        login_command=login_command(one.status.name),
+                    ),
+                    "warn",
+                )
         changed = [one.status.name for one in self.servers if one.status.changed]
         if changed:
             yield line(
-                f"\nChanged since you accepted it. Look, then accept: hermes mcp test {changed[0]}",
+                t(
+                    "\nChanged since you accepted it. Look, then accept: hermes mcp test {changed}",
+                    changed=changed[0],
+                ),
                 "warn",
             )
 
@@ -186,13 +201,13 @@ async def add_server(  # noqa: PLR0913 - the options of one command
     home = context.home
     if not is_server_name(name):
         raise UsageError(
-            f"{name!r} can't be a server's name.",
-            hint="Use letters, digits, - and _, at most 32.",
+            t("{name!r} can't be a server's name.", name=name),
+            hint=t("Use letters, digits, - and _, at most 32."),
         )
     if name in configured_servers(context):
         raise UsageError(
-            f"There is already a server {name}.",
-            hint=f"Remove it first: hermes mcp remove {name}",
+            t("There is already a server {name}.", name=name),
+            hint=t("Remove it first: hermes mcp remove {name}", name=name),
         )
     _require_one_kind(name, command_line, url, env=env or cwd, header=header)
     program, *arguments = command_line or ("",)
@@ -212,13 +227,18 @@ async def add_server(  # noqa: PLR0913 - the options of one command
         result = (await _probe_all(servers, [name], accept=True))[name]
         if isinstance(result, HermesError):
             error = _unusable(name, result)
-            hint = f"{_UNCHANGED[:-1]} (--no-test adds it anyway). {result.hint}"
-            raise HermesError(error.message, hint=hint.strip())
+            hint = t(
+                "Nothing was changed (--no-test adds it anyway). {hint}",
+                hint=result.hint,
+            )
+            raise HermesError(error.words, hint=hint.strip())
         context.surface.tell(*probe_view(name, result))
     config = home.ensure().config
     for key, value in _leaves(values):
         set_value(config, f"mcp_servers.{name}.{key}", value)
-    return message(f"Added {name}; new sessions offer its tools as mcp.{name}.TOOL.")
+    return message(
+        t("Added {name}; new sessions offer its tools as mcp.{name}.TOOL.", name=name)
+    )
 
 
 @command("mcp test", scope="admin")
@@ -231,16 +251,19 @@ async def probe_servers(
     """Connect to servers and list their tools."""
     configured = configured_servers(context)
     if name and name not in configured:
-        raise NotFound(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
+        raise NotFound(
+            t("There is no MCP server {name!r}.", name=name),
+            hint=t("See: hermes mcp list"),
+        )
     enabled = (one for one, server in sorted(configured.items()) if server.enabled)
     names = [name] if name else list(enabled)
     if not names:
-        raise NotFound("There is no MCP server to test.", hint=_ADD_ONE)
+        raise NotFound(t("There is no MCP server to test."), hint=t.marked(_ADD_ONE))
     results = await _probe_all(_servers(context, configured), names, accept=accept)
     for one, result in results.items():
         if isinstance(result, HermesError):
             error = _unusable(one, result)
-            context.surface.warn(error.message, error.hint)
+            context.surface.warn(translated(error.words), translated(error.hint_words))
     return ProbedServers(results=results, accepted=accept)
 
 
@@ -252,15 +275,19 @@ def remove_server(
     home = context.home
     known = configured_servers(context)
     if name not in known:
-        hint = f"There are: {', '.join(known)}." if known else "There are none."
-        raise NotFound(f"There is no MCP server {name!r}.", hint=hint)
+        hint = (
+            t("There are: {known}.", known=", ".join(known))
+            if known
+            else t("There are none.")
+        )
+        raise NotFound(t("There is no MCP server {name!r}.", name=name), hint=hint)
     if not remove_entry(home.config, "mcp_servers", name):
         raise HermesError(
-            f"{name} is not in {home.config}.",
-            hint="It is set in the environment; unset that variable.",
+            t("{name} is not in {config}.", name=name, config=home.config),
+            hint=t("It is set in the environment; unset that variable."),
         )
     _servers(context, load(home=home).mcp_servers).forget(name)
-    return message(f"Removed {name}.")
+    return message(t("Removed {name}.", name=name))
 
 
 class ListedMcpTool(msgspec.Struct, frozen=True):
@@ -279,13 +306,13 @@ class McpToolListing(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.tools:
-            yield line("No tools are known yet. Connect once: hermes mcp test")
+            yield line(t("No tools are known yet. Connect once: hermes mcp test"))
             return
         rows = [
             (one.name, first_line(one.description) + (" (changed)" * one.changed))
             for one in self.tools
         ]
-        yield table(("TOOL", "WHAT IT DOES"), rows, narrow=((0,), (1,)))
+        yield table((t("TOOL"), t("WHAT IT DOES")), rows, narrow=((0,), (1,)))
 
 
 @command("mcp tools", scope="observe")
@@ -296,7 +323,10 @@ def list_server_tools(
     """List the tools of the servers, as last seen; nothing is connected."""
     configured = configured_servers(context)
     if name and name not in configured:
-        raise NotFound(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
+        raise NotFound(
+            t("There is no MCP server {name!r}.", name=name),
+            hint=t("See: hermes mcp list"),
+        )
     wanted = {one: configured[one] for one in configured if not name or one == name}
     servers = _servers(context, wanted)
     changed = {
@@ -332,20 +362,25 @@ def _login(
 
 def probe_view(name: str, result: Probe, *, accepted: bool = False) -> Iterable[Block]:
     """A server that answered, and its tools."""
-    tools = count(len(result.listing.tools), "tool")
+    tools = t("{count:,} tool", "{count:,} tools", count=len(result.listing.tools))
     about = f" answers in {result.seconds:.2f} s: {result.title}, {tools}"
     yield Line((Span(name, "bold"), Span(about)))
     size = max((len(one) for one in result.listing.tools), default=0) + 2
     for one, tool in result.listing.tools.items():
         yield line(f"  {one:<{size}}{first_line(tool.description)}", fit="cut")
     for problem in result.listing.left_out:
-        yield line(f"  left out: {problem}", "dim", fit="cut")
+        yield line(t("  left out: {problem}", problem=problem), "dim", fit="cut")
     if result.changed:
         changed = ", ".join(result.changed)
-        yield line(f"  Changed since you accepted it: {changed}.", "warn")
-        yield line(f"  Use it as it is now: hermes mcp test {name} --accept", "warn")
+        yield line(
+            t("  Changed since you accepted it: {changed}.", changed=changed), "warn"
+        )
+        yield line(
+            t("  Use it as it is now: hermes mcp test {name} --accept", name=name),
+            "warn",
+        )
     elif accepted:
-        yield line("  Accepted as it is now.")
+        yield line(t("  Accepted as it is now."))
 
 
 def _servers(
@@ -384,7 +419,10 @@ async def _probe_all(
 
 def _unusable(name: str, error: HermesError) -> HermesError:
     why = _reason(error)
-    return HermesError(f"The MCP server {name} can't be used: {why}.", hint=error.hint)
+    return HermesError(
+        t("The MCP server {name} can't be used: {why}.", name=name, why=why),
+        hint=error.hint,
+    )
 
 
 def _reason(error: HermesError) -> str:
@@ -425,17 +463,21 @@ def _require_one_kind(
 ) -> None:
     if bool(command_line) == bool(url):
         raise UsageError(
-            "A server is either a program or a service.",
-            hint=f"hermes mcp add {name} -- COMMAND ARGUMENTS, or: hermes mcp add {name} --url URL",
+            t("A server is either a program or a service."),
+            hint=t(
+                "hermes mcp add {name} -- COMMAND ARGUMENTS, or: hermes mcp add {name} --url URL",
+                name=name,
+            ),
         )
     if env and url:
         raise UsageError(
-            "--env and --cwd are for a program; a service takes --header.",
-            hint=_UNCHANGED,
+            t("--env and --cwd are for a program; a service takes --header."),
+            hint=t.marked(_UNCHANGED),
         )
     if header and command_line:
         raise UsageError(
-            "--header is for a service; a program takes --env.", hint=_UNCHANGED
+            t("--header is for a service; a program takes --env."),
+            hint=t.marked(_UNCHANGED),
         )
 
 
@@ -443,15 +485,19 @@ def _checked(values: dict[str, Any]) -> McpServerSettings:
     for word in (*values.get("args", ()), values.get("url", "")):
         if is_secret_value(word) or has_credentials(word):
             raise UsageError(
-                "The command and the address must not contain a key.",
-                hint=f"{_UNCHANGED} Give it as a variable (--env NAME) or a header (--header 'Authorization: Bearer "
-                "${NAME}'), and store it with: hermes config set NAME",
+                t("The command and the address must not contain a key."),
+                hint=t(
+                    "{unchanged} Give it as a variable (--env NAME) or a header (--header 'Authorization: Bearer "
+                    "${{NAME}}'), and store it with: hermes config set NAME",
+                    unchanged=t.marked(_UNCHANGED),
+                ),
             )
     try:
         return msgspec.convert(values, McpServerSettings)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"These are not valid settings for a server: {error}.", hint=_UNCHANGED
+            t("These are not valid settings for a server: {error}.", error=error),
+            hint=t.marked(_UNCHANGED),
         ) from error
 
 
@@ -460,7 +506,8 @@ def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UsageError(
-            f"--env: {name!r} can't be a variable's name.", hint=_UNCHANGED
+            t("--env: {name!r} can't be a variable's name.", name=name),
+            hint=t.marked(_UNCHANGED),
         )
     if not equals:
         return name, f"${{{name}}}"
@@ -471,7 +518,9 @@ def _variable(text: str) -> tuple[str, str]:
 def _header(text: str) -> tuple[str, str]:
     name, colon, value = (part.strip() for part in text.partition(":"))
     if not colon or not re.fullmatch(r"[A-Za-z0-9-]+", name):
-        raise UsageError("--header: expected 'NAME: VALUE'.", hint=_UNCHANGED)
+        raise UsageError(
+            t("--header: expected 'NAME: VALUE'."), hint=t.marked(_UNCHANGED)
+        )
     is_credential = name.lower() in {"authorization", "cookie"}
     _require_reference("token" if is_credential else name, value, "NAME_TOKEN")
     return name, value
@@ -481,8 +530,12 @@ def _require_reference(name: str, value: str, suggestion: str) -> None:
     """A secret is stored in .env, not in config.yaml."""
     if "${" not in value and (is_secret_name(name) or is_secret_value(value)):
         raise UsageError(
-            "That looks like a secret, and secrets don't belong in config.yaml.",
-            hint=f"{_UNCHANGED} Refer to it as ${{{suggestion}}}, and store it with: hermes config set {suggestion}",
+            t("That looks like a secret, and secrets don't belong in config.yaml."),
+            hint=t(
+                "{unchanged} Refer to it as ${{{suggestion}}}, and store it with: hermes config set {suggestion}",
+                unchanged=t.marked(_UNCHANGED),
+                suggestion=suggestion,
+            ),
         )
 
 

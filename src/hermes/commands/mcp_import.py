@@ -9,7 +9,6 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count
 from hermes.commands.mcp import configured_servers
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import NotFound
@@ -17,6 +16,9 @@ from hermes.mcp.config_import import FoundServer, candidate_files, find_servers
 from hermes.settings.edit import set_secret, set_value
 from hermes.settings.load import current_folder
 from hermes.settings.redaction import mask
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,10 +47,12 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
         ]
         if rows:
             yield table(
-                ("SERVER", "FROM", "WHERE", "GETS"), rows, narrow=((0, 1), (2,), (3,))
+                (t("SERVER"), t("FROM"), t("WHERE"), t("GETS")),
+                rows,
+                narrow=((0, 1), (2,), (3,)),
             )
         for problem in self.left_out:
-            yield line(f"left out: {problem}", "dim")
+            yield line(t("left out: {problem}", problem=problem), "dim")
 
 
 @command("mcp import")
@@ -70,25 +74,29 @@ def import_servers(
         raise _nothing_new(names)
     context.surface.tell(*plan.view(0))
     if not yes:
-        what = count(len(plan.servers), "server")
+        what = t("{count:,} server", "{count:,} servers", count=len(plan.servers))
         context.confirm(
-            f"Import {what}? Nothing is started before its first use.",
-            "Nothing was changed.",
+            t("Import {what}? Nothing is started before its first use.", what=what),
+            t("Nothing was changed."),
         )
     for one in plan.servers:
         _write(context, one)
     names_ = ", ".join(one.name for one in plan.servers)
-    return message(f"Imported {names_}. Try them: hermes mcp test")
+    return message(t("Imported {names}. Try them: hermes mcp test", names=names_))
 
 
 def _nothing_new(names: tuple[str, ...]) -> NotFound:
-    where = "Claude Code, codex, VS Code and Cursor"
+    where = t("Claude Code, codex, VS Code and Cursor")
     if names:
-        what = f"No server {', '.join(names)} to import from {where}."
-        return NotFound(what, hint="See what there is: hermes mcp import --dry-run")
+        what = t(
+            "No server {names} to import from {where}.",
+            names=", ".join(names),
+            where=where,
+        )
+        return NotFound(what, hint=t("See what there is: hermes mcp import --dry-run"))
     return NotFound(
-        f"No new servers to import from {where}.",
-        hint="See those you have: hermes mcp list",
+        t("No new servers to import from {where}.", where=where),
+        hint=t("See those you have: hermes mcp list"),
     )
 
 
@@ -104,7 +112,13 @@ def _plan(context: CommandContext, names: tuple[str, ...]) -> ImportPlan:
         except OSError:
             continue
         except ValueError as error:
-            left_out.append(f"{file}: it can't be read ({str(error)[:100]})")
+            left_out.append(
+                t(
+                    "{file}: it can't be read ({error})",
+                    file=file,
+                    error=str(error)[:100],
+                )
+            )
             continue
         for one in servers:
             if names and one.name not in names:
@@ -113,11 +127,20 @@ def _plan(context: CommandContext, names: tuple[str, ...]) -> ImportPlan:
                 left_out.append(f"{one.name} ({program}): {one.problem}")
             elif taken := _taken(context, one):
                 left_out.append(
-                    f"{one.name} ({program}): there is another secret {taken} already"
+                    t(
+                        "{name} ({program}): there is another secret {taken} already",
+                        name=one.name,
+                        program=program,
+                        taken=taken,
+                    )
                 )
             elif one.name in known:
                 left_out.append(
-                    f"{one.name} ({program}): there is a server of that name"
+                    t(
+                        "{name} ({program}): there is a server of that name",
+                        name=one.name,
+                        program=program,
+                    )
                 )
             elif one.name not in found:
                 found[one.name] = one

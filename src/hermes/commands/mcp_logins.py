@@ -13,9 +13,13 @@ from hermes.mcp import ServerFailed
 from hermes.mcp.login import ServerSignIn
 from hermes.mcp.logins import LoginStore
 from hermes.settings.sections import McpServerSettings
+from hermes.text.translation import to_translate, translator
 
-_OPEN = "Open this address in a browser, and sign in:"
-_PASTE = (
+t = translator(__name__)
+
+
+_OPEN = to_translate("Open this address in a browser, and sign in:")
+_PASTE = to_translate(
     "If the browser is on another machine, it ends on a page that can't be opened: copy that page's address (it begins "
     "with http://127.0.0.1) and paste it here."
 )
@@ -31,10 +35,13 @@ class BegunLogin(msgspec.Struct, frozen=True, kw_only=True):
         return {"name": self.name, "address": self.address}
 
     def view(self, _now: float) -> Any:
-        yield line(f"{_OPEN}\n\n{self.address}\n")
+        yield line(f"{t.marked(_OPEN)}\n\n{self.address}\n")
         yield line(
-            "It ends on a page that can't be opened. Copy the address of that page, and finish with: "
-            f"hermes mcp login {self.name} --address 'ADDRESS'"
+            t(
+                "It ends on a page that can't be opened. Copy the address of that page, and finish with: "
+                "hermes mcp login {name} --address 'ADDRESS'",
+                name=self.name,
+            )
         )
 
 
@@ -62,28 +69,34 @@ async def log_in(
             reader = surface.read_line if surface.can_read else None
 
             def show(where: str) -> None:
-                surface.tell(line(f"{_OPEN}\n\n{where}\n"))
+                surface.tell(line(f"{t.marked(_OPEN)}\n\n{where}\n"))
                 if reader is not None:
-                    surface.tell(line(f"{_PASTE}\n", "dim"))
+                    surface.tell(line(f"{t.marked(_PASTE)}\n", "dim"))
 
             await sign_in.run(show, reader)
     except ServerFailed as failed:
         raise HermesError(
-            f"You are not signed in to {name}: {failed.full}.", hint=failed.hint
+            t("You are not signed in to {name}: {full}.", name=name, full=failed.full),
+            hint=failed.hint,
         ) from failed
-    return message(f"Signed in to {name}. Try it: hermes mcp test {name}")
+    return message(t("Signed in to {name}. Try it: hermes mcp test {name}", name=name))
 
 
 @command("mcp logout", scope="admin")
 def log_out(context: CommandContext, name: Annotated[str, "the server"]) -> TextResult:
     """Sign out of a server: delete its login."""
     if not LoginStore(context.home).forget(name):
-        raise NotFound(f"There is no login at {name}.", hint="See: hermes mcp list")
-    return message(f"Deleted the login at {name}.")
+        raise NotFound(
+            t("There is no login at {name}.", name=name), hint=t("See: hermes mcp list")
+        )
+    return message(t("Deleted the login at {name}.", name=name))
 
 
 def _server(context: CommandContext, name: str) -> McpServerSettings:
     found = configured_servers(context).get(name)
     if found is None:
-        raise NotFound(f"There is no MCP server {name!r}.", hint="See: hermes mcp list")
+        raise NotFound(
+            t("There is no MCP server {name!r}.", name=name),
+            hint=t("See: hermes mcp list"),
+        )
     return found

@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, count, first_line
+from hermes.commands.formats import ago, first_line
 from hermes.commands.views import (
     Block,
     DiffBlock,
@@ -21,8 +21,12 @@ from hermes.errors import HermesError, in_sentences
 from hermes.learning.external_memory import MemoryProvider
 from hermes.learning.history import HistoryEntry
 from hermes.learning.memory import FILES, FlaggedNote
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes memory show                 what is remembered, and how full it is
   hermes memory edit user            change what Hermes knows about you
@@ -31,7 +35,7 @@ examples:
 
 Notes that look like injected instructions are kept out of the prompt; `show` marks them.
 To review proposed changes: hermes skills proposals
-"""
+""")
 _MAX_COUNTED_NOTES = 1_000  # of a memory service
 _MAX_FLAGGED_NOTE_CHARACTERS = 120
 
@@ -73,7 +77,11 @@ class RememberedNotes(msgspec.Struct, frozen=True, kw_only=True):
             yield line(self.service)
         if self.pending:
             yield line(
-                f"{count(self.pending, 'proposed change')} to review: hermes skills proposals"
+                t(
+                    "{count:,} proposed change to review: hermes skills proposals",
+                    "{count:,} proposed changes to review: hermes skills proposals",
+                    count=self.pending,
+                )
             )
 
 
@@ -90,7 +98,7 @@ class ChangeHistory(msgspec.Struct, frozen=True, kw_only=True):
         if self.diff:
             yield DiffBlock(self.diff)
         elif not self.entries:
-            yield line("Nothing has changed yet.")
+            yield line(t("Nothing has changed yet."))
         for entry in self.entries:
             session = f" {entry.origin.session[-8:]}" if entry.origin.session else ""
             whose = first_line(f"{entry.origin.by}{session}")
@@ -101,7 +109,11 @@ class ChangeHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 def flagged_text(note: FlaggedNote) -> str:
     """Why a note does not reach the model."""
-    return f"Kept out of the prompt ({note.why}): {first_line(note.text)[:_MAX_FLAGGED_NOTE_CHARACTERS]}"
+    return t(
+        "Kept out of the prompt ({why}): {text}",
+        why=note.why,
+        text=first_line(note.text)[:_MAX_FLAGGED_NOTE_CHARACTERS],
+    )
 
 
 @command("memory show", slash="memory", scope="observe", group="Learning")
@@ -149,7 +161,8 @@ def history_of(
     history = context.learning.history
     if history.missing:
         raise HermesError(
-            f"There is no history: {history.missing}.", hint="Install git to get one."
+            t("There is no history: {missing}.", missing=history.missing),
+            hint=t("Install git to get one."),
         )
     if change:
         return ChangeHistory(diff=history.diff(change, under))
@@ -160,11 +173,24 @@ def history_of(
 def sync_learning(context: CommandContext) -> TextResult:
     """Exchange memory and skills with the machines that share `learning.remote`."""
     report = context.learning.sync()
-    lines = [f"{count(len(report.pulled), 'file')} came from other machines."]
-    lines.append("Your changes were sent." if report.pushed else "There was nothing to send.")  # fmt: skip
+    lines = [
+        t(
+            "{count:,} file came from other machines.",
+            "{count:,} files came from other machines.",
+            count=len(report.pulled),
+        )
+    ]
+    lines.append(t("Your changes were sent.") if report.pushed else t("There was nothing to send."))  # fmt: skip
     if report.conflicts:
-        number = count(len(report.conflicts), "conflict")
-        lines.append(f"{number}: your version waits in `hermes skills proposals`.")
+        number = t(
+            "{count:,} conflict", "{count:,} conflicts", count=len(report.conflicts)
+        )
+        lines.append(
+            t(
+                "{number}: your version waits in `hermes skills proposals`.",
+                number=number,
+            )
+        )
     return message(*lines)
 
 
@@ -174,10 +200,15 @@ def revert_change(
     """Reverts a change and says which files that concerned."""
     reverted = context.learning.revert(change, under, whole=whole)
     if not reverted.files:
-        return message("Nothing has changed since; there is nothing to revert.")
+        return message(t("Nothing has changed since; there is nothing to revert."))
     return message(
-        f"{count(len(reverted.files), 'file')} restored: {', '.join(reverted.files)}",
-        f"This is change {reverted.hash[:10]}, and can be reverted too.",
+        t(
+            "{count:,} file restored: {files}",
+            "{count:,} files restored: {files}",
+            count=len(reverted.files),
+            files=", ".join(reverted.files),
+        ),
+        t("This is change {hash}, and can be reverted too.", hash=reverted.hash[:10]),
     )
 
 
@@ -188,4 +219,9 @@ def _service(provider: MemoryProvider) -> str:
     except HermesError as error:
         return in_sentences(error)
     more = " or more" * (len(found) == _MAX_COUNTED_NOTES)
-    return f"The memory service answers; it has {count(len(found), 'note')}{more}."
+    return t(
+        "The memory service answers; it has {count:,} note{more}.",
+        "The memory service answers; it has {count:,} notes{more}.",
+        count=len(found),
+        more=more,
+    )

@@ -10,6 +10,10 @@ from hermes.providers.http_client import Http
 from hermes.providers.routing import ModelRoute, credentials_of
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _LIST_TIMEOUT_S = 5.0  # a service that takes longer is taken to have the model
 _MAX_LISTED_NAMES = 5
@@ -29,13 +33,21 @@ async def checked_name(
         return route.model or next(iter(listed), "")
     near = near_names(route.model, listed)
     hint = (
-        f"Did you mean {' or '.join(near)}?"
+        t("Did you mean {near}?", near=t(" or ").join(near))
         if near
-        else f"It lists {', '.join(listed[:_MAX_LISTED_NAMES])}{_more_names(listed)}."
+        else t(
+            "It lists {listed}{more_names}.",
+            listed=", ".join(listed[:_MAX_LISTED_NAMES]),
+            more_names=_more_names(listed),
+        )
     )
     raise UsageError(
-        f"{route.provider} has no model called {route.model!r}.",
-        hint=f"{hint} To use it anyway: {force}",
+        t(
+            "{provider} has no model called {model!r}.",
+            provider=route.provider,
+            model=route.model,
+        ),
+        hint=t("{hint} To use it anyway: {force}", hint=hint, force=force),
     )
 
 

@@ -11,7 +11,7 @@ from hermes.app.engine import ModelInfo
 from hermes.codex.engine_choice import codex_model, is_on
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count, dollars
+from hermes.commands.formats import dollars
 from hermes.commands.views import (
     Block,
     Column,
@@ -38,9 +38,13 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 from hermes.settings.redaction import mask
 from hermes.store.sessions import UsageRow
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 EXAMPLES = {
-    "model": """\
+    "model": to_translate("""\
 examples:
   hermes model list                        providers, their usual models, which keys are set
   hermes model pick anthropic              use Anthropic's usual model
@@ -49,7 +53,7 @@ examples:
   hermes model add ~/models/qwen.gguf      use a GGUF file of your own
   hermes model add lab --base-url http://lab:8000/v1 --model qwen3
   hermes model test                        does the model answer and call a tool? (--full: many tasks)
-"""
+""")
 }
 _EMBEDDED_WINDOW_TOKENS = 4096
 _DAY_S = 86400.0
@@ -88,7 +92,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
         if self.signed_in:
             return "signed in"
         if not self.key:
-            return "sign in first" if self.sign_in else "needs no key"
+            return t("sign in first") if self.sign_in else t("needs no key")
         return "key set" if self.key_set else "no key"
 
     @property
@@ -106,7 +110,11 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
         into, out = self.prices
         if into == "?":
             return "unknown"
-        return f"${into} in, ${out} out per million tokens" if out else into
+        return (
+            t("${into} in, ${out} out per million tokens", into=into, out=out)
+            if out
+            else into
+        )
 
 
 class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,19 +130,19 @@ class ModelListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         columns = (
             Column(),
-            Column("PROVIDER"),
+            Column(t("PROVIDER")),
             Column(),
-            Column("MODEL", widest=28, shrinks=True),
-            Column("WINDOW", right=True),
-            Column("$/M IN", right=True),
-            Column("OUT", right=True),
+            Column(t("MODEL"), widest=28, shrinks=True),
+            Column(t("WINDOW"), right=True),
+            Column(t("$/M IN"), right=True),
+            Column(t("OUT"), right=True),
         )
         rows = [_model_row(one) for one in self.models]
         yield table(columns, rows, narrow=((0, 1, 2), (3,)))
         if self.is_overview:
-            yield line("\n* answers now.\nAll models of a provider: hermes model list PROVIDER", "dim")  # fmt: skip
+            yield line(t("\n* answers now.\nAll models of a provider: hermes model list PROVIDER"), "dim")  # fmt: skip
         if self.is_overview and self.engine:
-            yield line(f"Engine: {self.engine}")
+            yield line(t("Engine: {engine}", engine=self.engine))
 
 
 class CurrentModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,13 +160,13 @@ class CurrentModel(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         one = self.model
         rows = (
-            ("engine", self.engine),
-            ("provider", one.provider),
-            ("model", one.model),
-            ("address", self.base_url),
-            ("window", f"{one.window:,} tokens" if one.model else ""),
-            ("price", one.price if one.model else ""),
-            ("state", f"{one.ready} ({one.key})" if one.key else one.ready),
+            (t("engine"), self.engine),
+            (t("provider"), one.provider),
+            (t("model"), one.model),
+            (t("address"), self.base_url),
+            (t("window"), f"{one.window:,} tokens" if one.model else ""),
+            (t("price"), one.price if one.model else ""),
+            (t("state"), f"{one.ready} ({one.key})" if one.key else one.ready),
         )
         yield Record(rows)
 
@@ -181,17 +189,17 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.days:
-            yield line("There were no model calls in that time.")
+            yield line(t("There were no model calls in that time."))
             return
         total = self.total
         last = (
             "total", "", f"{total['calls']:,}", f"{total['input_tokens']:,}", "",
             f"{total['output_tokens']:,}", dollars(total["cost_usd"]),
         )  # fmt: skip
-        numbers = ("CALLS", "TOKENS IN", "CACHED", "TOKENS OUT", "COST")
+        numbers = (t("CALLS"), t("TOKENS IN"), t("CACHED"), t("TOKENS OUT"), t("COST"))
         columns = (
-            Column("DAY (UTC)"),
-            Column("MODEL", widest=34),
+            Column(t("DAY (UTC)")),
+            Column(t("MODEL"), widest=34),
             *(Column(title, right=True) for title in numbers),
         )
         rows = [TableRow(_usage_cells(row)) for row in self.days]
@@ -206,11 +214,18 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
             return
         calls = self.total["unpriced_calls"]
         yield line(
-            f"\nThe price of {count(calls, 'call')} is unknown and not in the total: {', '.join(names)}.",
+            t(
+                "\nThe price of {count:,} call is unknown and not in the total: {names}.",
+                "\nThe price of {count:,} calls is unknown and not in the total: {names}.",
+                count=calls,
+                names=", ".join(names),
+            ),
             "warn",
         )
         yield line(
-            "Set it in custom_providers.NAME.models.MODEL: input_price and output_price.",
+            t(
+                "Set it in custom_providers.NAME.models.MODEL: input_price and output_price."
+            ),
             "dim",
         )
 
@@ -260,7 +275,9 @@ async def choose_chat_model(
     answers = model_in_words(chat.agent.describe(session))
     names = await chat.model_names()
     others = [f"- {one}" for one in names[:_MAX_LISTED_MODELS]]
-    return message(answers, *others, "Change it: /model NAME, or /model PROVIDER:NAME")
+    return message(
+        answers, *others, t("Change it: /model NAME, or /model PROVIDER:NAME")
+    )
 
 
 @command("usage", scope="observe")
@@ -278,7 +295,7 @@ def show_usage(
     app = context.app
     if not app.has_log and session:
         raise SessionNotFound(
-            "there are no sessions yet", hint='Start one: hermes "hello"'
+            t("there are no sessions yet"), hint=t('Start one: hermes "hello"')
         )
     if not app.has_log:
         return UsageReport(days=())
@@ -294,14 +311,33 @@ def show_usage(
 def show_session_usage(context: CommandContext, session: SessionId) -> TextResult:
     """Show tokens and cost of this session."""
     rows = context.app.store.sessions.usage(session=session)
-    calls = count(sum(row.calls for row in rows), "model call")
-    tokens = count(sum(row.input_tokens + row.output_tokens for row in rows), "token")
+    calls = t(
+        "{count:,} model call",
+        "{count:,} model calls",
+        count=sum(row.calls for row in rows),
+    )
+    tokens = t(
+        "{count:,} token",
+        "{count:,} tokens",
+        count=sum(row.input_tokens + row.output_tokens for row in rows),
+    )
     spent = sum(row.cost_usd for row in rows)
     unpriced = sorted({_usage_name(row) for row in rows if row.unpriced_calls})
     cost = dollars(spent) if spent or not unpriced else "cost unknown"
-    note = f" (no price for {', '.join(unpriced)})" if unpriced else ""
+    note = (
+        t(" (no price for {unpriced})", unpriced=", ".join(unpriced))
+        if unpriced
+        else ""
+    )
     return message(
-        f"This session: {calls}, {tokens}, {cost}{note}", *_account_limits(context)
+        t(
+            "This session: {calls}, {tokens}, {cost}{note}",
+            calls=calls,
+            tokens=tokens,
+            cost=cost,
+            note=note,
+        ),
+        *_account_limits(context),
     )
 
 
@@ -325,7 +361,11 @@ def model_in_words(model: ModelInfo, found: str = "") -> str:
         from hermes.providers.local_model import full_name
 
         return f"{full_name(model.name)} answers."
-    own = "with its own model" if model.engine == "codex" else "with its first model"
+    own = (
+        t("with its own model")
+        if model.engine == "codex"
+        else t("with its first model")
+    )
     return f"{model.provider} {model.name or found or own} answers."
 
 
@@ -352,8 +392,8 @@ def models_of(provider: str, settings: Settings, secrets: Secrets) -> list[Liste
     names = _model_names(provider, settings, secrets)
     if not names:
         raise NotFound(
-            f"Hermes knows no model of {provider} by name.",
-            hint=f"Ask for one: --model {provider}:NAME",
+            t("Hermes knows no model of {provider} by name.", provider=provider),
+            hint=t("Ask for one: --model {provider}:NAME", provider=provider),
         )
     routes = [route_to(settings, secrets, provider, name) for name in names]
     is_provider = provider == current.provider
@@ -391,8 +431,11 @@ def _codex_engine(settings: Settings) -> str:
     """Says that codex runs the turns; empty when Hermes does."""
     if not is_on(settings.model):
         return ""
-    name = codex_model(settings.model) or "its own model"
-    return f"codex runs your turns, with {name}; the model marked here does everything else"
+    name = codex_model(settings.model) or t("its own model")
+    return t(
+        "codex runs your turns, with {name}; the model marked here does everything else",
+        name=name,
+    )
 
 
 def _listed(

@@ -5,18 +5,24 @@ from pathlib import Path
 
 from hermes.errors import HermesError, Refused, os_reason
 from hermes.primitives.files import PRIVATE_FILE, replacing
+from hermes.text.translation import translator
 
-OTHER_FILE = "Replace it with --force, or name another file."
+t = translator(__name__)
 
 
-def check_output(target: Path, *, force: bool, other: str = OTHER_FILE) -> Path:
+def check_output(target: Path, *, force: bool, other: str = "") -> Path:
     """The file to write. Raises HermesError if it is something else; Refused if it exists, unless `force`."""
     if target.exists() and not target.is_file():
         raise HermesError(
-            f"{target} is not a file", hint="Nothing was written. Name a file with -o."
+            t("{target} is not a file", target=target),
+            hint=t("Nothing was written. Name a file with -o."),
         )
     if target.exists() and not force:
-        raise Refused(f"{target} exists.", hint=f"Nothing was written. {other}")
+        other = other or t("Replace it with --force, or name another file.")
+        raise Refused(
+            t("{target} exists.", target=target),
+            hint=t("Nothing was written. {other}", other=other),
+        )
     return target
 
 
@@ -28,7 +34,10 @@ def write_lines(target: Path, lines: Iterable[str]) -> None:
                 file.write(text.encode() + b"\n")
     except OSError as error:
         reason = os_reason(error)
-        hint = (
+        hint = t(
             "Nothing was written. Check the folder, its permissions and the free space."
         )
-        raise HermesError(f"{target} can't be written ({reason})", hint=hint) from error
+        raise HermesError(
+            t("{target} can't be written ({reason})", target=target, reason=reason),
+            hint=hint,
+        ) from error

@@ -13,6 +13,9 @@ from hermes.commands.formats import first_line, short_duration
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import NotFound
 from hermes.store.people import KnownPerson, PairingRequest
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class PeopleListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,13 +46,19 @@ class PeopleListing(msgspec.Struct, frozen=True, kw_only=True):
         ]
         rows += [(entry, "", role, "config.yaml") for entry, role in self.named]
         if rows:
-            yield table(("WHO", "NAME", "ROLE", "BY"), rows, cut=False)
+            yield table((t("WHO"), t("NAME"), t("ROLE"), t("BY")), rows, cut=False)
         else:
-            yield line("Nobody has access yet.")
+            yield line(t("Nobody has access yet."))
         for one in self.waiting:
             left = short_duration(one.made + CODE_LIFETIME_S - now)
             yield line(
-                f"Waiting: {first_line(one.name)} ({one.platform}:{one.person}); their code is valid for {left}."
+                t(
+                    "Waiting: {name} ({platform}:{person}); their code is valid for {left}.",
+                    name=first_line(one.name),
+                    platform=one.platform,
+                    person=one.person,
+                    left=left,
+                )
             )
 
 
@@ -80,7 +89,13 @@ def approve_person(
     known = _access(context.app).approve(code, role or "")
     who = first_line(known.name or known.id)
     return message(
-        f"{who} ({known.platform}:{known.id}) now has access as {known.role}."
+        t(
+            "{who} ({platform}:{id}) now has access as {role}.",
+            who=who,
+            platform=known.platform,
+            id=known.id,
+            role=known.role,
+        )
     )
 
 
@@ -92,9 +107,14 @@ def revoke_person(
     """Remove a person who was paired."""
     platform, _, person = who.partition(":")
     if not _access(context.app).revoke(platform, person):
-        raise NotFound(f"{who} is not paired.", hint="See: hermes gateway pair list")
+        raise NotFound(
+            t("{who} is not paired.", who=who), hint=t("See: hermes gateway pair list")
+        )
     return message(
-        f"{who} is removed. Entries for them under gateway.allow or gateway.owners in config.yaml still count."
+        t(
+            "{who} is removed. Entries for them under gateway.allow or gateway.owners in config.yaml still count.",
+            who=who,
+        )
     )
 
 

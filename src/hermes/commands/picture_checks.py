@@ -9,7 +9,10 @@ from hermes.providers.cheapest_model import Need, cheapest
 from hermes.providers.routing import chosen_route, keys_of, route_facts, route_for
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import load, load_secrets
+from hermes.text.translation import translator
 from hermes.tools.documents.ocr import PageOcr
+
+t = translator(__name__)
 
 
 def check_pictures(site: Site) -> list[Finding]:
@@ -32,7 +35,7 @@ def _vision(settings: Settings, secrets: Secrets) -> Finding:
     """Who looks at pictures: the model itself, another one, or OCR."""
     wanted = settings.media.vision.strip()
     if wanted == "off":
-        return Finding("vision", OK, "off (media.vision)")
+        return Finding("vision", OK, t("off (media.vision)"))
     if wanted != "ocr":
         try:
             if seeing := _seeing_model(settings, secrets, wanted):
@@ -40,19 +43,27 @@ def _vision(settings: Settings, secrets: Secrets) -> Finding:
         except HermesError as error:
             return Finding("vision", WARN, error.message, error.hint)
     if PageOcr().is_available:
-        text = "no model looks at pictures; OCR reads the text in them"
+        text = t("no model looks at pictures; OCR reads the text in them")
         return Finding("vision", OK, text)
-    to_do = "Choose a model that sees (hermes model), name one in auxiliary.vision, or install OCR."
+    to_do = t(
+        "Choose a model that sees (hermes model), name one in auxiliary.vision, or install OCR."
+    )
     if wanted == "auto":
-        return Finding("vision", OK, f"not set up (optional). {to_do}")
-    return Finding("vision", WARN, f"{wanted} can't look at pictures", to_do)
+        return Finding("vision", OK, t("not set up (optional). {to_do}", to_do=to_do))
+    return Finding(
+        "vision", WARN, t("{wanted} can't look at pictures", wanted=wanted), to_do
+    )
 
 
 def _seeing_model(settings: Settings, secrets: Secrets, wanted: str) -> str:
     """Which model looks at pictures; empty if none does. Raises HermesError for one that can't be used."""
     main = chosen_route(settings, secrets)
     if wanted == "auto" and route_facts(main).images:
-        return f"{main.provider}:{main.model} sees pictures itself"
+        return t(
+            "{provider}:{model} sees pictures itself",
+            provider=main.provider,
+            model=main.model,
+        )
     named = settings.auxiliary.vision.strip() if wanted == "auto" else wanted
     if named in ("off", "main", ""):
         return ""
@@ -77,9 +88,11 @@ def _ocr() -> Finding:
 def _generation(given: ImageSettings) -> Finding:
     """Who makes pictures."""
     if given.wanted == "off":
-        return Finding("image generation", OK, "off (media.image_generation)")
+        return Finding("image generation", OK, t("off (media.image_generation)"))
     if not chosen_backend(given):
-        text = "not set up (optional): OPENAI_API_KEY, XAI_API_KEY, FAL_KEY or media.images.command"
+        text = t(
+            "not set up (optional): OPENAI_API_KEY, XAI_API_KEY, FAL_KEY or media.images.command"
+        )
         return Finding("image generation", OK, text)
     try:
         backend = build_backend(given)
@@ -99,6 +112,6 @@ def _browser(settings: Settings, site: Site) -> list[Finding]:
     found = find_browser(settings.browser.executable, site.environ)
     if found:
         return [Finding("browser", OK, found)]
-    to_do = "Install Chromium and the extra `browser`, or set browser.executable."
-    text = "its tools are enabled, but there is no browser, or playwright is missing"
+    to_do = t("Install Chromium and the extra `browser`, or set browser.executable.")
+    text = t("its tools are enabled, but there is no browser, or playwright is missing")
     return [Finding("browser", WARN, text, to_do)]

@@ -9,12 +9,15 @@ import msgspec
 from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.core.history import ConversationHistory
 from hermes.errors import NotFound
 from hermes.schema.events import MessagePinned, MessageUnpinned
 from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_SHOWN_CHARS = 70
 _ANSWER = "answer"
@@ -27,14 +30,14 @@ class PinList(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.pins:
-            yield line("Nothing is pinned. /pin pins your last message.")
+            yield line(t("Nothing is pinned. /pin pins your last message."))
             return
         rows = (
             (f"{number}.", "you" if one.by == "user" else "Hermes", _short(one.text))
             for number, one in enumerate(self.pins, 1)
         )
-        yield table(("", "who", "message"), rows)
-        yield line("Compression keeps these word for word. /unpin N removes one.")
+        yield table(("", t("who"), t("message")), rows)
+        yield line(t("Compression keeps these word for word. /unpin N removes one."))
 
 
 @command("sessions pins", slash="pins", role="user", scope="observe", group="Model")
@@ -58,10 +61,10 @@ async def pin_message(
     history = await asyncio.to_thread(_history, context, session)
     chosen = _chosen(history, which.strip())
     if any(chosen.text == one.text for one in history.pinned.values()):
-        return message(f"Already pinned: {_short(chosen.text)}")
+        return message(t("Already pinned: {short}", short=_short(chosen.text)))
     name = context.app.store.sessions.find(session).id
     await asyncio.to_thread(context.app.record, name, chosen)
-    return message(f"Pinned: {_short(chosen.text)}")
+    return message(t("Pinned: {short}", short=_short(chosen.text)))
 
 
 @command(
@@ -80,12 +83,15 @@ async def unpin_message(
     history = await asyncio.to_thread(_history, context, session)
     pins = list(history.pinned.items())
     if number > len(pins):
-        pinned = count(len(pins), "message")
-        raise NotFound(f"There is no pin {number}.", hint=f"{pinned} pinned: /pins")
+        pinned = t("{count:,} message", "{count:,} messages", count=len(pins))
+        raise NotFound(
+            t("There is no pin {number}.", number=number),
+            hint=t("{pinned} pinned: /pins", pinned=pinned),
+        )
     seq, pin = pins[number - 1]
     name = context.app.store.sessions.find(session).id
     await asyncio.to_thread(context.app.record, name, MessageUnpinned(pinned=seq))
-    return message(f"Unpinned: {_short(pin.text)}")
+    return message(t("Unpinned: {short}", short=_short(pin.text)))
 
 
 def _history(context: CommandContext, session: str) -> ConversationHistory:
@@ -104,8 +110,10 @@ def _chosen(history: ConversationHistory, which: str) -> MessagePinned:
         if is_own and has_words:
             return MessagePinned(text=one.text)
     raise NotFound(
-        "There is no such message.",
-        hint="/pin pins your last message, /pin answer the last answer, /pin WORDS the one with these words.",
+        t("There is no such message."),
+        hint=t(
+            "/pin pins your last message, /pin answer the last answer, /pin WORDS the one with these words."
+        ),
     )
 
 

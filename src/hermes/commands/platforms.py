@@ -19,9 +19,13 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, TextResult, message, table
 from hermes.errors import UsageError
 from hermes.settings.load import load, load_secrets
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 PlatformName = Annotated[str, Arg("the platform", metavar="NAME")]
-_RELOAD = "To apply this to a running gateway: hermes gateway reload"
+_RELOAD = to_translate("To apply this to a running gateway: hermes gateway reload")
 
 
 class PlatformFieldRow(msgspec.Struct, frozen=True):
@@ -57,7 +61,7 @@ class PlatformListing(msgspec.Struct, frozen=True, kw_only=True):
             )
             for one in self.platforms
         ]
-        yield table(("PLATFORM", "STATE", "NEEDS"), rows, cut=False)
+        yield table((t("PLATFORM"), t("STATE"), t("NEEDS")), rows, cut=False)
 
 
 @command("gateway platforms", scope="observe")
@@ -92,8 +96,8 @@ async def connect_platform(
     known = {one.name for one in platform.fields}
     if strange := sorted(given.keys() - known):
         raise UsageError(
-            f"{platform.label} has no {strange[0]}.",
-            hint=f"It needs: {', '.join(sorted(known))}.",
+            t("{label} has no {strange}.", label=platform.label, strange=strange[0]),
+            hint=t("It needs: {known}.", known=", ".join(sorted(known))),
         )
     for one in platform.fields:
         if one.is_secret and one.name not in given:
@@ -102,7 +106,14 @@ async def connect_platform(
     who = await try_platform(platform, settings, given)
     save_platform(context.home, platform, given)
     as_whom = f" as {who}" if who else ""
-    return message(f"{platform.label} is connected{as_whom}. {_RELOAD}")
+    return message(
+        t(
+            "{label} is connected{as_whom}. {reload}",
+            label=platform.label,
+            as_whom=as_whom,
+            reload=t.marked(_RELOAD),
+        )
+    )
 
 
 @command("gateway disconnect", scope="admin")
@@ -110,7 +121,13 @@ def disconnect_platform(context: CommandContext, name: PlatformName) -> TextResu
     """Disconnect a chat platform by removing its tokens. Paired people stay paired."""
     platform = find_platform(name)
     forget_platform(context.home, platform)
-    return message(f"{platform.label} is disconnected. {_RELOAD}")
+    return message(
+        t(
+            "{label} is disconnected. {reload}",
+            label=platform.label,
+            reload=t.marked(_RELOAD),
+        )
+    )
 
 
 def _fields(platform: ChatPlatform) -> tuple[PlatformFieldRow, ...]:
@@ -123,5 +140,7 @@ def _fields(platform: ChatPlatform) -> tuple[PlatformFieldRow, ...]:
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
-        raise UsageError(f"{name}: a value is missing.", hint="Write NAME=VALUE.")
+        raise UsageError(
+            t("{name}: a value is missing.", name=name), hint=t("Write NAME=VALUE.")
+        )
     return name, value

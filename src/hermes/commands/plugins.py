@@ -14,22 +14,34 @@ from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound
 from hermes.plugins import Plugin, PluginRegistry
 from hermes.plugins.hooks import EVENTS, HANDLER, Hook, Hooks
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 EXAMPLES = {
-    "plugins": "A plugin is a folder in `plugins/` of the Hermes home. It runs inside Hermes, as you.",
-    "hooks": "A hook is a folder in `hooks/` of the Hermes home with HOOK.yaml and handler.py. It runs as you.",
+    "plugins": to_translate(
+        "A plugin is a folder in `plugins/` of the Hermes home. It runs inside Hermes, as you."
+    ),
+    "hooks": to_translate(
+        "A hook is a folder in `hooks/` of the Hermes home with HOOK.yaml and handler.py. It runs as you."
+    ),
 }
 _PLUGIN_STATES = {
-    "off": "off",
-    "enabled": "enabled",
-    "changed": "changed since you enabled it: off until you enable it again",
-    "broken": "can't be used",
+    "off": to_translate("off"),
+    "enabled": to_translate("enabled"),
+    "changed": to_translate(
+        "changed since you enabled it: off until you enable it again"
+    ),
+    "broken": to_translate("can't be used"),
 }
 _HOOK_STATES = {
-    "off": "new: off until you trust it",
-    "trusted": "trusted",
-    "changed": "changed since you trusted it: off until you trust it again",
-    "broken": "can't be used",
+    "off": to_translate("new: off until you trust it"),
+    "trusted": to_translate("trusted"),
+    "changed": to_translate(
+        "changed since you trusted it: off until you trust it again"
+    ),
+    "broken": to_translate("can't be used"),
 }
 _SAMPLE_EVENT = {
     "platform": "test",
@@ -37,7 +49,7 @@ _SAMPLE_EVENT = {
     "session_id": "test-session",
     "turn_id": "test-turn",
     "message": "hello",
-    "response": "Hello. How can I help?",
+    "response": "Hello. How can I help?",  # not translated: a sample
     "reason": "done",
 }
 
@@ -56,19 +68,21 @@ class PluginListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         if not self.plugins:
             yield line(
-                "There are no plugins. A plugin is a folder in `plugins/` of the Hermes home, "
-                "with a dashboard/manifest.json or a plugin.yaml."
+                t(
+                    "There are no plugins. A plugin is a folder in `plugins/` of the Hermes home, "
+                    "with a dashboard/manifest.json or a plugin.yaml."
+                )
             )
             return
         rows = [
             (
                 one.name,
                 one.manifest.version if one.manifest else "",
-                _with_problem(_PLUGIN_STATES[one.state], one.problem),
+                _with_problem(t.marked(_PLUGIN_STATES[one.state]), one.problem),
             )
             for one in self.plugins
         ]
-        yield table(("PLUGIN", "VERSION", "STATE"), rows, cut=False)
+        yield table((t("PLUGIN"), t("VERSION"), t("STATE")), rows, cut=False)
 
 
 class HookListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,18 +97,22 @@ class HookListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         if not self.hooks:
             yield line(
-                f"There are no hooks. A hook is a folder in {self.folder}; it can listen to {', '.join(EVENTS)}."
+                t(
+                    "There are no hooks. A hook is a folder in {folder}; it can listen to {events}.",
+                    folder=self.folder,
+                    events=", ".join(EVENTS),
+                )
             )
             return
         rows = [
             (
                 one.name,
                 " ".join(one.manifest.events) if one.manifest else "",
-                _with_problem(_HOOK_STATES[one.state], one.problem),
+                _with_problem(t.marked(_HOOK_STATES[one.state]), one.problem),
             )
             for one in self.hooks
         ]
-        yield table(("HOOK", "EVENTS", "STATE"), rows, cut=False)
+        yield table((t("HOOK"), t("EVENTS"), t("STATE")), rows, cut=False)
 
 
 @command("plugins list", scope="observe")
@@ -119,13 +137,13 @@ class PluginCommandListing(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.commands:
-            yield line("No enabled plugin has a slash command.")
+            yield line(t("No enabled plugin has a slash command."))
             return
         rows = [
             (f"/{one.name} {one.hint}".rstrip(), one.plugin, one.description)
             for one in self.commands
         ]
-        yield table(("COMMAND", "PLUGIN", "WHAT IT DOES"), rows)
+        yield table((t("COMMAND"), t("PLUGIN"), t("WHAT IT DOES")), rows)
 
 
 @command("plugins commands", scope="observe")
@@ -155,8 +173,8 @@ async def run_command_of_plugin(
     found = await asyncio.to_thread(lambda: plugins.commands if plugins else {})
     if name not in found:
         raise NotFound(
-            f"No enabled plugin has a command /{name}.",
-            hint="To list them: hermes plugins commands",
+            t("No enabled plugin has a command /{name}.", name=name),
+            hint=t("To list them: hermes plugins commands"),
         )
     return message(await run_plugin_command(found[name], " ".join(words)))
 
@@ -166,8 +184,12 @@ def enable_plugin(context: CommandContext, name: PluginName) -> TextResult:
     """Let a plugin run, exactly as it is now."""
     plugin = PluginRegistry(context.home).enable(name)
     return message(
-        f"{plugin.name} is enabled ({plugin.hash[:12]}). New sessions get its tools; "
-        "a running dashboard loads it when it is shown next."
+        t(
+            "{name} is enabled ({hash}). New sessions get its tools; "
+            "a running dashboard loads it when it is shown next.",
+            name=plugin.name,
+            hash=plugin.hash[:12],
+        )
     )
 
 
@@ -176,7 +198,9 @@ def disable_plugin(context: CommandContext, name: PluginName) -> TextResult:
     """Disable a plugin."""
     was_enabled = PluginRegistry(context.home).disable(name)
     return message(
-        f"{name} is disabled." if was_enabled else f"{name} was not enabled."
+        t("{name} is disabled.", name=name)
+        if was_enabled
+        else t("{name} was not enabled.", name=name)
     )
 
 
@@ -193,8 +217,16 @@ def trust_hook(context: CommandContext, name: HookName) -> TextResult:
     hook = Hooks(context.home).trust(name)
     events = ", ".join(hook.manifest.events) if hook.manifest else ""
     return message(
-        f"{hook.name} is trusted as it is now ({hook.hash[:12]}), for {events}.",
-        f"It runs {hook.folder / HANDLER} as you, from the next start of Hermes on.",
+        t(
+            "{name} is trusted as it is now ({hash}), for {events}.",
+            name=hook.name,
+            hash=hook.hash[:12],
+            events=events,
+        ),
+        t(
+            "It runs {folder} as you, from the next start of Hermes on.",
+            folder=hook.folder / HANDLER,
+        ),
     )
 
 
@@ -203,8 +235,8 @@ def untrust_hook(context: CommandContext, name: HookName) -> TextResult:
     """Withdraw the trust in a hook, so that it no longer runs."""
     was_trusted = Hooks(context.home).untrust(name)
     if not was_trusted:
-        return message(f"{name} was not trusted.")
-    return message(f"{name} is off, from the next start of Hermes on.")
+        return message(t("{name} was not trusted.", name=name))
+    return message(t("{name} is off, from the next start of Hermes on.", name=name))
 
 
 @command("hooks test")
@@ -219,8 +251,16 @@ def try_hook(
     hook = Hooks(context.home).find(name)
     if hook.manifest is None or hook.state != "trusted":
         raise HermesError(
-            f"The hook {hook.name} is not trusted: {hook.problem or _HOOK_STATES[hook.state]}.",
-            hint=f"Look at {hook.folder / HANDLER}, then: hermes hooks trust {hook.name}",
+            t(
+                "The hook {name} is not trusted: {problem}.",
+                name=hook.name,
+                problem=hook.problem or t.marked(_HOOK_STATES[hook.state]),
+            ),
+            hint=t(
+                "Look at {folder}, then: hermes hooks trust {name}",
+                folder=hook.folder / HANDLER,
+                name=hook.name,
+            ),
         )
     from hermes.plugins.hook_runner import load_handler
 
@@ -228,7 +268,11 @@ def try_hook(
     kind = event or next(exact, "agent:end")
     if not hook.subscribes_to(kind):
         context.surface.warn(
-            f"{hook.name} does not listen to {kind}; running it anyway."
+            t(
+                "{name} does not listen to {kind}; running it anyway.",
+                name=hook.name,
+                kind=kind,
+            )
         )
     started = time.monotonic()
     try:
@@ -239,10 +283,17 @@ def try_hook(
         import traceback
 
         context.surface.warn("".join(traceback.format_exception(error)))
-        context.surface.warn(f"{hook.name} failed on {kind}.")
+        context.surface.warn(t("{name} failed on {kind}.", name=hook.name, kind=kind))
         return message(failed=True)
     seconds = time.monotonic() - started
-    return message(f"{hook.name} took {seconds:.3f} s for {kind}.")
+    return message(
+        t(
+            "{name} took {seconds:.3f} s for {kind}.",
+            name=hook.name,
+            seconds=seconds,
+            kind=kind,
+        )
+    )
 
 
 async def _await(result: Awaitable[Any], timeout_s: float) -> None:

@@ -9,17 +9,20 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count
 from hermes.commands.views import Block, TextResult, line, message
 from hermes.core.ports import PolicyDecision
 from hermes.errors import NotFound, UsageError
 from hermes.settings.load import typed_path
+from hermes.text.translation import to_translate, translator
 from hermes.tools.escapes import shown
 from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
 from hermes.tools.policy.rules import RuleBook
 from hermes.tools.sandbox.detect import find_sandbox
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes policy show                        rules, remembered answers, and whether there is a sandbox
   hermes policy check "rm -rf build"        would it run, need approval, or be refused?
@@ -37,15 +40,25 @@ policy.yaml, in the Hermes home, has your rules. Words are compared whole, from 
     - {tool: mcp.tracker.list_issues}
   network:
     - {host: api.example.com}
-"""
+""")
 _EXIT_CODES = {"allow": 0, "ask": 3, "forbid": 4}
-_VERDICTS = {"allow": "allowed", "ask": "needs approval", "forbid": "never allowed"}
+_VERDICTS = {
+    "allow": to_translate("allowed"),
+    "ask": to_translate("needs approval"),
+    "forbid": to_translate("never allowed"),
+}
 _RULE_LISTS = ("forbid", "ask", "allow", "network")
 _MODES = {
-    "ask": "Hermes asks before every change to a file, and before commands that do more than work in this folder",
-    "auto-edit": "Hermes changes files in this folder without asking; commands as in ask",
-    "plan": "Hermes only reads, searches and asks, then shows you a plan; nothing is changed before you accept it",
-    "full": "Hermes asks only about commands that it can't analyse",
+    "ask": to_translate(
+        "Hermes asks before every change to a file, and before commands that do more than work in this folder"
+    ),
+    "auto-edit": to_translate(
+        "Hermes changes files in this folder without asking; commands as in ask"
+    ),
+    "plan": to_translate(
+        "Hermes only reads, searches and asks, then shows you a plan; nothing is changed before you accept it"
+    ),
+    "full": to_translate("Hermes asks only about commands that it can't analyse"),
 }
 
 
@@ -73,14 +86,18 @@ class ShownPolicy(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def view(self, _now: float) -> Iterable[Block]:
-        missing = "" if self.is_there else " (does not exist yet)"
+        missing = "" if self.is_there else t(" (does not exist yet)")
         why = f": {shown(self.why)}" if self.why else ""
-        yield line(f"file       {shown(self.file)}{missing}")
-        yield line(f"sandbox    {self.sandbox}{why}")
+        yield line(
+            t("file       {file}{missing}", file=shown(self.file), missing=missing)
+        )
+        yield line(t("sandbox    {sandbox}{why}", sandbox=self.sandbox, why=why))
         if self.problem:
             yield line(f"\n{shown(self.problem)}.")
             yield line(
-                "Until you fix it, no rule allows anything, and Hermes asks about every effect."
+                t(
+                    "Until you fix it, no rule allows anything, and Hermes asks about every effect."
+                )
             )
             return
         yield from map(line, _rule_lines(self.rules))
@@ -101,7 +118,7 @@ class CommandVerdict(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         reach = "" if self.reach == "workspace" else f" (reach: {self.reach})"
         reason = f": {self.reason}" if self.reason else ""
-        yield line(f"{_VERDICTS[self.verdict]}{reach}{reason}")
+        yield line(f"{t.marked(_VERDICTS[self.verdict])}{reach}{reason}")
 
 
 @command("policy show", scope="observe")
@@ -162,9 +179,9 @@ def forget_answers(
     """Forget a remembered answer."""
     rules = RuleFile(context.home.root)
     remembered = rules.current().remembered
-    hint = "Nothing was changed. See the numbers with: hermes policy show"
+    hint = t("Nothing was changed. See the numbers with: hermes policy show")
     if not which and not all_:
-        raise UsageError("Which answer should be forgotten?", hint=hint)
+        raise UsageError(t("Which answer should be forgotten?"), hint=hint)
     if all_:
         chosen = remembered
     elif which in remembered:
@@ -172,11 +189,19 @@ def forget_answers(
     elif which.isdecimal() and 1 <= int(which) <= len(remembered):
         chosen = (remembered[int(which) - 1],)
     else:
-        raise NotFound(f"There is no remembered answer {which!r}.", hint=hint)
+        raise NotFound(
+            t("There is no remembered answer {which!r}.", which=which), hint=hint
+        )
     if not chosen:
-        return message("Nothing was remembered.")
+        return message(t("Nothing was remembered."))
     rules.forget(chosen)
-    return message(f"{count(len(chosen), 'answer')} forgotten.")
+    return message(
+        t(
+            "{count:,} answer forgotten.",
+            "{count:,} answers forgotten.",
+            count=len(chosen),
+        )
+    )
 
 
 @command("policy accept")
@@ -189,7 +214,7 @@ def accept_rules(
     rules = RuleFile(context.home.root)
     rules.accept()
     return message(
-        "The rules are accepted as they are now.", *_rule_lines(rules.current())
+        t("The rules are accepted as they are now."), *_rule_lines(rules.current())
     )
 
 
@@ -199,9 +224,14 @@ def _accept_notes(context: CommandContext, path: Path) -> TextResult:
     home = Path(os.path.realpath(context.home.root))
     if not accept(home, path):
         raise NotFound(
-            f"There is nothing to accept in {path}: no command wrote it as it is now."
+            t(
+                "There is nothing to accept in {path}: no command wrote it as it is now.",
+                path=path,
+            )
         )
-    return message(f"New sessions in {path.parent} read {path.name}.")
+    return message(
+        t("New sessions in {parent} read {name}.", parent=path.parent, name=path.name)
+    )
 
 
 @command(slash="approvals mode", role="owner", group="Permissions")
@@ -215,8 +245,12 @@ async def choose_approvals(
     chat = context.chat
     note = await chat.use_approvals(mode) if mode is not None else ""
     current = chat.approvals
-    about = f"Approvals: {current}; {_MODES[current]}."
-    how = "" if mode else "Change it: /approvals ask|auto-edit|plan|full"
+    about = t(
+        "Approvals: {current}; {meaning}.",
+        current=current,
+        meaning=t.marked(_MODES[current]),
+    )
+    how = "" if mode else t("Change it: /approvals ask|auto-edit|plan|full")
     return message(*filter(None, (about, note, how)))
 
 
@@ -233,24 +267,28 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if self.mode:
-            yield line(f"Mode: {self.mode}")
+            yield line(t("Mode: {mode}", mode=self.mode))
         for title, entries, start in (
-            ("Always allowed:", self.remembered, 1),
-            ("Allowed in this session:", self.granted, 1 + len(self.remembered)),
+            (t("Always allowed:"), self.remembered, 1),
+            (t("Allowed in this session:"), self.granted, 1 + len(self.remembered)),
         ):
             if entries:
                 yield line(title, "bold")
             for number, text in enumerate(entries, start):
                 yield line(f"{number:>4}  {shown(text)}", fit="wrap")
         if self.rules:
-            yield line("Your rules in policy.yaml:", "bold")
+            yield line(t("Your rules in policy.yaml:"), "bold")
         for text in self.rules:
             yield line(f"      {shown(text)}", fit="wrap")
         if self.remembered or self.granted:
-            yield line("Remove one: /permissions NUMBER. Remove all: /permissions all")
+            yield line(
+                t("Remove one: /permissions NUMBER. Remove all: /permissions all")
+            )
         elif not self.rules:
             yield line(
-                "No rules or permissions: the mode alone decides what Hermes asks about."
+                t(
+                    "No rules or permissions: the mode alone decides what Hermes asks about."
+                )
             )
 
 
@@ -294,7 +332,7 @@ async def show_permissions(
     if service is not None and allowed.intersection(chosen):
         await service.revoke(context.session, chosen, by=context.surface.name)
     taken = [f"Removed: {shown(one)}" for one in chosen]
-    return message(*taken, "Hermes will ask again.")
+    return message(*taken, t("Hermes will ask again."))
 
 
 def _numbered(entries: tuple[str, ...], which: str) -> tuple[str, ...]:
@@ -304,7 +342,8 @@ def _numbered(entries: tuple[str, ...], which: str) -> tuple[str, ...]:
     if which.isdecimal() and 1 <= int(which) <= len(entries):
         return (entries[int(which) - 1],)
     raise NotFound(
-        f"There is no permission {which!r}.", hint="See the numbers with: /permissions"
+        t("There is no permission {which!r}.", which=which),
+        hint=t("See the numbers with: /permissions"),
     )
 
 
@@ -314,7 +353,7 @@ def _rule_lines(book: RuleBook) -> Iterator[str]:
         for title in _RULE_LISTS
         for rule in getattr(book, title)
     ]
-    yield from lines or ["rules      none: the built-in policy decides"]
+    yield from lines or [t("rules      none: the built-in policy decides")]
     if not book.remembered:
         yield "remembered nothing"
         return

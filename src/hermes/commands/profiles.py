@@ -10,20 +10,26 @@ import msgspec
 from hermes.app.profiles import Profile, ProfileContents, Profiles, contents_of
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count, first_line
+from hermes.commands.formats import first_line
 from hermes.commands.views import Block, Line, Record, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound
 from hermes.settings.load import find_base, find_home, load_secrets
 from hermes.settings.profiles import DEFAULT_PROFILE
+from hermes.text.translation import to_translate, translator
 from hermes.tools.escapes import shown
 
 if TYPE_CHECKING:
     from hermes.app.profile_archive import ArchivedProfile
 
+t = translator(__name__)
+
+
 ProfileName = Annotated[str, Arg("a profile, as the list shows it", metavar="NAME")]
 NewName = Annotated[str, Arg("lower-case letters, digits, - and _", metavar="NAME")]
-_SECRETS = "with the keys in .env and in the settings"
-_HOW = "Use it: hermes --profile {name}, or from now on: hermes profile use {name}"
+_SECRETS = Arg("with the keys in .env and in the settings")
+_HOW = to_translate(
+    "Use it: hermes --profile {name}, or from now on: hermes profile use {name}"
+)
 
 
 class ListedProfile(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,12 +54,12 @@ class ProfileList(msgspec.Struct, frozen=True, kw_only=True):
             ("*" if one.name == self.current else "", one.name, shown(one.model), shown(one.description))
             for one in self.profiles
         )  # fmt: skip
-        yield table(("", "NAME", "MODEL", "DESCRIPTION"), rows)
+        yield table(("", t("NAME"), t("MODEL"), t("DESCRIPTION")), rows)
         for one in self.profiles:
             if one.problem:
                 yield line(f"{one.name}: {first_line(one.problem)}", "warn", fit="wrap")
         if len(self.profiles) == 1:
-            yield line("Make another: hermes profile create NAME", "dim", fit="wrap")
+            yield line(t("Make another: hermes profile create NAME"), "dim", fit="wrap")
 
 
 class ShownProfile(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,14 +79,14 @@ class ShownProfile(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         facts = (
-            ("name", self.name),
-            ("folder", self.path),
-            ("description", self.description),
-            ("used", "by default" if self.active else f"with --profile {self.name}"),
-            ("model", self.model),
-            ("keys", ", ".join(self.keys) or "none"),
-            ("holds", _holds(self.sessions, self.files, self.bytes)),
-            ("problem", self.problem),
+            (t("name"), self.name),
+            (t("folder"), self.path),
+            (t("description"), self.description),
+            (t("used"), "by default" if self.active else f"with --profile {self.name}"),
+            (t("model"), self.model),
+            (t("keys"), ", ".join(self.keys) or "none"),
+            (t("holds"), _holds(self.sessions, self.files, self.bytes)),
+            (t("problem"), self.problem),
         )  # fmt: skip
         yield Record(tuple((key, shown(value)) for key, value in facts))
 
@@ -121,7 +127,7 @@ def create_profile(
 ) -> TextResult:
     """Make an empty profile."""
     made = _profiles(context).create(name, description)
-    return message(f"Made {made.path}", _HOW.format(name=name))
+    return message(t("Made {path}", path=made.path), t.marked(_HOW, name=name))
 
 
 @command("profile clone")
@@ -137,13 +143,18 @@ def clone_profile(
     done = _profiles(context).clone(
         source, name, description=description, secrets=with_secrets
     )
-    copied = ", ".join(done.copied) or "nothing: it was empty"
-    notes = [f"Copied from {source}: {copied}."]
+    copied = ", ".join(done.copied) or t("nothing: it was empty")
+    notes = [t("Copied from {source}: {copied}.", source=source, copied=copied)]
     if done.masked:
-        notes.append(f"Masked what looks like a secret in: {', '.join(done.masked)}")
+        notes.append(
+            t(
+                "Masked what looks like a secret in: {masked}",
+                masked=", ".join(done.masked),
+            )
+        )
     if not with_secrets:
-        notes.append(f"It has no keys. Store them: hermes --profile {name} config set NAME")  # fmt: skip
-    return message(f"Made {done.profile.path}", *notes, *done.notes, _HOW.format(name=name))  # fmt: skip
+        notes.append(t("It has no keys. Store them: hermes --profile {name} config set NAME", name=name))  # fmt: skip
+    return message(t("Made {path}", path=done.profile.path), *notes, *done.notes, t.marked(_HOW, name=name))  # fmt: skip
 
 
 @command("profile rename")
@@ -152,14 +163,27 @@ def rename_profile(
 ) -> TextResult:
     """Give a profile another name."""
     done = _profiles(context).rename(name, new_name)
-    return message(f"{name} is now {new_name}: {done.path}")
+    return message(
+        t(
+            "{name} is now {new_name}: {path}",
+            name=name,
+            new_name=new_name,
+            path=done.path,
+        )
+    )
 
 
 @command("profile use")
 def use_profile(context: CommandContext, name: ProfileName) -> TextResult:
     """Use a profile from now on, without --profile; `default` goes back."""
     done = _profiles(context).use(name)
-    return message(f"From now on, hermes uses the profile {done.name}: {done.path}")
+    return message(
+        t(
+            "From now on, hermes uses the profile {name}: {path}",
+            name=done.name,
+            path=done.path,
+        )
+    )
 
 
 @command("profile remove")
@@ -176,9 +200,11 @@ def remove_profile(
         what = _summary(found)
         context.surface.tell(line(f"{found.path}: {what}.", fit="wrap"))
         if not yes:
-            context.confirm(f"Delete the profile {name}?", "Nothing was deleted.")
+            context.confirm(
+                t("Delete the profile {name}?", name=name), t("Nothing was deleted.")
+            )
     profiles.remove(name)
-    return message(f"Deleted the profile {name}.")
+    return message(t("Deleted the profile {name}.", name=name))
 
 
 @command("profile export")
@@ -202,23 +228,41 @@ def export(
     done = export_profile(
         found, target, secrets=with_secrets, history=not without_history
     )
-    holds = [part if files == 1 else f"{part} ({files} files)" for part, files in done.holds]  # fmt: skip
+    holds = [
+        part if files == 1 else t("{part} ({files} files)", part=part, files=files)
+        for part, files in done.holds
+    ]
     notes = {
-        "It contains": ", ".join(holds),
-        "Left out, because they contain secrets": ", ".join(done.withheld),
-        "Masked what looks like a secret in": ", ".join(done.masked_files),
-        "Left out, because they lead outside the profile": ", ".join(done.left_out),
+        t("It contains"): ", ".join(holds),
+        t("Left out, because they contain secrets"): ", ".join(done.withheld),
+        t("Masked what looks like a secret in"): ", ".join(done.masked_files),
+        t("Left out, because they lead outside the profile"): ", ".join(done.left_out),
     }
     lines = [f"{what}: {first_line(names)}" for what, names in notes.items() if names]
     if done.masked:
-        rows = count(done.masked, "row")
-        lines.append(f"Your keys were masked in {rows} of the session log.")
+        rows = t("{count:,} row", "{count:,} rows", count=done.masked)
+        lines.append(
+            t("Your keys were masked in {rows} of the session log.", rows=rows)
+        )
     if not without_history:
-        lines.append("It contains your conversations. To share it, use --without-history.")  # fmt: skip
+        lines.append(t("It contains your conversations. To share it, use --without-history."))  # fmt: skip
     if with_secrets:
-        lines.append("It contains your keys: keep it private.")
-    size = f"{count(done.files, 'file')}, {done.size / 1e6:.1f} MB"
-    return message(f"{done.file}: {size}. Import it with: hermes profile import {done.file.name}", *lines)  # fmt: skip
+        lines.append(t("It contains your keys: keep it private."))
+    size = t(
+        "{count:,} file, {size:.1f} MB",
+        "{count:,} files, {size:.1f} MB",
+        count=done.files,
+        size=done.size / 1e6,
+    )
+    return message(
+        t(
+            "{file}: {size}. Import it with: hermes profile import {name}",
+            file=done.file,
+            size=size,
+            name=done.file.name,
+        ),
+        *lines,
+    )
 
 
 @command("profile import")
@@ -244,7 +288,10 @@ def import_profile(
     name = name or source.name.partition(".")[0].lower()
     profiles = _profiles(context)
     if not source.is_file():
-        raise NotFound(f"There is no file {source}.", hint="Nothing was changed.")
+        raise NotFound(
+            t("There is no file {source}.", source=source),
+            hint=t("Nothing was changed."),
+        )
     try:
         with profiles.drafted(name) as draft:
             archive = ArchivedProfile(source, draft)
@@ -253,19 +300,31 @@ def import_profile(
             if told:
                 context.surface.tell(*told)
                 if not yes:
-                    context.confirm("Import it?", "Nothing was imported.")
+                    context.confirm(t("Import it?"), t("Nothing was imported."))
     except (tarfile.TarError, EOFError, zlib.error, ValueError) as error:
         raise HermesError(
-            f"{source} can't be imported: {error}", hint="Nothing was changed."
+            t("{source} can't be imported: {error}", source=source, error=error),
+            hint=t("Nothing was changed."),
         ) from error
     done = finish_import(profiles, archive, name)
-    notes = ["Its hooks and plugins are off until you enable them."]
+    notes = [t("Its hooks and plugins are off until you enable them.")]
     if done.left_out:
-        notes.append(f"Left out, because it could run or allow something: {', '.join(done.left_out)}")  # fmt: skip
+        notes.append(
+            t(
+                "Left out, because it could run or allow something: {left_out}",
+                left_out=", ".join(done.left_out),
+            )
+        )
     return message(
-        f"Imported {count(done.files, 'file')} as {name}: {done.profile.path}",
+        t(
+            "Imported {count:,} file as {name}: {path}",
+            "Imported {count:,} files as {name}: {path}",
+            count=done.files,
+            name=name,
+            path=done.profile.path,
+        ),
         *notes,
-        _HOW.format(name=name),
+        t.marked(_HOW, name=name),
     )
 
 
@@ -273,12 +332,12 @@ def _told_before_import(archive: "ArchivedProfile") -> list[Line]:
     """What a person should know before they use somebody else's profile."""
     told: list[Line] = []
     for title, found in (
-        ("Its settings name programs:", archive.programs),
+        (t("Its settings name programs:"), archive.programs),
         (
-            "Its settings send something elsewhere, or let somebody in:",
+            t("Its settings send something elsewhere, or let somebody in:"),
             archive.settings,
         ),
-        ("It holds keys and logins of the sender:", archive.logins),
+        (t("It holds keys and logins of the sender:"), archive.logins),
     ):
         if found:
             told.append(line(title))
@@ -320,5 +379,15 @@ def _summary(profile: Profile) -> str:
 
 
 def _holds(sessions: int | None, files: int, size: int) -> str:
-    kept = "sessions in a database elsewhere" if sessions is None else count(sessions, "session")  # fmt: skip
-    return f"{kept}, {count(files, 'file')}, {size / 1e6:.1f} MB"
+    kept = (
+        t("sessions in a database elsewhere")
+        if sessions is None
+        else t("{count:,} session", "{count:,} sessions", count=sessions)
+    )
+    return t(
+        "{kept}, {count:,} file, {size:.1f} MB",
+        "{kept}, {count:,} files, {size:.1f} MB",
+        count=files,
+        kept=kept,
+        size=size / 1e6,
+    )

@@ -12,9 +12,13 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Record, TextResult, line, message, table
 from hermes.errors import NotFound
 from hermes.settings.load import current_folder
+from hermes.text.translation import translator
 from hermes.tools.escapes import shown
 from hermes.tools.project_rules import ProjectRules, project_rules
 from hermes.tools.project_trust import checks_place, is_trusted, trust
+
+t = translator(__name__)
+
 
 _CHECKS = "rules"
 
@@ -42,17 +46,19 @@ class ShownProject(msgspec.Struct, frozen=True, kw_only=True):
         rules = self.rules
         yield Record(
             (
-                ("folder", shown(self.folder)),
-                ("verify", shown(", ".join(rules.verify))),
-                ("lint", shown(", ".join(rules.lint))),
-                ("protect", shown(", ".join(rules.protect))),
-                ("forbid", shown(", ".join(rules.forbid))),
-                ("problem", shown(rules.problem)),
+                (t("folder"), shown(self.folder)),
+                (t("verify"), shown(", ".join(rules.verify))),
+                (t("lint"), shown(", ".join(rules.lint))),
+                (t("protect"), shown(", ".join(rules.protect))),
+                (t("forbid"), shown(", ".join(rules.forbid))),
+                (t("problem"), shown(rules.problem)),
             )
         )
         if rules.checks:
-            agreed = "You agreed to run these commands in the sandbox."
-            asks = "Hermes asks before it runs these commands. To agree now: hermes project trust rules"
+            agreed = t("You agreed to run these commands in the sandbox.")
+            asks = t(
+                "Hermes asks before it runs these commands. To agree now: hermes project trust rules"
+            )
             yield line(agreed if self.trusted else asks, "dim", fit="wrap")
         if self.files:
             rows = (
@@ -64,16 +70,16 @@ class ShownProject(msgspec.Struct, frozen=True, kw_only=True):
                 )
                 for one in self.files
             )
-            yield table(("kind", "name", "agreed", "description"), rows)
+            yield table((t("kind"), t("name"), t("agreed"), t("description")), rows)
         if any(not one.trusted for one in self.files):
             yield line(
-                "Read what you have not agreed to, then: hermes project trust NAME",
+                t("Read what you have not agreed to, then: hermes project trust NAME"),
                 "dim",
                 fit="wrap",
             )
         if not self.files and rules == ProjectRules():
             yield line(
-                "No rules, commands or agents. See docs/guide/project.md.", "dim"
+                t("No rules, commands or agents. See docs/guide/project.md."), "dim"
             )
 
 
@@ -116,8 +122,10 @@ def trust_project(
         trust(context.home.root, {place: rules.digest})
     elif not waiting:
         raise NotFound(
-            f"There is nothing to agree to{f' named {name}' if name else ''}.",
-            hint="See: hermes project show",
+            t("There is nothing to agree to named {name}.", name=name)
+            if name
+            else t("There is nothing to agree to."),
+            hint=t("See: hermes project show"),
         )
     else:
         wants_checks = False
@@ -125,7 +133,10 @@ def trust_project(
     agreed = [f"{one.kind} {one.name}" for one in waiting]
     agreed += [f"checks: {', '.join(rules.checks)}"] if wants_checks else []
     return message(
-        f"Agreed to {'; '.join(agreed)}. If one changes, you are asked again."
+        t(
+            "Agreed to {agreed}. If one changes, you are asked again.",
+            agreed="; ".join(agreed),
+        )
     )
 
 

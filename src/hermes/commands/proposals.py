@@ -9,10 +9,15 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import ago, first_line
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
+from hermes.errors import translated
 from hermes.learning.change import LearningError
 from hermes.learning.proposals import Proposal
+from hermes.text.translation import to_translate, translator
 
-NOTHING = "Nothing to review."
+t = translator(__name__)
+
+
+NOTHING = to_translate("Nothing to review.")
 
 ProposalIds = Annotated[tuple[str, ...], Arg("such as p3; or all", metavar="ID")]
 
@@ -33,15 +38,18 @@ class ProposalListing(msgspec.Struct, frozen=True, kw_only=True):
             title = f"{one.id}  {first_line(one.change.title)}{state}"
             why = f": {first_line(one.why)}" if one.why else ""
             yield line(f"{title}  {ago(one.created, now)}", "bold", fit="cut")
-            yield line(f"by {first_line(str(one.origin))}{why}", "dim")
+            yield line(
+                t("by {origin}{why}", origin=first_line(str(one.origin)), why=why),
+                "dim",
+            )
             if self.with_diffs:
                 yield DiffBlock(one.diff)
                 yield line("")
         if not self.proposals:
-            yield line(NOTHING)
+            yield line(t.marked(NOTHING))
         elif self.can_decide:
             yield line(
-                "Decide with: hermes skills approve ID, or: hermes skills reject ID"
+                t("Decide with: hermes skills approve ID, or: hermes skills reject ID")
             )
 
 
@@ -81,7 +89,10 @@ def reject_proposals(context: CommandContext, proposals: ProposalIds) -> TextRes
     """Reject proposed changes; they will not be proposed again."""
 
     def reject(name: str) -> str:
-        return f"{context.learning.reject(name).id} is rejected; it will not be proposed again."
+        return t(
+            "{id} is rejected; it will not be proposed again.",
+            id=context.learning.reject(name).id,
+        )
 
     return _decide(context, proposals, reject)
 
@@ -99,5 +110,5 @@ def _decide(
             lines.append(decide(name))
         except LearningError as error:
             failed = True
-            context.surface.warn(error.message, error.hint)
-    return message(*(lines if names else [NOTHING]), failed=failed)
+            context.surface.warn(translated(error.words), translated(error.hint_words))
+    return message(*(lines if names else [t.marked(NOTHING)]), failed=failed)

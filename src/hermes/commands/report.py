@@ -25,6 +25,10 @@ from hermes.schema.sign_ins import LoginExpired
 from hermes.settings import Home
 from hermes.settings.personal_data import mask_personal
 from hermes.settings.redaction import mask
+from hermes.text.translation import in_language, translator
+
+t = translator(__name__)
+
 
 _MAX_FAILURES = 20
 _MAX_LOG_LINES = 40
@@ -40,7 +44,7 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         yield line(
-            f"Wrote {self.file}. Only you can read it; nothing was sent."
+            t("Wrote {file}. Only you can read it; nothing was sent.", file=self.file)
             if self.file
             else self.text
         )
@@ -57,21 +61,30 @@ def write_report(
     yes: Annotated[bool, "write it without asking"] = False,
 ) -> ReportFile:  # fmt: skip
     """Write a redacted report about a problem, after showing it to you."""
-    parts = _parts(context, session, with_text=with_text)
-    text = Redactor(context.home).redacted("\n".join(parts))
+    with in_language(None):  # whoever helps reads it
+        parts = _parts(context, session, with_text=with_text)
+        text = Redactor(context.home).redacted("\n".join(parts))
     if show:
         return ReportFile(file="", text=text)
     target = context.path(file or f"hermes-report-{time.strftime('%Y%m%d-%H%M%S')}.md")
     if not yes:
         context.surface.tell(line(text))
-        context.confirm(f"Write this to {target}?", "Nothing was written.")
+        context.confirm(
+            t("Write this to {target}?", target=target), t("Nothing was written.")
+        )
     try:
         with create_private(target) as written:
             _write_whole(target, written, text.encode())
     except FileExistsError as error:
-        raise UsageError(f"{target} already exists.", hint="Give another name.") from error  # fmt: skip
+        raise UsageError(t("{target} already exists.", target=target), hint=t("Give another name.")) from error  # fmt: skip
     except OSError as error:
-        raise HermesError(f"{target} can't be written: {os_reason(error)}") from error
+        raise HermesError(
+            t(
+                "{target} can't be written: {error}",
+                target=target,
+                error=os_reason(error),
+            )
+        ) from error
     return ReportFile(file=str(target), text=text)
 
 
@@ -101,7 +114,9 @@ class Redactor:
         return mask_personal(mask(text.replace(home, "~") if len(home) > 1 else text))
 
 
-def _parts(context: CommandContext, session: str, *, with_text: bool) -> Iterator[str]:
+def _parts(
+    context: CommandContext, session: str, *, with_text: bool
+) -> Iterator[str]:  # not translated
     yield "# Hermes report\n"
     yield f"- Hermes {__version__}, Python {platform.python_version()}"
     yield f"- {platform.system()} {platform.release()} {platform.machine()}"
@@ -133,7 +148,7 @@ def _differences(path: str, value: Any, default: Any) -> Iterator[str]:
         yield f"{path}: {value if is_plain else 'set'}"
 
 
-def _findings(context: CommandContext) -> Iterator[str]:
+def _findings(context: CommandContext) -> Iterator[str]:  # not translated
     site = Site(context.home, context.environment)
     for check in CHECKS:
         try:
@@ -143,7 +158,9 @@ def _findings(context: CommandContext) -> Iterator[str]:
             yield f"{check.__name__} can't look: {os_reason(error)}"
 
 
-def _session(context: CommandContext, name: str, *, with_text: bool) -> Iterator[str]:
+def _session(
+    context: CommandContext, name: str, *, with_text: bool
+) -> Iterator[str]:  # not translated
     """The last failures of a session, and the shape of its last request."""
     if not context.app.has_log:
         return
@@ -168,7 +185,7 @@ def _session(context: CommandContext, name: str, *, with_text: bool) -> Iterator
         yield f"request: {_message(message, with_text=with_text)}"
 
 
-def _failure(event: Any) -> str:
+def _failure(event: Any) -> str:  # not translated
     match event:
         case ModelRetried():
             number = f" [request {event.request_id}]" if event.request_id else ""
@@ -183,7 +200,7 @@ def _failure(event: Any) -> str:
     return ""
 
 
-def _message(message: Any, *, with_text: bool) -> str:
+def _message(message: Any, *, with_text: bool) -> str:  # not translated
     match message:
         case UserMessage(text=text, images=images):
             shape = f"user, {len(text):,} characters, {len(images)} pictures"

@@ -12,15 +12,19 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, line
 from hermes.errors import UsageError
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes send ntfy:alerts "the backup is done"
   hermes send telegram:123456 "the report" --file report.pdf
   df -h | hermes send email:anna@example.org -
   hermes send Anna "lunch?"             a person or group who has a chat with Hermes
 The running gateway delivers it. Exit code 0: it arrived. 1: it did not. 2: wrong usage, such as an unknown target.
-"""
+""")
 _MAX_STDIN_CHARACTERS = 1_000_000
 
 
@@ -39,12 +43,19 @@ class SendResult(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         if self.state == "failed":
             reason = self.reason.removesuffix(".")
-            yield line(f"Not sent to {self.target}: {reason}.", "bad", fit="wrap")
+            yield line(
+                t("Not sent to {target}: {reason}.", target=self.target, reason=reason),
+                "bad",
+                fit="wrap",
+            )
         elif self.state == "sent":
-            yield line(f"Sent to {self.target}.")
+            yield line(t("Sent to {target}.", target=self.target))
         else:
             yield line(
-                f"Queued for {self.target}: a gateway sends it within a day.",
+                t(
+                    "Queued for {target}: a gateway sends it within a day.",
+                    target=self.target,
+                ),
                 fit="wrap",
             )
 
@@ -84,11 +95,16 @@ async def send_message_to_chat(
 
 def _read_stdin() -> str:
     if sys.stdin.isatty():
-        raise UsageError("There is nothing to send.", hint="Give a text, or pipe one.")
+        raise UsageError(
+            t("There is nothing to send."), hint=t("Give a text, or pipe one.")
+        )
     text = sys.stdin.read(_MAX_STDIN_CHARACTERS + 1)
     if len(text) > _MAX_STDIN_CHARACTERS:
         raise UsageError(
-            f"More than {_MAX_STDIN_CHARACTERS:,} characters came in.",
-            hint="Send it as a file: --file",
+            t(
+                "More than {max_stdin_characters:,} characters came in.",
+                max_stdin_characters=_MAX_STDIN_CHARACTERS,
+            ),
+            hint=t("Send it as a file: --file"),
         )
     return text.strip("\n")

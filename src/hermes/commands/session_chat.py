@@ -16,6 +16,9 @@ from hermes.commands.context import CommandContext
 from hermes.commands.markdown import markdown
 from hermes.commands.views import Block
 from hermes.errors import HermesError, Refused, SessionBusy
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class SessionChat:
@@ -42,16 +45,18 @@ class SessionChat:
 
     async def require_idle(self) -> None:
         if self.agent.service.works_on(self.session):
-            raise SessionBusy("Hermes is working.", hint="Stop it first.")
+            raise SessionBusy(t("Hermes is working."), hint=t("Stop it first."))
 
     async def begin(self) -> str:
-        raise Refused("Start a new conversation yourself.")
+        raise Refused(t("Start a new conversation yourself."))
 
     async def leave_running(self) -> str:
-        raise Refused("Start a new conversation yourself; this turn keeps running.")
+        raise Refused(t("Start a new conversation yourself; this turn keeps running."))
 
     async def enter(self, name: str, *, recap: bool) -> None:  # noqa: ARG002 - the port's shape
-        self.notes.append(f"Open the session `{name}`, or: hermes --resume {name}")
+        self.notes.append(
+            t("Open the session `{name}`, or: hermes --resume {name}", name=name)
+        )
 
     async def resume(self) -> None:
         await self.agent.service.resume(self.session)
@@ -63,18 +68,18 @@ class SessionChat:
         return True
 
     def rewound(self, text: str) -> None:
-        self.notes.append(f"You had written: {text}" if text else "")
+        self.notes.append(t("You had written: {text}", text=text) if text else "")
 
     async def model_names(self) -> list[str]:
         return [one.name for one in await asyncio.to_thread(self.agent.choices)]
 
     async def use_model(self, name: str, *, force: bool) -> str:  # noqa: ARG002 - no list is asked for
         await asyncio.to_thread(self.agent.choose, self.session, name)
-        return f"From the next message on, {name} answers."
+        return t("From the next message on, {name} answers.", name=name)
 
     async def use_approvals(self, mode: ApprovalMode) -> str:
         await self.agent.set_mode(self.session, mode)
-        return "This applies to this session."
+        return t("This applies to this session.")
 
     def tell(self, *blocks: Block) -> None:
         """Progress is not shown."""
@@ -83,10 +88,13 @@ class SessionChat:
         self.notes.append(f"{message} {hint}".rstrip())
 
     def confirm(self, question: str, nothing_done: str) -> bool:
-        raise Refused(f"{question} This can't be confirmed here.", hint=nothing_done)
+        raise Refused(
+            t("{question} This can't be confirmed here.", question=question),
+            hint=nothing_done,
+        )
 
     def read_secret(self, name: str) -> str:
-        raise HermesError(f"Secrets can't be typed into a chat: {name}.")
+        raise HermesError(t("Secrets can't be typed into a chat: {name}.", name=name))
 
     async def run(self, command: Command, words: str) -> str:
         """Runs a command with the words behind it. Returns the answer as Markdown."""

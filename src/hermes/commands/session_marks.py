@@ -5,12 +5,15 @@ from typing import Annotated
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count
 from hermes.commands.sessions import open_log
 from hermes.commands.views import TextResult, message
 from hermes.errors import UsageError
 from hermes.schema.event_base import payload_of
 from hermes.schema.events import SessionMarked
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAX_FOLDER_CHARACTERS = 80
 
@@ -28,7 +31,14 @@ def _mark(
     work(found)
     event = SessionMarked(sessions=tuple(found))
     context.app.bus.publish(event.topic, payload_of(event))
-    return message(f"{count(len(found), 'session')} {done}.")
+    return message(
+        t(
+            "{count:,} session {done}.",
+            "{count:,} sessions {done}.",
+            count=len(found),
+            done=done,
+        )
+    )
 
 
 @command("sessions pin", scope="chat")
@@ -36,7 +46,7 @@ def pin_sessions(context: CommandContext, sessions: Sessions) -> TextResult:
     """Keep sessions at the top of the list."""
     marks = open_log(context).marks
     return _mark(
-        context, sessions, lambda found: marks.pin(found, pinned=True), "pinned"
+        context, sessions, lambda found: marks.pin(found, pinned=True), t("pinned")
     )
 
 
@@ -45,7 +55,7 @@ def unpin_sessions(context: CommandContext, sessions: Sessions) -> TextResult:
     """Stop keeping sessions at the top."""
     marks = open_log(context).marks
     return _mark(
-        context, sessions, lambda found: marks.pin(found, pinned=False), "unpinned"
+        context, sessions, lambda found: marks.pin(found, pinned=False), t("unpinned")
     )
 
 
@@ -62,11 +72,16 @@ def move_sessions(
     name = " ".join(folder.split())
     if len(name) > MAX_FOLDER_CHARACTERS:
         raise UsageError(
-            f"The name of a folder has at most {MAX_FOLDER_CHARACTERS} characters.",
-            hint="Nothing was moved.",
+            t(
+                "The name of a folder has at most {max_folder_characters} characters.",
+                max_folder_characters=MAX_FOLDER_CHARACTERS,
+            ),
+            hint=t("Nothing was moved."),
         )
     marks = open_log(context).marks
-    done = f"moved to “{name}”" if name else "taken out of their folders"
+    done = (
+        t("moved to “{name}”", name=name) if name else t("taken out of their folders")
+    )
     return _mark(context, sessions, lambda found: marks.move(found, name), done)
 
 
@@ -75,7 +90,10 @@ def archive_sessions(context: CommandContext, sessions: Sessions) -> TextResult:
     """Hide sessions from lists; search still finds them."""
     marks = open_log(context).marks
     return _mark(
-        context, sessions, lambda found: marks.archive(found, archived=True), "archived"
+        context,
+        sessions,
+        lambda found: marks.archive(found, archived=True),
+        t("archived"),
     )
 
 
@@ -87,5 +105,5 @@ def unarchive_sessions(context: CommandContext, sessions: Sessions) -> TextResul
         context,
         sessions,
         lambda found: marks.archive(found, archived=False),
-        "back in the list",
+        t("back in the list"),
     )

@@ -11,8 +11,8 @@ import msgspec
 from hermes.app.session_documents import DocumentFormat, session_document
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, count, first_line, moment, money
-from hermes.commands.output_file import OTHER_FILE, check_output, write_lines
+from hermes.commands.formats import ago, first_line, moment, money
+from hermes.commands.output_file import check_output, write_lines
 from hermes.commands.views import (
     Block,
     Column,
@@ -31,6 +31,7 @@ from hermes.errors import (
     SessionNotFound,
     UsageError,
     os_reason,
+    translated,
 )
 from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -38,8 +39,12 @@ from hermes.store import Store
 from hermes.store.log_row import MAX_EVENT_BYTES, Row
 from hermes.store.search import MessageHit
 from hermes.store.sessions import FiledAs, SessionInfo
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 ID is a session's id, the beginning of one, its exact title, or `last`.
 
 examples:
@@ -54,9 +59,12 @@ examples:
   hermes sessions prune --older-than 90d     delete those not used for 90 days
   hermes sessions diff last                  what its last turn changed in files
   hermes sessions undo last                  undo that turn, files and all
-"""
-_IMPORT_ONE = "Import one with: hermes sessions import FILE"
-_NONE_YET = ("No sessions yet. Each conversation with Hermes becomes one.", _IMPORT_ONE)
+""")
+_IMPORT_ONE = to_translate("Import one with: hermes sessions import FILE")
+_NONE_YET = (
+    to_translate("No sessions yet. Each conversation with Hermes becomes one."),
+    _IMPORT_ONE,
+)
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _MAX_TITLE_CHARACTERS = 200
 _MAX_LISTED_DELETIONS = 10
@@ -89,7 +97,7 @@ class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         if not self.sessions:
-            yield from (line(text, fit="wrap") for text in _NONE_YET)
+            yield from (line(t.marked(text), fit="wrap") for text in _NONE_YET)
             return
         rows = [
             TableRow(
@@ -105,17 +113,17 @@ class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
             for info, label in zip(self.sessions, self.labels, strict=True)
         ]
         columns = (
-            Column("ID", widest=28),
-            Column("USED"),
-            Column("MESSAGES", right=True),
-            Column("COST", right=True),
-            Column("TITLE"),
+            Column(t("ID"), widest=28),
+            Column(t("USED")),
+            Column(t("MESSAGES"), right=True),
+            Column(t("COST"), right=True),
+            Column(t("TITLE")),
         )
         yield table(columns, rows, narrow=((0, 1), (4,)))
         if self.current:
-            yield line("Continue one with: /resume ID", "dim")
+            yield line(t("Continue one with: /resume ID"), "dim")
         elif self.has_more:
-            yield line("\nThere are more: hermes sessions list --all", "dim")
+            yield line(t("\nThere are more: hermes sessions list --all"), "dim")
 
 
 class SessionTranscript(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,10 +161,12 @@ class SearchResults(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         if self.no_sessions:
-            yield from (line(text, fit="wrap") for text in _NONE_YET)
+            yield from (line(t.marked(text), fit="wrap") for text in _NONE_YET)
         elif not self.hits:
             yield line(
-                "Nothing was found. All words must be in one message; fewer or shorter words find more."
+                t(
+                    "Nothing was found. All words must be in one message; fewer or shorter words find more."
+                )
             )
         for hit in self.hits:
             title = first_line(hit.title) or hit.session
@@ -179,19 +189,35 @@ class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         for problem in self.problems:
             yield Line((Span("fail ", "bad"), Span(problem)))
-        checked = (
-            f"Checked {count(self.sessions, 'session')} and {count(self.rows, 'row')}"
+        checked = t(
+            "Checked {sessions} and {rows}",
+            sessions=t("{count:,} session", "{count:,} sessions", count=self.sessions),
+            rows=t("{count:,} row", "{count:,} rows", count=self.rows),
         )
         if self.problems:
-            yield line(f"\n{checked}; {count(len(self.problems), 'problem')}.")
+            yield line(
+                t(
+                    "\n{checked}; {count:,} problem.",
+                    "\n{checked}; {count:,} problems.",
+                    count=len(self.problems),
+                    checked=checked,
+                )
+            )
         else:
-            yield Line((Span("ok   ", "good"), Span(f"{checked}; no problems.")))
+            yield Line(
+                (
+                    Span("ok   ", "good"),
+                    Span(t("{checked}; no problems.", checked=checked)),
+                )
+            )
 
 
 def open_log(context: CommandContext) -> Store:
     """The session log; SessionNotFound when there is none. Reports what had to be recovered."""
     if not context.app.has_log:
-        raise SessionNotFound("there are no sessions yet", hint=_IMPORT_ONE)
+        raise SessionNotFound(
+            t("there are no sessions yet"), hint=t.marked(_IMPORT_ONE)
+        )
     store = context.app.store
     if (damage := store.recovery or store.incomplete) is not None:
         context.surface.warn(str(damage))
@@ -297,7 +323,7 @@ def search_sessions(
 ) -> SearchResults:
     """Find messages by their words, newest first."""
     if not all(word.strip() for word in words):
-        raise UsageError("WORD: expected a word to look for, got nothing.")
+        raise UsageError(t("WORD: expected a word to look for, got nothing."))
     if not context.app.has_log:
         return SearchResults(hits=(), no_sessions=True)
     store, query = open_log(context), " ".join(words)
@@ -320,8 +346,12 @@ def rename_session(
     text = " ".join(" ".join(title).split())
     if len(text) > _MAX_TITLE_CHARACTERS:
         raise UsageError(
-            f"The title has {len(text):,} characters; {_MAX_TITLE_CHARACTERS} are allowed.",
-            hint="Shorten it.",
+            t(
+                "The title has {count:,} characters; {max_title_characters} are allowed.",
+                count=len(text),
+                max_title_characters=_MAX_TITLE_CHARACTERS,
+            ),
+            hint=t("Shorten it."),
         )
     context.app.record(info.id, SessionTitled(title=text))
     return message(f"{info.id}  {text or '(no title)'}")
@@ -337,7 +367,7 @@ def title_session(
     if title:
         rename_session.function(context, session, title)
     name = first_line(open_log(context).sessions.find(session).title)
-    return message(f"Title: {name or '(none yet)'}")
+    return message(t("Title: {name}", name=name or t("(none yet)")))
 
 
 @command("sessions export", slash="export output", group="Sessions")
@@ -363,18 +393,26 @@ def export_session(
     """
     store = open_log(context)
     info = store.sessions.find(session)
-    folder, other = Path(), OTHER_FILE
+    folder, other = Path(), ""
     if context.conversation is not None:
         folder = Path(info.cwd or ".")
         output = f"{info.id}.jsonl" if output == "-" else output
-        other = "Name another file: /export FILE"
+        other = t("Name another file: /export FILE")
     target = (folder / context.path(output)).resolve()
     form = format_ or (_format_of(target) if output != "-" else "events")
     lines = _exported(store, info, form)
     if output == "-":
         return RawText(lines=lines)
     write_lines(check_output(target, force=force, other=other), lines)
-    return message(f"Wrote {count(info.head, 'row')} of session {info.id} to {target}")
+    return message(
+        t(
+            "Wrote {count:,} row of session {id} to {target}",
+            "Wrote {count:,} rows of session {id} to {target}",
+            count=info.head,
+            id=info.id,
+            target=target,
+        )
+    )
 
 
 @command("sessions import")
@@ -393,16 +431,24 @@ def import_session(
             imported = app.store.transfer.import_lines(_lines(stream), fresh_id=new_id)
     except UnicodeDecodeError as error:
         raise ImportRejected(
-            f"{file} is not UTF-8 text", hint="Nothing was imported."
+            t("{file} is not UTF-8 text", file=file), hint=t("Nothing was imported.")
         ) from error
     except OSError as error:
         reason = os_reason(error)
         raise ImportRejected(
-            f"{file} can't be read ({reason})", hint="Nothing was imported."
+            t("{file} can't be read ({reason})", file=file, reason=reason),
+            hint=t("Nothing was imported."),
         ) from error
-    lines = [f"Imported {count(imported.rows, 'row')} as session {imported.session}"]
+    lines = [
+        t(
+            "Imported {count:,} row as session {session}",
+            "Imported {count:,} rows as session {session}",
+            count=imported.rows,
+            session=imported.session,
+        )
+    ]
     if imported.session == new_id:
-        lines.append("Its own id was taken, so it has a new one.")
+        lines.append(t("Its own id was taken, so it has a new one."))
     return message(*lines)
 
 
@@ -430,16 +476,19 @@ def prune_sessions(
     """Delete sessions that have not been used for some time."""
     cutoff = context.app.clock.now() - age(older_than)
     if not context.app.has_log:
-        return message(*_NONE_YET)
+        return message(*map(t.marked, _NONE_YET))
     store = open_log(context)
     found = store.sessions.recent(limit=_EVERYTHING, updated_before=cutoff)
     if not found:
         return message(
-            f"Nothing to delete: every session was used since {moment(cutoff)}."
+            t(
+                "Nothing to delete: every session was used since {moment}.",
+                moment=moment(cutoff),
+            )
         )
     if dry_run:
         context.surface.tell(*_deletions(found, context.app.clock.now()))
-        return message("Nothing was deleted (--dry-run).")
+        return message(t("Nothing was deleted (--dry-run)."))
 
     def is_still_old(info: SessionInfo) -> bool:
         # A session may have been used while the question was on the screen.
@@ -452,7 +501,7 @@ def prune_sessions(
 def check_log(context: CommandContext) -> LogCheck | TextResult:
     """Check every page, row and sequence of the session log."""
     if not context.app.has_log:
-        return message(*_NONE_YET)
+        return message(*map(t.marked, _NONE_YET))
     app, store = context.app, open_log(context)
     report = store.check()
     if report.problems:
@@ -480,7 +529,10 @@ def age(text: str) -> float:
     found = re.fullmatch(r"([0-9]{1,6})([hdwmy])", text.strip().lower())
     if not found or not int(found[1]):
         raise UsageError(
-            f"--older-than: expected an age such as 90d, 12w, 6m, 1y or 36h, not {text!r}."
+            t(
+                "--older-than: expected an age such as 90d, 12w, 6m, 1y or 36h, not {text!r}.",
+                text=text,
+            )
         )
     return int(found[1]) * _HOURS[found[2]] * 3600.0
 
@@ -525,8 +577,12 @@ def _delete(
     context.surface.tell(*_deletions(sessions, context.app.clock.now()))
     if not yes:
         context.confirm(
-            f"Delete {count(len(sessions), 'session')} permanently?",
-            "Nothing was deleted.",
+            t(
+                "Delete {count:,} session permanently?",
+                "Delete {count:,} sessions permanently?",
+                count=len(sessions),
+            ),
+            t("Nothing was deleted."),
         )
     deleted = rows = 0
     failed = False
@@ -537,8 +593,12 @@ def _delete(
                 deleted += 1
         except HermesError as error:
             failed = True
-            context.surface.warn(error.message, error.hint)
-    done = f"{count(deleted, 'session')} deleted ({count(rows, 'row')})."
+            context.surface.warn(translated(error.words), translated(error.hint_words))
+    done = t(
+        "{sessions} deleted ({rows}).",
+        sessions=t("{count:,} session", "{count:,} sessions", count=deleted),
+        rows=t("{count:,} row", "{count:,} rows", count=rows),
+    )
     return message(done, failed=failed)
 
 
@@ -546,13 +606,19 @@ def _deletions(sessions: list[SessionInfo], now: float) -> Iterator[Block]:
     rows = sum(info.head for info in sessions)
     days = sorted(moment(info.updated, "%Y-%m-%d") for info in sessions)
     span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    total = f"{count(len(sessions), 'session')}, {count(rows, 'row')}"
-    yield line(f"{total}, last used {span}:", fit="wrap")
+    total = t(
+        "{sessions}, {rows}",
+        sessions=t("{count:,} session", "{count:,} sessions", count=len(sessions)),
+        rows=t("{count:,} row", "{count:,} rows", count=rows),
+    )
+    yield line(t("{total}, last used {span}:", total=total, span=span), fit="wrap")
     for info in sessions[:_MAX_LISTED_DELETIONS]:
         text = f"  {info.id}  {ago(info.updated, now):<10}  {first_line(info.title)}"
         yield line(text.rstrip(), fit="cut")
     if len(sessions) > _MAX_LISTED_DELETIONS:
-        yield line(f"  … and {len(sessions) - _MAX_LISTED_DELETIONS:,} more")
+        yield line(
+            t("  … and {count:,} more", count=len(sessions) - _MAX_LISTED_DELETIONS)
+        )
 
 
 def _lines(stream: TextIO) -> Iterator[str]:

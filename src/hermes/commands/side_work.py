@@ -29,21 +29,32 @@ from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound, UsageError, in_sentences
 from hermes.schema.events import SessionAgentChosen
 from hermes.store.sessions import SessionInfo
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _OFF = ("off", "none", "hermes")
-_INIT = (
+_INIT = (  # not translated: for the model
     "Look at this project (its structure, build files, tests, style, README and existing notes for agents) and write "
     "AGENTS.md in its root for agents that will work here: what the project is, where things are, how to build, test "
     "and lint (exact commands), conventions that are not obvious, and pitfalls. At most about 60 lines, only facts you "
     "have checked. If there is one command that tells whether a change is right and it runs without the network, put it "
     "into front matter as `verify: COMMAND`. If AGENTS.md exists, improve it and keep what its authors wrote on purpose."
 )
-_REVIEW_TASK = (
+_REVIEW_TASK = (  # not translated: for the model
     "Review {what}. Look at the whole change and at the code around it. Report only real problems: bugs, security, "
     "lost data, broken contracts, missing tests for risky parts. One finding per line, the worst first, as "
     "`path:line: severity: what is wrong, and how to fix it`. If you find nothing, say so in one sentence. Change nothing."
 )
+# not translated: for the model
 _WORKING_COPY = "the working copy of this repository (git status, git diff HEAD, and new files that are not tracked yet)"
+_BRANCH = (  # not translated: for the model
+    "this repository's changes since {branch} (git diff {branch}...HEAD and git diff HEAD)"
+)
+_FIX = (  # not translated: for the model
+    "Repair these findings of a review, the worst first. Check each one before you change anything:"
+)
 
 
 class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,18 +68,20 @@ class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         if self.children:
             yield from children_view(self.children)
-            how = "/agents open ID, /agents tell ID TEXT, /agents stop ID"
-            shell = "hermes agents tell ID TEXT, hermes agents stop ID"
+            how = t("/agents open ID, /agents tell ID TEXT, /agents stop ID")
+            shell = t("hermes agents tell ID TEXT, hermes agents stop ID")
             yield line(how if self.in_chat else shell, "dim")
         else:
             yield nothing_runs()
         if self.current:
-            yield line(f"This session works as the agent {self.current}.")
+            yield line(
+                t("This session works as the agent {current}.", current=self.current)
+            )
         if self.agents:
             rows_of_files = tuple(
                 (f"/agent {name}", about) for name, about in self.agents
             )
-            yield table(("agent", "description"), rows_of_files)
+            yield table((t("agent"), t("description")), rows_of_files)
 
 
 Action = Literal["list", "open", "tell", "stop"]
@@ -90,7 +103,9 @@ async def show_agents(
     if action == "list":
         return await _list_agents(context, session)
     if context.conversation is None:
-        raise UsageError(f"Use the command itself: hermes agents {action} ID")
+        raise UsageError(
+            t("Use the command itself: hermes agents {action} ID", action=action)
+        )
     if action == "open":
         child = await asyncio.to_thread(find_child, context, id)
         await context.chat.enter(child.id, recap=True)
@@ -141,14 +156,19 @@ async def choose_agent(
     await context.chat.require_idle()
     if name.lower() in _OFF:
         await asyncio.to_thread(context.app.record, session, SessionAgentChosen())
-        return message("From the next message on, this session works as Hermes itself.")
+        return message(
+            t("From the next message on, this session works as Hermes itself.")
+        )
     folder = await asyncio.to_thread(folder_of, context)
     file = await asyncio.to_thread(prompt_files(context).find, folder, "agent", name)
     notes = await _apply(context.chat, file)
     chosen = SessionAgentChosen(agent=file.name)
     await asyncio.to_thread(context.app.record, session, chosen)
     return message(
-        f"From the next message on, this session works as {file.name}. /agent off goes back.",
+        t(
+            "From the next message on, this session works as {name}. /agent off goes back.",
+            name=file.name,
+        ),
         *notes,
     )
 
@@ -158,7 +178,13 @@ async def _apply(chat: Conversation, file: PromptFile) -> list[str]:
     await asyncio.to_thread(chat.agent.check_agent, chat.session, file)
     notes: list[str] = []
     if stricter(chat.approvals, file.mode):
-        notes.append(f"Its mode {file.mode} asks less than this session's; {chat.approvals} stays.")  # fmt: skip
+        notes.append(
+            t(
+                "Its mode {mode} asks less than this session's; {approvals} stays.",
+                mode=file.mode,
+                approvals=chat.approvals,
+            )
+        )
     if file.model:
         notes.append(await chat.use_model(file.model, force=True))
     if stricter(file.mode, chat.approvals):
@@ -182,7 +208,7 @@ async def side_question(
     question: Annotated[str, Arg(metavar="QUESTION")],
 ) -> TextResult:
     """Ask something beside the conversation, which leaves no trace in it."""
-    context.surface.tell(line("Thinking ...", "dim"))
+    context.surface.tell(line(t("Thinking ..."), "dim"))
     answer = await ask_beside(context.app, context.chat.agent, session, question)
     return message(*answer.splitlines())
 
@@ -198,7 +224,9 @@ async def begin_background(
         return await move_to_background(context, session)
     child = await begin_child(context, session, BACKGROUND)
     await context.chat.agent.service.submit(child, task)
-    return message(f"Working on it in the background as {child[-6:]}. See /agents")
+    return message(
+        t("Working on it in the background as {child}. See /agents", child=child[-6:])
+    )
 
 
 @command(slash="review branch", role="user", group="Changes")
@@ -213,18 +241,20 @@ async def review_changes(
     chat = context.chat
     if branch == "fix":
         findings = await asyncio.to_thread(_last_review, context, session)
-        fix = "Repair these findings of a review, the worst first. Check each one before you change anything:"
-        await _submit(chat, f"{fix}\n\n{findings}")
+        await _submit(chat, f"{_FIX}\n\n{findings}")
         return message()
-    what = f"this repository's changes since {branch} (git diff {branch}...HEAD and git diff HEAD)"
     child = await begin_child(context, session, REVIEW)
     reviewer = SessionAgentChosen(agent=REVIEWER.name)
     await asyncio.to_thread(context.app.record, child, reviewer)
-    task = _REVIEW_TASK.format(what=what if branch else _WORKING_COPY)
+    task = _REVIEW_TASK.format(
+        what=_BRANCH.format(branch=branch) if branch else _WORKING_COPY
+    )
     await chat.agent.service.submit(child, task)
     if not chat.via:  # a chat app sends what the log says of its end
         chat.agent.background.start(_report_review(context, chat, child))
-    return message("A fresh reviewer is looking at the changes. You can go on working.")
+    return message(
+        t("A fresh reviewer is looking at the changes. You can go on working.")
+    )
 
 
 async def _submit(chat: Conversation, text: str) -> None:
@@ -238,9 +268,9 @@ async def _report_review(
     how = await _end_of(chat, child)
     said = await asyncio.to_thread(last_answer, context.app, child)
     context.surface.tell(
-        line(f"Review {how}:", "bold"),
+        line(t("Review {how}:", how=how), "bold"),
         *(line(one, fit="wrap") for one in said.strip().splitlines()),
-        line("To repair what it found: /review fix", "dim"),
+        line(t("To repair what it found: /review fix"), "dim"),
     )
 
 
@@ -260,7 +290,7 @@ def _last_review(context: CommandContext, session: str) -> str:
     reviews = [one for one in children if _surface(context, one.id) == REVIEW]
     if not reviews:
         raise NotFound(
-            "There was no review in this session.", hint="Begin one: /review"
+            t("There was no review in this session."), hint=t("Begin one: /review")
         )
     return last_answer(context.app, reviews[-1].id)
 

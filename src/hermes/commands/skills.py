@@ -9,7 +9,7 @@ import msgspec
 from hermes.children.git_folder import find_git
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, count, first_line
+from hermes.commands.formats import ago, first_line
 from hermes.commands.memory import (
     ChangeHistory,
     ChangeId,
@@ -38,8 +38,12 @@ from hermes.learning.skill_folders import Archived
 from hermes.learning.skill_install import InstallPlan, altered, install, plan
 from hermes.learning.skill_records import SkillUse
 from hermes.learning.skill_source import open_skill_source
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes skills list                                  all skills
   hermes skills install ./brew-tea                    from a folder, a .zip or .tar file
@@ -51,8 +55,8 @@ examples:
   hermes skills revert 3f2a91c0de                     revert a change
 
 A skill is a folder with a SKILL.md in HERMES_HOME/skills. In the chat each one is a command: /brew-tea
-"""
-_TEMPLATE = """\
+""")
+_TEMPLATE = to_translate("""\
 ---
 name: {name}
 description: What it does, and when to use it, in the words of a request.
@@ -61,8 +65,8 @@ description: What it does, and when to use it, in the words of a request.
 
 1. The first step, with exact commands.
 2. How to check that it worked.
-"""
-_KNOW_IT = "This applies to new sessions."
+""")
+_KNOW_IT = to_translate("This applies to new sessions.")
 
 SkillName = Annotated[str, Arg(metavar="NAME")]
 
@@ -85,11 +89,30 @@ class SkillListing(msgspec.Struct, frozen=True, kw_only=True):
             yield line(text, "" if skill.offered else "dim", fit="cut")
         for skill in self.skills:
             if skill.problem:
-                yield line(f"{skill.name} is not offered: {first_line(skill.problem)}", "warn")  # fmt: skip
+                yield line(
+                    t(
+                        "{name} is not offered: {problem}",
+                        name=skill.name,
+                        problem=first_line(skill.problem),
+                    ),
+                    "warn",
+                )
         if self.archived:
-            yield line(f"\n{count(self.archived, 'skill')} in the archive: hermes skills list --archived")  # fmt: skip
+            yield line(
+                t(
+                    "\n{count:,} skill in the archive: hermes skills list --archived",
+                    "\n{count:,} skills in the archive: hermes skills list --archived",
+                    count=self.archived,
+                )
+            )
         if self.proposals:
-            yield line(f"\n{count(self.proposals, 'proposed change')} to review: hermes skills proposals")  # fmt: skip
+            yield line(
+                t(
+                    "\n{count:,} proposed change to review: hermes skills proposals",
+                    "\n{count:,} proposed changes to review: hermes skills proposals",
+                    count=self.proposals,
+                )
+            )
 
 
 class ArchiveListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,9 +130,9 @@ class ArchiveListing(msgspec.Struct, frozen=True, kw_only=True):
             text = f"{one.name:<{size}}  {when}  {first_line(one.description)}"
             yield line(text, fit="cut")
         if self.skills:
-            yield line("Bring one back with: hermes skills restore NAME")
+            yield line(t("Bring one back with: hermes skills restore NAME"))
         else:
-            yield line("The archive is empty.")
+            yield line(t("The archive is empty."))
 
 
 class SkillUses(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,10 +146,10 @@ class SkillUses(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         columns = (
-            Column("skill"),
-            Column("read", right=True),
-            Column("called", right=True),
-            Column("last"),
+            Column(t("skill")),
+            Column(t("read"), right=True),
+            Column(t("called"), right=True),
+            Column(t("last")),
         )
         found = [(name, self.uses.get(name, SkillUse())) for name in self.names]
         found.sort(key=lambda one: -one[1].last)
@@ -232,15 +255,15 @@ def new_skill(
     require_name(name)
     if learning.skills.text_of(name, MAIN) is not None:
         raise UsageError(
-            f"There is a skill {name} already.",
-            hint=f"See it with: hermes skills show {name}",
+            t("There is a skill {name} already.", name=name),
+            hint=t("See it with: hermes skills show {name}", name=name),
         )
-    first = SkillFileChange(MAIN, None, _TEMPLATE.format(name=name))
+    first = SkillFileChange(MAIN, None, t.marked(_TEMPLATE, name=name))
     learning.home.ensure()
     learning.apply(SkillChange(name, (first,)), Provenance("user"))
     return message(
         str(learning.home.skills / name / MAIN),
-        f"Write it there, then: hermes skills check {name}",
+        t("Write it there, then: hermes skills check {name}", name=name),
     )
 
 
@@ -257,7 +280,9 @@ def check_skills(
     for skill in [library.find(name)] if name else library.all():
         one = _checked(skill.name, skill.folder, bundled=skill.origin == "bundled")
         if skill.origin == "installed" and altered(library, skill.name):
-            other = SkillFinding("caution", "has changed since it was installed", MAIN)
+            other = SkillFinding(
+                "caution", t("has changed since it was installed"), MAIN
+            )
             one = msgspec.structs.replace(one, findings=(*one.findings, other))
         checked.append(one)
     return SkillCheck(skills=tuple(checked))
@@ -268,7 +293,9 @@ def enable_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Offer a skill again."""
     context.learning.home.ensure()
     context.learning.skills.set(name, enabled=True)
-    return message(f"{name} is offered. {_KNOW_IT}")
+    return message(
+        t("{name} is offered. {know_it}", name=name, know_it=t.marked(_KNOW_IT))
+    )
 
 
 @command("skills disable", scope="admin")
@@ -276,7 +303,13 @@ def disable_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Stop offering a skill."""
     context.learning.home.ensure()
     context.learning.skills.set(name, enabled=False)
-    return message(f"{name} is no longer offered. {_KNOW_IT}")
+    return message(
+        t(
+            "{name} is no longer offered. {know_it}",
+            name=name,
+            know_it=t.marked(_KNOW_IT),
+        )
+    )
 
 
 @command("skills pin", scope="admin")
@@ -284,7 +317,13 @@ def pin_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Pin a skill, so that only you can change it."""
     context.learning.home.ensure()
     context.learning.skills.set(name, pinned=True)
-    return message(f"Only you can change {name}. {_KNOW_IT}")
+    return message(
+        t(
+            "Only you can change {name}. {know_it}",
+            name=name,
+            know_it=t.marked(_KNOW_IT),
+        )
+    )
 
 
 @command("skills unpin", scope="admin")
@@ -292,7 +331,13 @@ def unpin_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Unpin a skill, so that Hermes may improve it if it wrote it."""
     context.learning.home.ensure()
     context.learning.skills.set(name, pinned=False)
-    return message(f"Hermes may improve {name}, if it wrote it. {_KNOW_IT}")
+    return message(
+        t(
+            "Hermes may improve {name}, if it wrote it. {know_it}",
+            name=name,
+            know_it=t.marked(_KNOW_IT),
+        )
+    )
 
 
 @command("skills retire", scope="admin")
@@ -300,7 +345,10 @@ def retire_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Move a skill to the archive."""
     context.learning.apply(SkillChange(name, retire=True), Provenance("user"))
     return message(
-        f"{name} is in the archive. To bring it back: hermes skills restore {name}"
+        t(
+            "{name} is in the archive. To bring it back: hermes skills restore {name}",
+            name=name,
+        )
     )
 
 
@@ -308,7 +356,9 @@ def retire_skill(context: CommandContext, name: SkillName) -> TextResult:
 def restore_skill(context: CommandContext, name: SkillName) -> TextResult:
     """Bring a skill back from the archive."""
     skill = context.learning.skills.restore(name)
-    return message(f"{skill.name} is back. {_KNOW_IT}")
+    return message(
+        t("{name} is back. {know_it}", name=skill.name, know_it=t.marked(_KNOW_IT))
+    )
 
 
 @command("skills install")
@@ -335,16 +385,19 @@ def install_skill(  # noqa: PLR0913 - the options of one command
     context.surface.tell(*_plan_view(chosen))
     if dry_run:
         return message(
-            "Nothing was installed (--dry-run).", failed=bool(chosen.dangers)
+            t("Nothing was installed (--dry-run)."), failed=bool(chosen.dangers)
         )
     if chosen.replaces and not chosen.diff:
-        return message("It is installed already, exactly like this.")
+        return message(t("It is installed already, exactly like this."))
     if not yes and not chosen.dangers:
-        context.confirm("Install it?", "Nothing was installed.")
+        context.confirm(t("Install it?"), t("Nothing was installed."))
     learning.home.ensure()
     install(learning.skills, chosen, despite_dangers=despite_dangers)
     return message(
-        f"Installed {chosen.name}. {_KNOW_IT[:-1]}; in the chat: /{chosen.name}"
+        t(
+            "Installed {name}. This applies to new sessions; in the chat: /{name}",
+            name=chosen.name,
+        )
     )
 
 
@@ -393,7 +446,12 @@ def _labelled(label: str, look: Look, text: str) -> Line:
 
 def _plan_view(chosen: InstallPlan) -> Iterator[Block]:
     yield DiffBlock(chosen.diff)
-    about = f"  {count(len(chosen.files), 'file')} from {first_line(chosen.source)}"
+    about = t(
+        "  {count:,} file from {source}",
+        "  {count:,} files from {source}",
+        count=len(chosen.files),
+        source=first_line(chosen.source),
+    )
     yield Line((Span("\n"), Span(chosen.name, "bold"), Span(about)))
     yield line(f"sha256:{chosen.hash}")
     for finding in chosen.findings:
@@ -401,5 +459,5 @@ def _plan_view(chosen: InstallPlan) -> Iterator[Block]:
         yield line(first_line(str(finding)), look)
     if not chosen.findings:
         yield line(
-            "Nothing suspicious was found. That is no proof: read what you install."
+            t("Nothing suspicious was found. That is no proof: read what you install.")
         )

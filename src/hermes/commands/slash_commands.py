@@ -10,7 +10,6 @@ from hermes.app.compaction import going_messages, outlook_of
 from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count
 from hermes.commands.sessions import SessionListing, list_sessions
 from hermes.commands.views import (
     Block,
@@ -25,6 +24,10 @@ from hermes.core.context_usage import CompactionPreview
 from hermes.core.context_usage import Context as ContextUsage
 from hermes.errors import UsageError
 from hermes.schema.messages import AssistantMessage, Message, UserMessage
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_PREVIEW_CHARS = 120
 
@@ -48,7 +51,13 @@ class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
         usage = self.usage
         about = "" if usage.counted else ", estimated"
         yield line(
-            f"{usage.used:,} of {usage.window:,} tokens ({usage.share:.0%}{about})",
+            t(
+                "{used:,} of {window:,} tokens ({share:.0%}{about})",
+                used=usage.used,
+                window=usage.window,
+                share=usage.share,
+                about=about,
+            ),
             "bold",
         )
         yield Record(
@@ -59,19 +68,35 @@ class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
     def what_next(self) -> Iterator[str]:
         """When the context is compressed, and what that would do."""
         left = self.usage.full - self.usage.used
-        at = f"at {self.usage.full:,} tokens" if self.usage.full else "when it is full"
-        when = f"after {left:,} more" if left > 0 else "before the next reply"
-        yield f"The context is compressed {at}, {when}."
+        at = (
+            f"at {self.usage.full:,} tokens"
+            if self.usage.full
+            else t("when it is full")
+        )
+        when = f"after {left:,} more" if left > 0 else t("before the next reply")
+        yield t("The context is compressed {at}, {when}.", at=at, when=when)
         preview = self.preview
         if preview.pointers:
-            results = count(preview.pointers, "old result")
-            yield f"{results} (about {preview.freed:,} tokens) would be shortened."
+            results = t(
+                "{count:,} old result", "{count:,} old results", count=preview.pointers
+            )
+            yield t(
+                "{results} (about {freed:,} tokens) would be shortened.",
+                results=results,
+                freed=preview.freed,
+            )
         if preview.summarised:
-            messages = count(preview.summarised, "message")
-            yield f"A summary would replace {messages} (about {preview.replaced:,} tokens)."
+            messages = t(
+                "{count:,} message", "{count:,} messages", count=preview.summarised
+            )
+            yield t(
+                "A summary would replace {messages} (about {replaced:,} tokens).",
+                messages=messages,
+                replaced=preview.replaced,
+            )
         if not preview.pointers and not preview.summarised:
-            yield "There is nothing to remove yet."
-        yield "The log keeps everything. To compress now: /compress"
+            yield t("There is nothing to remove yet.")
+        yield t("The log keeps everything. To compress now: /compress")
 
 
 def _preview(context: CommandContext, session: str) -> "CompressionPreview":
@@ -102,13 +127,22 @@ def show_status(context: CommandContext, session: SessionId) -> ChatStatus:
     info = context.app.store.sessions.find(session)
     model = chat.agent.describe(session)
     facts = (
-        ("session", info.id),
-        ("title", info.title),
-        ("model", f"{model.provider} {model.name}".rstrip()),
-        ("engine", "codex" if model.engine == "codex" else "Hermes"),
-        ("folder", info.cwd),
-        ("turns", f"{count(info.turns, 'turn')}, {count(info.messages, 'message')}"),
-        ("approvals", chat.approvals),
+        (t("session"), info.id),
+        (t("title"), info.title),
+        (t("model"), f"{model.provider} {model.name}".rstrip()),
+        (t("engine"), "codex" if model.engine == "codex" else "Hermes"),
+        (t("folder"), info.cwd),
+        (
+            t("turns"),
+            t(
+                "{turns}, {messages}",
+                turns=t("{count:,} turn", "{count:,} turns", count=info.turns),
+                messages=t(
+                    "{count:,} message", "{count:,} messages", count=info.messages
+                ),
+            ),
+        ),
+        (t("approvals"), chat.approvals),
     )
     return ChatStatus(facts=(*facts, *chat.facts))
 
@@ -117,14 +151,14 @@ def show_status(context: CommandContext, session: SessionId) -> ChatStatus:
 async def stop_turn(context: CommandContext) -> TextResult:
     """Stop the running turn."""
     stopped = await context.chat.stop()
-    return message() if stopped else message("Nothing is running.")
+    return message() if stopped else message(t("Nothing is running."))
 
 
 @command(slash="new", role="user", group="Sessions")
 async def new_session(context: CommandContext) -> TextResult:
     """Begin a new session."""
     made = await context.chat.begin()
-    return message(f"Started session {made}. The previous one was saved.")
+    return message(t("Started session {made}. The previous one was saved.", made=made))
 
 
 @command(slash="resume name", role="owner", group="Sessions")
@@ -135,8 +169,8 @@ async def resume_session(
     """Continue another session; without a name, list them."""
     if not name and context.chat.has_audience:
         raise UsageError(
-            "Other people in this chat would see your sessions.",
-            hint="List them in a private chat with me.",
+            t("Other people in this chat would see your sessions."),
+            hint=t("List them in a private chat with me."),
         )
     if not name:
         return await asyncio.to_thread(list_sessions.function, context, limit=10)
@@ -162,19 +196,29 @@ class CompressionPreview(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.going:
-            yield line("Nothing to compress yet: the conversation is short.")
+            yield line(t("Nothing to compress yet: the conversation is short."))
             return
-        summarised = count(self.preview.summarised, "message")
+        summarised = t(
+            "{count:,} message", "{count:,} messages", count=self.preview.summarised
+        )
         yield line(
-            f"A summary would replace {summarised} (about {self.preview.replaced:,} tokens):",
+            t(
+                "A summary would replace {summarised} (about {replaced:,} tokens):",
+                summarised=summarised,
+                replaced=self.preview.replaced,
+            ),
             "bold",
         )
-        columns = ("who", Column("message", shrinks=True))
+        columns = (t("who"), Column(t("message"), shrinks=True))
         yield table(columns, self.going)
         if self.pinned:
-            pinned = count(self.pinned, "pinned message")
-            yield line(f"Kept word for word: {pinned} (/pins).")
-        yield line("The log keeps everything. To compress now: /compress", "dim")
+            pinned = t(
+                "{count:,} pinned message",
+                "{count:,} pinned messages",
+                count=self.pinned,
+            )
+            yield line(t("Kept word for word: {pinned} (/pins).", pinned=pinned))
+        yield line(t("The log keeps everything. To compress now: /compress"), "dim")
 
 
 @command(slash="compress", role="user", group="Model")
@@ -188,8 +232,12 @@ async def compress(
     if preview:
         return await asyncio.to_thread(_preview, context, session)
     await context.chat.require_idle()
-    context.surface.tell(line("Summarizing the older part of the conversation ..."))
+    context.surface.tell(line(t("Summarizing the older part of the conversation ...")))
     done = await context.chat.agent.compress(session)
     return message(
-        f"Done: about {done.before:,} tokens became {done.after:,}. The log keeps everything."
+        t(
+            "Done: about {before:,} tokens became {after:,}. The log keeps everything.",
+            before=done.before,
+            after=done.after,
+        )
     )

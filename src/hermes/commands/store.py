@@ -7,8 +7,10 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count
 from hermes.commands.views import Block, Record, line
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,13 +24,20 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
     running: int
 
     def view(self, _now: float) -> Iterable[Block]:
-        contents = f"{count(self.sessions, 'session')}, {count(self.rows, 'row')}"
+        contents = t(
+            "{sessions}, {rows}",
+            sessions=t("{count:,} session", "{count:,} sessions", count=self.sessions),
+            rows=t("{count:,} row", "{count:,} rows", count=self.rows),
+        )
         rows = (
-            ("engine", self.engine),
-            ("place", self.place),
+            (t("engine"), self.engine),
+            (t("place"), self.place),
             *self.details,
-            ("contents", contents),
-            ("running", count(self.running, "session")),
+            (t("contents"), contents),
+            (
+                t("running"),
+                t("{count:,} session", "{count:,} sessions", count=self.running),
+            ),
         )
         yield Record(rows)
 
@@ -42,9 +51,21 @@ class CopiedStore(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         others = [f"{number} {name}" for name, number in self.others.items() if number]
-        parts = ", ".join([count(self.rows, "row") + " of the log", *others])
-        yield line(f"Copied to {self.target} and compared: {parts}.")
-        yield line("The source is unchanged. Set `store.url` to use the copy.")
+        parts = ", ".join(
+            [
+                t("{count:,} row", "{count:,} rows", count=self.rows)
+                + t(" of the log"),
+                *others,
+            ]
+        )
+        yield line(
+            t(
+                "Copied to {target} and compared: {parts}.",
+                target=self.target,
+                parts=parts,
+            )
+        )
+        yield line(t("The source is unchanged. Set `store.url` to use the copy."))
 
 
 @command("store status")

@@ -6,6 +6,10 @@ from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError
 from hermes.settings.load import load, load_secrets
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _OUTAGE_TIMEOUT_S = 5.0
 
@@ -54,16 +58,25 @@ def check_events(site: Site) -> list[Finding]:
     if found.fault:
         return [
             Finding(
-                "events", FAIL, f"NATS at {options.shown}: {found.fault}", found.to_do
+                "events",
+                FAIL,
+                t("NATS at {shown}: {fault}", shown=options.shown, fault=found.fault),
+                found.to_do,
             )
         ]
     encrypted = "encrypted" if found.is_encrypted else "not encrypted"
     facts = f"{found.version}, {encrypted}, latency {found.latency_s * 1000:.1f} ms"
-    findings = [Finding("events", OK, f"NATS: {options.shown}; {facts}")]
+    findings = [
+        Finding(
+            "events", OK, t("NATS: {shown}; {facts}", shown=options.shown, facts=facts)
+        )
+    ]
     if not found.has_work_queue:
-        to_do = "Start the server with JetStream (`-js`). Until then workers look for work in the store, once a second."
-        findings.append(Finding("events", WARN, "NATS has no JetStream", to_do))
+        to_do = t(
+            "Start the server with JetStream (`-js`). Until then workers look for work in the store, once a second."
+        )
+        findings.append(Finding("events", WARN, t("NATS has no JetStream"), to_do))
     if found.is_slow:
-        to_do = "Put NATS nearer to the machines that use it: live text is late."
-        findings.append(Finding("events", WARN, "NATS is slow to answer", to_do))
+        to_do = t("Put NATS nearer to the machines that use it: live text is late.")
+        findings.append(Finding("events", WARN, t("NATS is slow to answer"), to_do))
     return findings

@@ -129,6 +129,11 @@ CHAT_APP_MODULES = (
 """Those with commands that a role may use in chat apps."""
 
 
+def table_text(text: str) -> str:
+    """A summary or an explanation of this table, in the reader's language."""
+    return Translator("command table")(text)
+
+
 def group_title(group: str) -> str:
     """The heading of a group of commands, in the reader's language."""
     return Translator("command group")(group)

@@ -11,17 +11,22 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Column, TableRow, line, table
 from hermes.core.ports import Tool
 from hermes.settings.gateway import connected_platforms
+from hermes.text.translation import to_translate, translator
 from hermes.tools.toolsets import TOOLSETS, ToolChoice, toolset_of
 
-EXAMPLES = "Change it with the settings tools.enabled and tools.disabled: toolsets, tools or patterns like mcp.*"
+t = translator(__name__)
+
+
+EXAMPLES = to_translate(
+    "Change it with the settings tools.enabled and tools.disabled: toolsets, tools or patterns like mcp.*"
+)
 EFFECTS = {
-    "read": "changes no files",
-    "network": "uses the network",
-    "files": "changes files",
-    "other": "runs programs",
+    "read": to_translate("changes no files"),
+    "network": to_translate("uses the network"),
+    "files": to_translate("changes files"),
+    "other": to_translate("runs programs"),
 }
 """What a tool may do, by its effect."""
-_EFFECT_WIDTH = max(map(len, EFFECTS.values()))
 
 
 class ListedTool(msgspec.Struct, frozen=True):
@@ -42,7 +47,8 @@ class ToolListing(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         widest = max((len(one.name) for one in self.tools), default=0)
-        columns = (Column(least=widest), Column(least=_EFFECT_WIDTH), Column())
+        effects = max(len(t.marked(one)) for one in EFFECTS.values())
+        columns = (Column(least=widest), Column(least=effects), Column())
         before = ""
         for toolset in TOOLSETS:
             own = [one for one in self.tools if one.toolset == toolset.name]
@@ -59,7 +65,13 @@ class ToolListing(msgspec.Struct, frozen=True, kw_only=True):
             ]
             yield table(columns, rows, narrow=((0,), (1,)), indent=2)
         if self.unknown:
-            yield line(f"\nNo tool or set is called {', '.join(self.unknown)} (settings).", "warn")  # fmt: skip
+            yield line(
+                t(
+                    "\nNo tool or set is called {unknown} (settings).",
+                    unknown=", ".join(self.unknown),
+                ),
+                "warn",
+            )
 
 
 @command("tools", slash="tools", scope="observe", group="Permissions")
@@ -105,7 +117,7 @@ def listed(
         ListedTool(
             name=name,
             toolset=toolset_of(name),
-            does=EFFECTS[one.effect],
+            does=t.marked(EFFECTS[one.effect]),
             summary=_first_sentence(one.spec.description),
             offered=choice is None or choice.wants(name),
         )

@@ -9,9 +9,13 @@ import msgspec
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count, first_line
+from hermes.commands.formats import first_line
 from hermes.commands.sessions import open_log
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_UNDO_FILES_LISTED = 10
 _MAX_QUOTED_TURN_CHARACTERS = 60
@@ -36,44 +40,75 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
         yield from map(line, self._files())
 
     def _summary(self) -> str:
-        number = len(self.report.turns)
-        turns = "the last turn" if number == 1 else f"the last {number} turns"
+        count = len(self.report.turns)
         match self.action:
             case "redo":
-                return f"Restored {turns}."
+                return t(
+                    "Restored the last turn.",
+                    "Restored the last {count} turns.",
+                    count=count,
+                )
             case "retry":
-                return f"Undid {turns}. Asking again."
+                return t(
+                    "Undid the last turn. Asking again.",
+                    "Undid the last {count} turns. Asking again.",
+                    count=count,
+                )
             case "files":
-                return f"Restored the files of {turns}. The conversation stays."
+                return t(
+                    "Restored the files of the last turn. The conversation stays.",
+                    "Restored the files of the last {count} turns. The conversation stays.",
+                    count=count,
+                )
             case _:
-                return (
-                    f"Undid {turns}. /redo restores {'it' if number == 1 else 'them'}."
+                return t(
+                    "Undid the last turn. /redo restores it.",
+                    "Undid the last {count} turns. /redo restores them.",
+                    count=count,
                 )
 
     def _numbers(self) -> str:
-        turns = count(len(self.report.turns), "turn")
+        count = len(self.report.turns)
         text = first_line(self.report.text)
         if len(text) > _MAX_QUOTED_TURN_CHARACTERS:
             text = f"{text[: _MAX_QUOTED_TURN_CHARACTERS - 1].rstrip()}…"
         if self.action == "redo":
-            return f"Redone: {turns}."
-        return f'Undone: {turns}, from "{text}" on.' if text else f"Undone: {turns}."
+            return t("Redone: {count:,} turn.", "Redone: {count:,} turns.", count=count)
+        if not text:
+            return t("Undone: {count:,} turn.", "Undone: {count:,} turns.", count=count)
+        return t(
+            'Undone: {count:,} turn, from "{text}" on.',
+            'Undone: {count:,} turns, from "{text}" on.',
+            count=count,
+            text=text,
+        )
 
     def _files(self) -> Iterator[str]:
         files = self.report.files
         if files.restored:
-            yield f"{count(len(files.restored), 'file')} restored:"
+            yield t(
+                "{count:,} file restored:",
+                "{count:,} files restored:",
+                count=len(files.restored),
+            )
             yield from _listed([(name, "") for name in files.restored])
         elif not files.conflicts and not files.unkept:
-            yield self.report.note or "No files had changed."
+            yield self.report.note or t("No files had changed.")
         if files.conflicts:
-            are = "is" if len(files.conflicts) == 1 else "are"
-            it = "it is" if are == "is" else "they are"
-            yield f"{count(len(files.conflicts), 'file')} left as {it} now:"
+            yield t(
+                "{count:,} file left as it is now:",
+                "{count:,} files left as they are now:",
+                count=len(files.conflicts),
+            )
             yield from _listed(files.conflicts)
-            yield f"To restore {'it' if are == 'is' else 'them'} too: {self.overwrite}"
+            yield t(
+                "To restore it too: {overwrite}",
+                "To restore them too: {overwrite}",
+                count=len(files.conflicts),
+                overwrite=self.overwrite,
+            )
         if files.unkept:
-            yield "Hermes has no copy of these, so they are as they are now:"
+            yield t("Hermes has no copy of these, so they are as they are now:")
             yield from _listed(files.unkept)
 
 
@@ -83,7 +118,7 @@ class TurnDiff(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
 
     def view(self, _now: float) -> Iterable[Block]:
-        yield DiffBlock(self.diff) if self.diff else line("No files were changed.")
+        yield DiffBlock(self.diff) if self.diff else line(t("No files were changed."))
 
 
 @command("sessions undo", slash="undo turns", role="user", scope="chat", group="Changes")  # fmt: skip
@@ -107,10 +142,10 @@ async def undo(
         return UndoResult(
             report=report,
             action="undo",
-            overwrite="/redo, then /undo force",
+            overwrite=t("/redo, then /undo force"),
             in_chat=True,
         )
-    again = f"hermes sessions redo {session}, then undo with --force"
+    again = t("hermes sessions redo {session}, then undo with --force", session=session)
     return UndoResult(report=report, action="undo", overwrite=again)
 
 
@@ -138,10 +173,10 @@ async def redo(
         return UndoResult(
             report=report,
             action="redo",
-            overwrite="/undo, then /redo force",
+            overwrite=t("/undo, then /redo force"),
             in_chat=True,
         )
-    again = f"hermes sessions undo {session}, then redo with --force"
+    again = t("hermes sessions undo {session}, then redo with --force", session=session)
     return UndoResult(report=report, action="redo", overwrite=again)
 
 
@@ -198,10 +233,19 @@ async def branch(
     )
     if context.conversation is None:
         return message(
-            f"Created session {made} from that point. Continue it with: hermes --resume {made}"
+            t(
+                "Created session {made} from that point. Continue it with: hermes --resume {made}",
+                made=made,
+            )
         )
     await context.conversation.enter(made, recap=False)
-    return message(f"Session {made}, a copy of {session}. To return: /resume {session}")
+    return message(
+        t(
+            "Session {made}, a copy of {session}. To return: /resume {session}",
+            made=made,
+            session=session,
+        )
+    )
 
 
 async def _rewind(context: CommandContext) -> Rewind:
@@ -215,4 +259,4 @@ def _listed(files: Sequence[tuple[str, str]]) -> Iterator[str]:
     for name, why in files[:_MAX_UNDO_FILES_LISTED]:
         yield f"  {name} ({why})" if why else f"  {name}"
     if len(files) > _MAX_UNDO_FILES_LISTED:
-        yield f"  … and {len(files) - _MAX_UNDO_FILES_LISTED:,} more"
+        yield t("  … and {count:,} more", count=len(files) - _MAX_UNDO_FILES_LISTED)

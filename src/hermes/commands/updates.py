@@ -19,6 +19,10 @@ from hermes.installation import checkout_folder, is_from_index
 from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.store.state_file import schema_version
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_SHOWN_CHANGES = 40  # lines
 
@@ -39,24 +43,37 @@ class UpdatePlan(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         yield Record(
             (
-                ("Installed", self.current),
-                ("New", f"{self.new} ({self.source})"),
-                ("Backed up", ", ".join(self.homes)),
-                ("Sessions", self.migration),
-                ("Plugins", ", ".join(self.plugins)),
-                ("Hooks", ", ".join(self.hooks)),
+                (t("Installed"), self.current),
+                (t("New"), f"{self.new} ({self.source})"),
+                (t("Backed up"), ", ".join(self.homes)),
+                (t("Sessions"), self.migration),
+                (t("Plugins"), ", ".join(self.plugins)),
+                (t("Hooks"), ", ".join(self.hooks)),
             )
         )
         if not self.is_newer:
-            yield line(f"{self.new} is not newer than {self.current}.", "warn")
+            yield line(
+                t(
+                    "{new} is not newer than {current}.",
+                    new=self.new,
+                    current=self.current,
+                ),
+                "warn",
+            )
         if self.plugins or self.hooks:
-            yield line("Plugins and hooks will run with the new version.", "dim")
+            yield line(t("Plugins and hooks will run with the new version."), "dim")
         if self.changes:
             shown = self.changes.splitlines()
             yield line("")
             yield from lines_of(shown[:_MAX_SHOWN_CHANGES])
             if len(shown) > _MAX_SHOWN_CHANGES:
-                yield line(f"… and {len(shown) - _MAX_SHOWN_CHANGES} more lines", "dim")
+                yield line(
+                    t(
+                        "… and {count} more lines",
+                        count=len(shown) - _MAX_SHOWN_CHANGES,
+                    ),
+                    "dim",
+                )
 
 
 @command("update")
@@ -76,7 +93,12 @@ def update_hermes(  # noqa: PLR0913 - what is updated and how
     if undo:
         link = copies.link()
         record = updater.undo(link, restore_backup=restore_backup)
-        return message(f"Hermes is {record.previous_version} again.")
+        return message(
+            t(
+                "Hermes is {previous_version} again.",
+                previous_version=record.previous_version,
+            )
+        )
     with _Source(context, from_, version) as new:
         plan = _plan(context, new, updater)
         if check:
@@ -84,11 +106,19 @@ def update_hermes(  # noqa: PLR0913 - what is updated and how
         link = copies.link()
         context.surface.tell(*plan.view(context.app.clock.now()))
         if not yes:
-            context.confirm(f"Update to {new.version}?", "Nothing was changed.")
+            context.confirm(
+                t("Update to {version}?", version=new.version),
+                t("Nothing was changed."),
+            )
         record = updater.update(new, link, _stamp(), context.app.clock.now())
     return message(
-        f"Hermes is {record.version}. Go back with: hermes update --undo",
-        "Chats and dashboards that are open go on with the old version until you restart them.",
+        t(
+            "Hermes is {version}. Go back with: hermes update --undo",
+            version=record.version,
+        ),
+        t(
+            "Chats and dashboards that are open go on with the old version until you restart them."
+        ),
     )
 
 
@@ -107,7 +137,9 @@ def uninstall_hermes(
     if with_home:
         gone += [str(home) for home in homes]
     if not yes:
-        context.confirm(f"Remove {', '.join(gone)}?", "Nothing was removed.")
+        context.confirm(
+            t("Remove {gone}?", gone=", ".join(gone)), t("Nothing was removed.")
+        )
     _require_no_gateway(context)
     try:
         link.unlink()
@@ -115,12 +147,22 @@ def uninstall_hermes(
         for home in homes if with_home else ():
             shutil.rmtree(home)
     except OSError as error:
-        raise HermesError(f"Not everything was removed: {error.filename} ({os_reason(error)}).") from error  # fmt: skip
-    kept = [] if with_home else [f"Your data is still in {home}." for home in homes]
+        raise HermesError(
+            t(
+                "Not everything was removed: {filename} ({error}).",
+                filename=error.filename,
+                error=os_reason(error),
+            )
+        ) from error
+    kept = (
+        []
+        if with_home
+        else [t("Your data is still in {home}.", home=home) for home in homes]
+    )
     folder = checkout_folder()
     if folder is not None:
-        kept.append(f"The source is still in {folder}.")
-    return message(f"Removed {', '.join(gone)}.", *kept)
+        kept.append(t("The source is still in {folder}.", folder=folder))
+    return message(t("Removed {gone}.", gone=", ".join(gone)), *kept)
 
 
 def _require_no_gateway(context: CommandContext) -> None:
@@ -129,8 +171,8 @@ def _require_no_gateway(context: CommandContext) -> None:
     config = Path(named) if named else Path.home() / ".config"
     if list(config.glob("systemd/user/hermes-gateway*.service")):
         raise Refused(
-            "The gateway is installed as a service.",
-            hint="Nothing was removed. Remove it first: hermes gateway uninstall",
+            t("The gateway is installed as a service."),
+            hint=t("Nothing was removed. Remove it first: hermes gateway uninstall"),
         )
     lock = context.home.root / "gateway" / "gateway.lock"
     if not lock.exists():
@@ -138,8 +180,8 @@ def _require_no_gateway(context: CommandContext) -> None:
     with FileLock(lock) as held:
         if not held.try_acquire():
             raise Refused(
-                "The gateway is running.",
-                hint="Nothing was removed. Stop it first: hermes gateway stop",
+                t("The gateway is running."),
+                hint=t("Nothing was removed. Stop it first: hermes gateway stop"),
             )
 
 
@@ -172,7 +214,11 @@ def _migration(home: Home, new: NewVersion) -> str:
     has = schema_version(home.state)
     if not has or new.schema <= has:
         return ""
-    return f"the log is migrated from version {has} to {new.schema}; older versions can't read it then"
+    return t(
+        "the log is migrated from version {has} to {schema}; older versions can't read it then",
+        has=has,
+        schema=new.schema,
+    )
 
 
 def _names(folder: Path) -> tuple[str, ...]:
@@ -193,11 +239,14 @@ class _Source:
         if self._path:
             return find_version(self._context.path(self._path).resolve(), self._version)
         if not is_from_index():
-            hint = "Name a wheel or a folder: hermes update --from PATH"
+            hint = t("Name a wheel or a folder: hermes update --from PATH")
             if (folder := checkout_folder()) is not None:
-                hint = f"It runs from {folder}. Pull there, then: hermes update --from {folder}"
+                hint = t(
+                    "It runs from {folder}. Pull there, then: hermes update --from {folder}",
+                    folder=folder,
+                )
             raise UsageError(
-                "This copy of Hermes did not come from a package index.", hint=hint
+                t("This copy of Hermes did not come from a package index."), hint=hint
             )
         from hermes.app.updates.index_download import download
 

@@ -22,8 +22,12 @@ from hermes.commands.views import (
 from hermes.errors import NotFound
 from hermes.media.media_error import MediaError
 from hermes.media.speech_deps import SpeechDeps
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes voice                             what is set up, and what can be downloaded
   hermes voice add whisper                 download a model that understands any language
@@ -31,7 +35,7 @@ examples:
   hermes voice transcribe note.ogg
   hermes voice say "The build is done." --output done.ogg
 In a chat, /voice on speaks replies to voice notes, /voice tts all replies, /voice off none.
-"""
+""")
 _LOOKS: dict[str, Look] = {OK: "good", WARN: "warn"}
 
 
@@ -56,7 +60,7 @@ class VoiceStatus(msgspec.Struct, frozen=True, kw_only=True):
             if one.to_do:
                 yield line(f"  -> {one.to_do}", "dim", fit="wrap")
         yield line("")
-        yield table(("NAME", "STATE", "WHAT IT IS"), self.models)
+        yield table((t("NAME"), t("STATE"), t("WHAT IT IS")), self.models)
 
 
 def sense_health(deps: SpeechDeps) -> tuple[SenseHealth, SenseHealth]:
@@ -108,7 +112,8 @@ def add_speech_model(
     if model is None:
         known = ", ".join(SPEECH_MODELS)
         raise NotFound(
-            f"There is no speech model {name!r}.", hint=f"There are: {known}."
+            t("There is no speech model {name!r}.", name=name),
+            hint=t("There are: {known}.", known=known),
         )
     deps = speech_deps(context.app, context.secrets)
     context.surface.tell(line(f"{model.description} ({size_text(model.size)})"))
@@ -119,8 +124,16 @@ def add_speech_model(
             context.surface.tell(line(f"  {shown}", "dim", fit="wrap"))
     health = sense_health(deps)[1 if model.needs_piper else 0]
     if health.status == OK:
-        return message(f"Ready. {health.sense.capitalize()}: {health.text}.")
-    return message(f"Downloaded. {health.text}. {health.to_do}".rstrip())
+        return message(
+            t(
+                "Ready. {sense}: {text}.",
+                sense=health.sense.capitalize(),
+                text=health.text,
+            )
+        )
+    return message(
+        t("Downloaded. {text}. {to_do}", text=health.text, to_do=health.to_do).rstrip()
+    )
 
 
 @command("voice transcribe", group="Tools and agents")
@@ -133,7 +146,7 @@ def transcribe_file(
 
     path = Path(file).expanduser()
     if not path.is_file():
-        raise NotFound(f"There is no file {file}.")
+        raise NotFound(t("There is no file {file}.", file=file))
     deps = speech_deps(context.app, context.secrets)
     return message(transcribe(deps, path).text)
 
@@ -154,4 +167,4 @@ def say_text(
     path = Path(output).expanduser()
     deps = speech_deps(context.app, context.secrets)
     audio = speak(deps, " ".join(text), format_of(path))
-    return message(f"Wrote {write_new(path, audio)}.")
+    return message(t("Wrote {write_new}.", write_new=write_new(path, audio)))

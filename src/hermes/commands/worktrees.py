@@ -15,15 +15,18 @@ from hermes.commands.project import folder_of
 from hermes.commands.views import Block, Column, TextResult, line, message, table
 from hermes.errors import UsageError
 from hermes.schema.events import SessionCreated
-from hermes.text.plurals import count
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes --worktree fix            chat in a copy of this repository, on the branch hermes/fix
   hermes worktree list             the copies and what they hold
   hermes worktree merge fix        commit what is there and merge it into this checkout
   hermes worktree drop fix         delete the copy; work that is not merged needs --force
-"""
+""")
 WorktreeName = Annotated[str, Arg("the worktree")]
 WorktreeAction = Literal["list", "new", "open", "merge", "drop"]
 
@@ -49,7 +52,9 @@ class WorktreeListing(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, now: float) -> Iterable[Block]:
         if not self.worktrees:
             yield line(
-                "There are no worktrees. Make one: hermes --worktree NAME, or /worktree new NAME",
+                t(
+                    "There are no worktrees. Make one: hermes --worktree NAME, or /worktree new NAME"
+                ),
                 fit="wrap",
             )
             return
@@ -57,10 +62,18 @@ class WorktreeListing(msgspec.Struct, frozen=True, kw_only=True):
             (one.name, one.state, ago(one.created, now), one.folder)
             for one in self.worktrees
         ]
-        columns = (Column("NAME"), Column("HOLDS"), Column("MADE"), Column("FOLDER"))
+        columns = (
+            Column(t("NAME")),
+            Column(t("HOLDS")),
+            Column(t("MADE")),
+            Column(t("FOLDER")),
+        )
         yield table(columns, rows, narrow=((0, 1), (3,)))
         word = "/worktree" if self.in_chat else "hermes worktree"
-        yield line(f"Merge one: {word} merge NAME. Delete one: {word} drop NAME", "dim")
+        yield line(
+            t("Merge one: {word} merge NAME. Delete one: {word} drop NAME", word=word),
+            "dim",
+        )
 
 
 @command(
@@ -78,7 +91,9 @@ async def show_worktrees(
     if action == "list":
         return await asyncio.to_thread(_listing, context)
     if context.conversation is None:
-        raise UsageError(f"Use the command itself: hermes worktree {action} NAME")
+        raise UsageError(
+            t("Use the command itself: hermes worktree {action} NAME", action=action)
+        )
     match action:
         case "new":
             return await _make(context, name)
@@ -147,7 +162,7 @@ def _listing(context: CommandContext) -> WorktreeListing:
 
 def _find(context: CommandContext, name: str) -> Worktree:
     if not name:
-        raise UsageError("Which worktree?", hint="See: worktree list")
+        raise UsageError(t("Which worktree?"), hint=t("See: worktree list"))
     return user_worktrees().find(folder_of(context), name)
 
 
@@ -159,8 +174,8 @@ async def _make(context: CommandContext, name: str) -> TextResult:
     if context.conversation is not None:
         return await _enter(context, tree)
     return message(
-        f"Made the worktree {tree.name}: {tree.folder}",
-        f"Work in it: hermes --worktree {tree.name}",
+        t("Made the worktree {name}: {folder}", name=tree.name, folder=tree.folder),
+        t("Work in it: hermes --worktree {name}", name=tree.name),
     )
 
 
@@ -178,8 +193,12 @@ async def _enter(context: CommandContext, tree: Worktree) -> TextResult:
     begun = await asyncio.to_thread(context.app.begin, created)
     await chat.enter(begun.session, recap=False)
     return message(
-        f"You are in the worktree {tree.name} now, in a new session: {tree.folder}",
-        f"When it is good: /worktree merge {tree.name}",
+        t(
+            "You are in the worktree {name} now, in a new session: {folder}",
+            name=tree.name,
+            folder=tree.folder,
+        ),
+        t("When it is good: /worktree merge {name}", name=tree.name),
     )
 
 
@@ -187,10 +206,25 @@ def _merge(context: CommandContext, name: str) -> TextResult:
     tree = _find(context, name)
     merged = user_worktrees().merge(tree)
     if not merged.commits:
-        return message(f"{tree.name} has nothing that {merged.into} does not have.")
+        return message(
+            t(
+                "{name} has nothing that {into} does not have.",
+                name=tree.name,
+                into=merged.into,
+            )
+        )
     return message(
-        f"Merged {count(merged.commits, 'commit')} of {tree.name} into {merged.into}.",
-        f"The worktree is still there. Delete it: worktree drop {tree.name}",
+        t(
+            "Merged {count:,} commit of {name} into {into}.",
+            "Merged {count:,} commits of {name} into {into}.",
+            count=merged.commits,
+            name=tree.name,
+            into=merged.into,
+        ),
+        t(
+            "The worktree is still there. Delete it: worktree drop {name}",
+            name=tree.name,
+        ),
     )
 
 
@@ -198,8 +232,12 @@ def _drop(context: CommandContext, name: str, *, force: bool) -> TextResult:
     tree = _find(context, name)
     kept = user_worktrees().drop(tree, force=force)
     if not kept:
-        return message(f"Dropped the worktree {tree.name}.")
+        return message(t("Dropped the worktree {name}.", name=tree.name))
     return message(
-        f"Dropped the worktree {tree.name}. Its work is kept in the repository as {kept}.",
-        f"Bring it back: git branch {tree.name} {kept}",
+        t(
+            "Dropped the worktree {name}. Its work is kept in the repository as {kept}.",
+            name=tree.name,
+            kept=kept,
+        ),
+        t("Bring it back: git branch {name} {kept}", name=tree.name, kept=kept),
     )

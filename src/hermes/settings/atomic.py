@@ -7,6 +7,10 @@ from pathlib import Path
 from hermes.errors import SettingsError, os_reason
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import replace_file
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _SETTINGS_LOCK_TIMEOUT_S = 10.0
 
@@ -22,8 +26,10 @@ def locked(path: Path) -> Iterator[Path]:
     with lock:
         if not lock.acquire(_SETTINGS_LOCK_TIMEOUT_S):
             raise SettingsError(
-                f"Another process is changing {target}.",
-                hint="Nothing was changed. Try again when that process is done.",
+                t.later("Another process is changing {target}.", target=target),
+                hint=t.later(
+                    "Nothing was changed. Try again when that process is done."
+                ),
             )
         yield target
 
@@ -43,6 +49,12 @@ def replace(target: Path, content: str | bytes, *, mode: int | None = None) -> N
 
 def _unwritable(target: Path, error: OSError) -> SettingsError:
     return SettingsError(
-        f"{target} can't be written ({os_reason(error)}).",
-        hint="Nothing was changed. Check the permissions of its folder, the free space, and HERMES_HOME.",
+        t.later(
+            "{target} can't be written ({error}).",
+            target=target,
+            error=os_reason(error),
+        ),
+        hint=t.later(
+            "Nothing was changed. Check the permissions of its folder, the free space, and HERMES_HOME."
+        ),
     )

@@ -13,6 +13,10 @@ from hermes.settings.parse import drop_empty, overlay, parse_config
 from hermes.settings.secrets import parse_env, with_secret, without_secret
 from hermes.settings.sections import Settings
 from hermes.settings.setting_keys import find_key
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _UNCHANGED = "Nothing was changed."
 
@@ -114,8 +118,8 @@ def _require_small(path: Path, text: str) -> None:
     """Rejects a file that is larger than Hermes reads: it would lock the user out."""
     if len(text.encode(errors="surrogatepass")) > MAX_CONFIG_BYTES:
         raise SettingsError(
-            f"{path.name} would be larger than 1 MiB.",
-            hint=f"{_UNCHANGED} Give a shorter value.",
+            t.later("{name} would be larger than 1 MiB.", name=path.name),
+            hint=t.later("{unchanged} Give a shorter value.", unchanged=_UNCHANGED),
         )
 
 
@@ -124,7 +128,11 @@ def _require_stored(path: Path, text: str, name: str, value: str | None) -> None
     held = [line.value for line in lines if line.name == name and not line.problem]
     if held != ([] if value is None else [value]) or "\x00" in text:
         raise SettingsError(
-            f"{name} can't be stored in {path.name}: reading it back would give another value.",
+            t.later(
+                "{name} can't be stored in {path_name}: reading it back would give another value.",
+                name=name,
+                path_name=path.name,
+            ),
             hint=_UNCHANGED,
         )
 
@@ -151,8 +159,10 @@ def _change(
                 atomic.replace(target, candidate)
                 return True
     raise SettingsError(
-        f"{path} is written in a way that Hermes can't edit safely.",
-        hint=f"{_UNCHANGED} Edit it with: hermes config edit",
+        t.later("{path} is written in a way that Hermes can't edit safely.", path=path),
+        hint=t.later(
+            "{unchanged} Edit it with: hermes config edit", unchanged=_UNCHANGED
+        ),
     )
 
 
@@ -161,7 +171,8 @@ def _require_valid(data: dict[str, object]) -> None:
         msgspec.convert(drop_empty(data), Settings)
     except msgspec.ValidationError as error:
         raise SettingsError(
-            f"That would break the settings: {error}", hint=_UNCHANGED
+            t.later("That would break the settings: {error}", error=error),
+            hint=_UNCHANGED,
         ) from error
 
 

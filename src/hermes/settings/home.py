@@ -10,6 +10,9 @@ from msgspec import Struct
 from hermes.errors import HomeError, os_reason
 from hermes.primitives.files import make_private_folder
 from hermes.settings.profiles import base_of, profile_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class Home(Struct, frozen=True):
@@ -104,8 +107,11 @@ class Home(Struct, frozen=True):
             raise self._unusable(error) from error
         if not os.access(self.root, os.W_OK | os.X_OK):
             raise HomeError(
-                f"The Hermes home can't be written: {self.root}",
-                hint=f"Make it writable (chmod u+rwx '{self.root}'), or set HERMES_HOME to a folder that is.",
+                t.later("The Hermes home can't be written: {root}", root=self.root),
+                hint=t.later(
+                    "Make it writable (chmod u+rwx '{root}'), or set HERMES_HOME to a folder that is.",
+                    root=self.root,
+                ),
             )
         return self
 
@@ -115,22 +121,39 @@ class Home(Struct, frozen=True):
         closed = closed_folder(self.root)
         if closed is not None:
             return HomeError(
-                f"The Hermes home can't be reached: {self.root}",
-                hint=f"Open the folder {closed} (chmod u+x '{closed}'), or {elsewhere}",
+                t.later("The Hermes home can't be reached: {root}", root=self.root),
+                hint=t.later(
+                    "Open the folder {closed} (chmod u+x '{closed}'), or {elsewhere}",
+                    closed=closed,
+                    elsewhere=elsewhere,
+                ),
             )
         if isinstance(info, OSError) and not isinstance(link, OSError):
             return HomeError(
-                f"The Hermes home is a broken symbolic link: {self.root}",
-                hint=f"Create {self.root.readlink()}, remove the link, or {elsewhere}",
+                t.later(
+                    "The Hermes home is a broken symbolic link: {root}", root=self.root
+                ),
+                hint=t.later(
+                    "Create {readlink}, remove the link, or {elsewhere}",
+                    readlink=self.root.readlink(),
+                    elsewhere=elsewhere,
+                ),
             )
         if not isinstance(info, OSError) and stat.S_ISREG(info.st_mode):
             return HomeError(
-                f"The Hermes home must be a folder, but this is a file: {self.root}",
-                hint=f"Move the file away, or {elsewhere}",
+                t.later(
+                    "The Hermes home must be a folder, but this is a file: {root}",
+                    root=self.root,
+                ),
+                hint=t.later("Move the file away, or {elsewhere}", elsewhere=elsewhere),
             )
         return HomeError(
-            f"The Hermes home can't be created: {self.root} ({os_reason(error)})",
-            hint=f"Create it yourself, or {elsewhere}",
+            t.later(
+                "The Hermes home can't be created: {root} ({error})",
+                root=self.root,
+                error=os_reason(error),
+            ),
+            hint=t.later("Create it yourself, or {elsewhere}", elsewhere=elsewhere),
         )
 
 

@@ -26,6 +26,10 @@ from hermes.settings.profiles import (
 )
 from hermes.settings.secrets import Secrets, parse_env
 from hermes.settings.sections import Settings
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAX_CONFIG_BYTES = 1024 * 1024
 
@@ -48,8 +52,8 @@ def current_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError as error:
         raise FolderGone(
-            "The folder you are in no longer exists.",
-            hint="Change to one that does (cd ~) and run the command again.",
+            t.later("The folder you are in no longer exists."),
+            hint=t.later("Change to one that does (cd ~) and run the command again."),
         ) from error
 
 
@@ -66,7 +70,12 @@ def typed_path(name: str) -> Path:
         RuntimeError,
     ) as error:  # too long, an invalid character, an unknown ~user
         raise UsageError(
-            f"{name[:200]!r} can't be used as a path: {error}", hint="Nothing was done."
+            t.later(
+                "{name!r} can't be used as a path: {error}",
+                name=name[:200],
+                error=error,
+            ),
+            hint=t.later("Nothing was done."),
         ) from error
     return path
 
@@ -116,8 +125,8 @@ def _named_root(environ: Mapping[str, str]) -> Path:
         ).expanduser()
     except RuntimeError as error:
         raise HomeError(
-            "Your home folder can't be found.",
-            hint="Set HERMES_HOME to the folder where Hermes keeps its files.",
+            t.later("Your home folder can't be found."),
+            hint=t.later("Set HERMES_HOME to the folder where Hermes keeps its files."),
         ) from error
     return root.absolute()
 
@@ -136,7 +145,7 @@ def load(
         raise SettingsError(
             "The environment can't be used:\n"
             + "\n".join(f"  {problem.render('')}" for problem in problems),
-            hint="Correct or unset the variable.",
+            hint=t.later("Correct or unset the variable."),
         )
     for path, value in overrides.items():
         data = overlay(data, path, value)
@@ -154,7 +163,7 @@ def load_secrets(
         if line.problem:
             raise SettingsError(
                 f"{home.env_file}:{number}: {line.problem}",
-                hint="Correct that line; the file was not changed.",
+                hint=t.later("Correct that line; the file was not changed."),
             )
     values = {line.name: line.value for line in lines if line.name}
     return Secrets(values, environ, home.accounts)
@@ -203,7 +212,10 @@ def read_text(path: Path) -> str | None:
         if path.is_symlink():
             hint = "Create the file it points to, or remove the link."
             raise SettingsError(
-                f"{name} is a broken symbolic link: {path}", hint=hint
+                t.later(
+                    "{name} is a broken symbolic link: {path}", name=name, path=path
+                ),
+                hint=hint,
             ) from error
         return None
     except OSError as error:
@@ -221,12 +233,20 @@ def read_text(path: Path) -> str | None:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise SettingsError(
-            f"{path}:{line}: {name} is not UTF-8 text.",
-            hint="Save it as UTF-8, or move it away to start with the defaults. It was not changed.",
+            t.later(
+                "{path}:{line}: {name} is not UTF-8 text.",
+                path=path,
+                line=line,
+                name=name,
+            ),
+            hint=t.later(
+                "Save it as UTF-8, or move it away to start with the defaults. It was not changed."
+            ),
         ) from error
     if "\x00" in text:
         raise SettingsError(
-            f"{name} is a binary file: {path}", hint="Move it away. It was not changed."
+            t.later("{name} is a binary file: {path}", name=name, path=path),
+            hint=t.later("Move it away. It was not changed."),
         )
     return text
 
@@ -234,18 +254,25 @@ def read_text(path: Path) -> str | None:
 def _require_small_file(path: Path, info: os.stat_result) -> None:
     if stat.S_ISDIR(info.st_mode):
         raise SettingsError(
-            f"{path.name} is a folder: {path}",
-            hint="Move the folder away; Hermes needs a file there.",
+            t.later("{name} is a folder: {path}", name=path.name, path=path),
+            hint=t.later("Move the folder away; Hermes needs a file there."),
         )
     if not stat.S_ISREG(info.st_mode):
         raise SettingsError(
-            f"{path.name} is not a regular file: {path}",
-            hint="Put a plain text file there.",
+            t.later("{name} is not a regular file: {path}", name=path.name, path=path),
+            hint=t.later("Put a plain text file there."),
         )
     if info.st_size > MAX_CONFIG_BYTES:
         raise SettingsError(
-            f"{path.name} is too large: {info.st_size / MAX_CONFIG_BYTES:,.1f} MiB (at most 1 MiB): {path}",
-            hint="Move it away and start again from the keys you need. It was not read.",
+            t.later(
+                "{name} is too large: {st_size:,.1f} MiB (at most 1 MiB): {path}",
+                name=path.name,
+                st_size=info.st_size / MAX_CONFIG_BYTES,
+                path=path,
+            ),
+            hint=t.later(
+                "Move it away and start again from the keys you need. It was not read."
+            ),
         )
 
 
@@ -255,11 +282,19 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
         allow = f"chmod u+r '{path}'" if closed is None else f"chmod u+x '{closed}'"
         why = "" if closed is None else f" (you have no access to the folder {closed})"
         return SettingsError(
-            f"{path.name} can't be read: {path}{why}", hint=f"Allow it with: {allow}"
+            t.later(
+                "{name} can't be read: {path}{why}", name=path.name, path=path, why=why
+            ),
+            hint=t.later("Allow it with: {allow}", allow=allow),
         )
     return SettingsError(
-        f"{path.name} can't be read: {path} ({os_reason(error)})",
-        hint="Check the path and HERMES_HOME.",
+        t.later(
+            "{name} can't be read: {path} ({error})",
+            name=path.name,
+            path=path,
+            error=os_reason(error),
+        ),
+        hint=t.later("Check the path and HERMES_HOME."),
     )
 
 
@@ -269,6 +304,6 @@ def unusable(
     """Builds the error that lists every problem of a file."""
     lines = "\n".join(f"  {problem.render(path.name)}" for problem in problems)
     return SettingsError(
-        f"{path} can't be used:\n{lines}",
-        hint=f"Correct it with: hermes config edit. {kept}",
+        t.later("{path} can't be used:\n{lines}", path=path, lines=lines),
+        hint=t.later("Correct it with: hermes config edit. {kept}", kept=kept),
     )

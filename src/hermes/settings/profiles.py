@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.errors import HomeError, UsageError
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 PROFILES_FOLDER = "profiles"
 PROFILE_FILE = "profile.yaml"
@@ -35,8 +39,8 @@ def checked_name(name: str) -> str:
     """The name. Raises UsageError if it can't be that of a profile, which is also the name of a folder."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name[:60]!r} can't be the name of a profile.",
-            hint="Use up to 48 lower-case letters, digits, - and _.",
+            t.later("{name!r} can't be the name of a profile.", name=name[:60]),
+            hint=t.later("Use up to 48 lower-case letters, digits, - and _."),
         )
     return name
 
@@ -87,4 +91,12 @@ def _existing(base: Path, name: str, *, chosen: bool) -> Path:
     hint = f"Create it: hermes profile create {name}"
     if not chosen:
         hint = "Choose another: hermes profile use default"
-    raise HomeError(f"There is no profile {name!r}.{by} There are: {known}.", hint=hint)
+    raise HomeError(
+        t.later(
+            "There is no profile {name!r}.{by} There are: {known}.",
+            name=name,
+            by=by,
+            known=known,
+        ),
+        hint=hint,
+    )

@@ -7,6 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.errors import SettingsError
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _KEY_NAME = (
     r"(?i)(?:^|_)(?:api_?keys?|tokens?|passwords?|passwd|passphrase|secrets?"
@@ -101,7 +105,8 @@ class Secrets:
         value = self.get(name)
         if value is None:
             raise SettingsError(
-                f"{name} is not set.", hint=f"Store it with: hermes config set {name}"
+                t.later("{name} is not set.", name=name),
+                hint=t.later("Store it with: hermes config set {name}", name=name),
             )
         return value
 
@@ -224,8 +229,8 @@ def _format(value: str) -> str:
         char.isprintable() or char in "\n\r\t" for char in value
     ):
         raise SettingsError(
-            "A secret can't hold control characters.",
-            hint="Nothing was changed. Check what you pasted.",
+            t.later("A secret can't hold control characters."),
+            hint=t.later("Nothing was changed. Check what you pasted."),
         )
     if re.fullmatch(_PLAIN_VALUE, value):
         return value

@@ -17,6 +17,10 @@ from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
 from hermes.settings.section import AMOUNT
 from hermes.settings.sections import Settings
 from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 # Variables of Hermes that are not settings.
 OTHER_VARIABLES = (
@@ -87,8 +91,8 @@ def find_key(name: str) -> SettingKey:
         raise unknown_key(name)
     if as_section(found.annotation) is not None:
         raise SettingsError(
-            f"{name} is a section, not a setting.",
-            hint=f"Its settings: {', '.join(_below(name))}.",
+            t.later("{name} is a section, not a setting.", name=name),
+            hint=t.later("Its settings: {below}.", below=", ".join(_below(name))),
         )
     return found
 
@@ -126,7 +130,9 @@ def unknown_key(name: str) -> SettingsError:
     """Builds the error for an unknown key, with the nearest known one."""
     near = nearest(name)
     hint = f"Did you mean {near}?" if near else "See all with: hermes config show"
-    return SettingsError(f"There is no setting called {name}.", hint=hint)
+    return SettingsError(
+        t.later("There is no setting called {name}.", name=name), hint=hint
+    )
 
 
 _SAME_WORD = 0.93  # one letter more or less in a long word
@@ -194,7 +200,10 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
     if has_credentials(text):
         raise SettingsError(
             f"{key.name}: {CREDENTIALS}.",
-            hint=f"Nothing was changed: {CREDENTIALS_HINT}.",
+            hint=t.later(
+                "Nothing was changed: {credentials_hint}.",
+                credentials_hint=CREDENTIALS_HINT,
+            ),
         )
     base, _ = unwrap(key.annotation)
     try:
@@ -219,7 +228,7 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
         )
     except YamlTooDeep as error:
         raise SettingsError(
-            f"{key.name}: {TOO_DEEP}.", hint="Remove some of the levels."
+            f"{key.name}: {TOO_DEEP}.", hint=t.later("Remove some of the levels.")
         ) from error
     except ValueError as error:  # what YAML and msgspec raise alike
         raise _mistyped(key, text if quote else "") from error
@@ -234,7 +243,13 @@ def _mistyped(key: SettingKey, text: str) -> SettingsError:
     )
     example = example_of(key.annotation) or json.dumps(msgspec.to_builtins(key.default))
     return SettingsError(
-        f"{key.name}: expected {kind(key.annotation)}{got}.", hint=f"Such as: {example}"
+        t.later(
+            "{name}: expected {kind}{got}.",
+            name=key.name,
+            kind=kind(key.annotation),
+            got=got,
+        ),
+        hint=t.later("Such as: {example}", example=example),
     )
 
 

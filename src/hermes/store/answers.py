@@ -21,6 +21,10 @@ from hermes.schema.events import (
 from hermes.schema.messages import ToolFinished
 from hermes.store.log_row import COLUMNS, Row
 from hermes.store.sql import SqlConnection
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _KINDS = (
     ApprovalRequested,
@@ -74,7 +78,9 @@ def require_not_named(connection: SqlConnection, session: str) -> None:
     for columns in connection.execute(_NEWEST_TITLE, (session,)):
         match Row(*columns).event:
             case SessionTitled(by="user", title=title) if title:
-                raise TitledAlready(f"the user has named session {session}")
+                raise TitledAlready(
+                    t.later("the user has named session {session}", session=session)
+                )
             case _:
                 pass
 
@@ -95,7 +101,8 @@ def require_waiting(
                 pass
     if not is_waiting:
         raise AnsweredAlready(
-            "Hermes has read this message already.", hint="Nothing was taken back."
+            t.later("Hermes has read this message already."),
+            hint=t.later("Nothing was taken back."),
         )
 
 
@@ -116,7 +123,9 @@ def require_open(connection: SqlConnection, session: str, answer: Answer) -> Non
                     if why := misfit(request, answer):
                         raise AnswerRefused(
                             why,
-                            hint="Nothing was recorded. Read the request again, then answer.",
+                            hint=t.later(
+                                "Nothing was recorded. Read the request again, then answer."
+                            ),
                         )
                     return
             case (
@@ -131,6 +140,6 @@ def require_open(connection: SqlConnection, session: str, answer: Answer) -> Non
             case _:
                 pass
     raise AnsweredAlready(
-        "Nobody is waiting for this answer any more.",
-        hint="It was already answered, or it expired.",
+        t.later("Nobody is waiting for this answer any more."),
+        hint=t.later("It was already answered, or it expired."),
     )

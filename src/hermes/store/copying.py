@@ -10,6 +10,10 @@ from hermes.errors import StoreError
 from hermes.store.log_row import STORED, Row, checked
 from hermes.store.sql import SqlConnection
 from hermes.store.store import Store
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _PAGE_ROWS = 500
 _EVENTS = f"SELECT {STORED} FROM events WHERE id > ? ORDER BY id LIMIT {_PAGE_ROWS}"  # noqa: S608 - our own names
@@ -77,7 +81,10 @@ def copy_store(
     if held := source.leases.held():
         hint = "Nothing was changed. Stop every Hermes that uses the source, then copy."
         raise StoreError(
-            f"session {held[0].session} of the source is being run", hint=hint
+            t.later(
+                "session {session} of the source is being run", session=held[0].session
+            ),
+            hint=hint,
         )
     return copy_snapshot(source, target, tell)
 
@@ -94,7 +101,8 @@ def copy_snapshot(
     ):
         hint = "Nothing was changed. Copy into a database that is empty."
         raise StoreError(
-            "the target holds sessions, jobs, cards or chats already", hint=hint
+            t.later("the target holds sessions, jobs, cards or chats already"),
+            hint=hint,
         )
     attempts: list[None] = []
 
@@ -102,7 +110,9 @@ def copy_snapshot(
         attempts.append(None)
         if len(attempts) > 1:  # an outage came in between, and the moment is over
             hint = "The source is unchanged. Try again with another, empty target."
-            raise StoreError("the source was lost while it was copied", hint=hint)
+            raise StoreError(
+                t.later("the source was lost while it was copied"), hint=hint
+            )
         return _copy(_Reader(connection), target, tell)
 
     return source.database.read(job)
@@ -201,4 +211,6 @@ def _every_row(select: _Select) -> Iterator[Row]:
 
 def _differs(what: str) -> StoreError:
     hint = "The source is unchanged. Stop every Hermes that uses it, empty the target, and copy again."
-    return StoreError(f"the copy differs from its source: {what}", hint=hint)
+    return StoreError(
+        t.later("the copy differs from its source: {what}", what=what), hint=hint
+    )

@@ -15,6 +15,9 @@ from hermes.primitives.files import (
     replace_file,
 )
 from hermes.store.store import Store
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 def event_document(store: Store, session: str) -> Any:
@@ -33,8 +36,10 @@ def write_snapshot(
     """Writes `session_<id>.json` atomically."""
     if "/" in session:
         raise StoreError(
-            f"session {session!r} can't have a file of its own",
-            hint="Its id is not a file name.",
+            t.later(
+                "session {session!r} can't have a file of its own", session=session
+            ),
+            hint=t.later("Its id is not a file name."),
         )
     content = msgspec.json.encode(document_of(store, session))
     target = make_private_folder(folder) / f"session_{session}.json"

@@ -14,6 +14,10 @@ from hermes.errors import StoreError
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event_base import Event, complete
 from hermes.store import shared_text
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 
@@ -225,18 +229,28 @@ def draft(event: Event) -> EncodedEvent:
     """Encodes an event for the log. Raises before anything is written."""
     cls = type(event)
     if not cls.durable or cls.topic not in CATALOGUE:
-        raise StoreError(f"{cls.__name__} is not an event of the log")
+        raise StoreError(
+            t.later("{name} is not an event of the log", name=cls.__name__)
+        )
     try:
         data = _encode(event)
     except UnicodeEncodeError as error:
         hint = "Replace it before saving; half a surrogate pair is not a character."
         raise StoreError(
-            f"not saved: text with an invalid character ({cls.topic})", hint=hint
+            t.later(
+                "not saved: text with an invalid character ({topic})", topic=cls.topic
+            ),
+            hint=hint,
         ) from error
     if len(data) > MAX_EVENT_BYTES:
         raise StoreError(
-            f"not saved: an event of {len(data):,} bytes ({cls.topic}); the limit is {MAX_EVENT_BYTES:,}",
-            hint="Put the content into a file and refer to it.",
+            t.later(
+                "not saved: an event of {count:,} bytes ({topic}); the limit is {max_event_bytes:,}",
+                count=len(data),
+                topic=cls.topic,
+                max_event_bytes=MAX_EVENT_BYTES,
+            ),
+            hint=t.later("Put the content into a file and refer to it."),
         )
     return EncodedEvent(cls.topic, cls.role, data.decode())
 

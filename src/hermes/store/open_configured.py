@@ -8,6 +8,10 @@ from hermes.settings.home import Home
 from hermes.settings.sections import StoreSettings
 from hermes.store.sqlite.opener import open_store
 from hermes.store.store import Store
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 PASSWORD = "STORE_PASSWORD"  # noqa: S105 - the name of a variable
 
@@ -48,7 +52,9 @@ def open_address(
         from hermes.installation import install_hint
 
         raise StoreError(
-            f"PostgreSQL needs asyncpg, which can't be loaded: {error}",
+            t.later(
+                "PostgreSQL needs asyncpg, which can't be loaded: {error}", error=error
+            ),
             hint=install_hint("postgres"),
         ) from error
     options = PostgresOptions(

@@ -16,6 +16,10 @@ from hermes.schema.schedules import Instant, Job, State
 from hermes.store.leases import LEASE_TTL_S, this_process
 from hermes.store.ports import SqlDatabase
 from hermes.store.sql import SqlConnection
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.store")
 
@@ -71,11 +75,14 @@ class ScheduleStore:
             return found[0]
         if not found:
             raise NotFound(
-                f"There is no job {name!r}.",
-                hint="`hermes cron list` lists them.",
+                t.later("There is no job {name!r}.", name=name),
+                hint=t.later("`hermes cron list` lists them."),
             )
         ids = ", ".join(job.id for job in found)
-        raise UsageError(f"{name!r} may be any of: {ids}.", hint="Give the id.")
+        raise UsageError(
+            t.later("{name!r} may be any of: {ids}.", name=name, ids=ids),
+            hint=t.later("Give the id."),
+        )
 
     def put(self, job: Job, *, dropped: str, following: Instant | None) -> None:
         """Saves a job. Its planned instants end as skipped, for the given reason; `following` is
@@ -106,7 +113,8 @@ class ScheduleStore:
             job = _job(connection, name)
             if job is None or job.removed:
                 raise NotFound(
-                    f"There is no job {name!r} any more.", hint="Nothing was changed."
+                    t.later("There is no job {name!r} any more.", name=name),
+                    hint=t.later("Nothing was changed."),
                 )
             changed = change(job)
             planned = plan(changed)

@@ -6,6 +6,10 @@ import msgspec
 
 from hermes.errors import StoreError
 from hermes.store.tokenizer import match_expression
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_QUERY_CHARS = 1000
 _SNIPPET_CHARS = 160
@@ -26,11 +30,11 @@ def require_searchable(query: str) -> None:
     """Raises for a query that is too long or has no word."""
     if len(query) > _MAX_QUERY_CHARS:
         hint = f"Use at most {_MAX_QUERY_CHARS} characters."
-        raise StoreError("the search text is too long", hint=hint)
+        raise StoreError(t.later("the search text is too long"), hint=hint)
     if not match_expression(query, prefix=False):
         raise StoreError(
-            "nothing to search for",
-            hint="Give at least one word (letters or digits).",
+            t.later("nothing to search for"),
+            hint=t.later("Give at least one word (letters or digits)."),
         )
 
 

@@ -15,6 +15,10 @@ from hermes.store.log_row import MAX_EVENT_BYTES, Row, draft
 from hermes.store.ports import SqlDatabase
 from hermes.store.session_log import SessionLog, new_epoch, require_free, write_row
 from hermes.store.sql import SqlConnection
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 FORMAT = "hermes-session"
 EXPORT_VERSION = 1
@@ -76,7 +80,8 @@ class SessionTransfer:
         rows = list(_rows(numbered))
         if not rows:
             raise ImportRejected(
-                "the file holds no events", hint="Nothing was imported."
+                t.later("the file holds no events"),
+                hint=t.later("Nothing was imported."),
             )
 
         def job(connection: SqlConnection) -> Imported:
@@ -181,4 +186,7 @@ def _parse(number: int, line: str) -> tuple[Row, Event | None]:
 
 
 def _rejected(number: int, what: str) -> ImportRejected:
-    return ImportRejected(f"line {number}: {what}", hint="Nothing was imported.")
+    return ImportRejected(
+        t.later("line {number}: {what}", number=number, what=what),
+        hint=t.later("Nothing was imported."),
+    )

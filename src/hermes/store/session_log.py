@@ -33,6 +33,10 @@ from hermes.store.ports import SqlDatabase
 from hermes.store.projection import project
 from hermes.store.sql import SqlConnection
 from hermes.store.work_queue import OFFER
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _PAGE_ROWS = 1000
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
@@ -128,7 +132,9 @@ class SessionLog:
     ) -> Callable[[SqlConnection], tuple[Row, ...]]:
         entries = [(draft(event), event) for event in events]
         if any(isinstance(event, SessionCreated) for event in events):
-            raise StoreError("not saved: a session is created once, at its beginning")
+            raise StoreError(
+                t.later("not saved: a session is created once, at its beginning")
+            )
 
         def job(connection: SqlConnection) -> tuple[Row, ...]:
             self._db.lock(connection, session_lock(session))
@@ -281,7 +287,11 @@ class SessionLog:
                 ]
             except (KeyError, msgspec.ValidationError) as error:
                 raise StoreError(
-                    f"session {session} has a message of a newer Hermes: {error}"
+                    t.later(
+                        "session {session} has a message of a newer Hermes: {error}",
+                        session=session,
+                        error=error,
+                    )
                 ) from error
             except msgspec.DecodeError as error:
                 raise DamagedRow(f"a message that is not valid ({error})") from error
@@ -301,7 +311,14 @@ class SessionLog:
             self._db.lock(connection, session_lock(new))
             head, _ = head_of(connection, session)
             if at is not None and not 1 <= at <= head:
-                raise StoreError(f"session {session} has rows 1 to {head}, not {at}")
+                raise StoreError(
+                    t.later(
+                        "session {session} has rows 1 to {head}, not {at}",
+                        session=session,
+                        head=head,
+                        at=at,
+                    )
+                )
             require_free(connection, new)
             last = _last_row(connection, session, head if at is None else at)
             root, cwd, place = connection.execute(
@@ -345,13 +362,16 @@ def require_name(session: str) -> None:
     """Raises for a name that could not be typed or shown."""
     if not _NAME.fullmatch(session):
         hint = "Use 1 to 200 characters without spaces."
-        raise StoreError(f"{session[:200]!r} can't be the id of a session", hint=hint)
+        raise StoreError(
+            t.later("{session!r} can't be the id of a session", session=session[:200]),
+            hint=hint,
+        )
 
 
 def require_free(connection: SqlConnection, session: str) -> None:
     """Raises for a name that is taken."""
     if _head(connection, session) is not None:
-        raise StoreError(f"session {session} exists already")
+        raise StoreError(t.later("session {session} exists already", session=session))
 
 
 def new_epoch(now: float) -> int:
@@ -422,6 +442,6 @@ def _head(connection: SqlConnection, session: str) -> tuple[int, int] | None:
 def missing_session(session: str) -> SessionNotFound:
     """Returns the error for a session that does not exist."""
     return SessionNotFound(
-        f"there is no session {session}",
-        hint="`hermes sessions list`, or /sessions in a chat, lists them.",
+        t.later("there is no session {session}", session=session),
+        hint=t.later("`hermes sessions list`, or /sessions in a chat, lists them."),
     )

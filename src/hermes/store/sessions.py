@@ -19,6 +19,10 @@ from hermes.store.leases import find_lease, shown
 from hermes.store.ports import SqlDatabase
 from hermes.store.session_log import session_lock
 from hermes.store.sql import SqlConnection
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
 _MAX_CACHED_SESSIONS = 2_048  # cached origins
@@ -207,7 +211,7 @@ class SessionTable:
         """Returns the session with that id, start of an id, or exact title; `last` is the newest."""
         if not name.strip():
             hint = "Give its id, the beginning of one, its title, or `last`."
-            raise UsageError("which session? The name is empty", hint=hint)
+            raise UsageError(t.later("which session? The name is empty"), hint=hint)
         if name == "last":
             found = self._select(f"WHERE id = ({_LAST})", ())
         else:
@@ -221,7 +225,10 @@ class SessionTable:
             raise _unknown(name)
         names = ", ".join(info.id for info in found)
         raise SessionNotFound(
-            f"{name!r} matches several sessions: {names}", hint="Give more of the id."
+            t.later(
+                "{name!r} matches several sessions: {names}", name=name, names=names
+            ),
+            hint=t.later("Give more of the id."),
         )
 
     def origin(self, session: str) -> SessionOrigin:
@@ -298,7 +305,12 @@ class SessionTable:
             else:
                 what = f"session {one}, which works for session {session} in the background,"  # fmt: skip
                 hint = f"Nothing was deleted. Stop it first: hermes agents stop {one}"
-            raise SessionBusy(f"{what} is being run by {shown(held.owner)}", hint=hint)
+            raise SessionBusy(
+                t.later(
+                    "{what} is being run by {owner}", what=what, owner=shown(held.owner)
+                ),
+                hint=hint,
+            )
 
     def usage(self, *, session: str = "", since_day: str = "") -> list[UsageRow]:
         """Returns tokens and cost by day and model; of a session, including its children."""
@@ -336,8 +348,10 @@ class SessionTable:
 
 def _unknown(name: str) -> SessionNotFound:
     if name == "last":
-        return SessionNotFound("There are no sessions yet.", hint="Begin one: hermes")
+        return SessionNotFound(
+            t.later("There are no sessions yet."), hint=t.later("Begin one: hermes")
+        )
     return SessionNotFound(
-        f"there is no session {name!r}",
-        hint="`hermes sessions list`, or /sessions in a chat, lists them.",
+        t.later("there is no session {name!r}", name=name),
+        hint=t.later("`hermes sessions list`, or /sessions in a chat, lists them."),
     )

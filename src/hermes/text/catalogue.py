@@ -16,6 +16,7 @@ MAX_OVERLAY_BYTES = 1024 * 1024
 APPROVAL_CONTEXTS = frozenset(
     (
         "surfaces.terminal.approval",
+        "surfaces.terminal.call_words",
         "surfaces.terminal.question_menu",
         "surfaces.tui.menu_rows",
         "surfaces.tui.mode_switch",

@@ -95,9 +95,41 @@ class Translator:
                 found = sentences.plural(self._context, one, plural, count)
         return _filled(found, text, values) if values else found
 
+    def later(
+        self, text: str, plural: str | None = None, /, **values: object
+    ) -> "Later":
+        """Returns the sentence of an error: English for logs and models, translated where a person reads it."""
+        return Later(self, text, plural, values)
+
     def marked(self, text: str, /, **values: object) -> str:
         """Returns a sentence that the module marked with `to_translate`, or with the same words in a table."""
         return self(text, **values)
+
+
+class Later:
+    """A sentence that is translated when it is shown. Its `str` is English."""
+
+    __slots__ = ("_plural", "_text", "_translate", "_values")
+
+    def __init__(
+        self,
+        translate: Translator,
+        text: str,
+        plural: str | None,
+        values: dict[str, object],
+    ) -> None:
+        self._translate = translate
+        self._text = text
+        self._plural = plural
+        self._values = values
+
+    def shown(self) -> str:
+        """The sentence in the reader's language."""
+        return self._translate(self._text, self._plural, **self._values)
+
+    def __str__(self) -> str:
+        with in_language(None):
+            return self.shown()
 
 
 def _filled(found: str, text: str, values: dict[str, object]) -> str:

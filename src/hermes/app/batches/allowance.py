@@ -6,6 +6,9 @@ from hermes.app.batches.batch import BatchOptions
 from hermes.app.batches.row_state import RowState
 from hermes.core.budget import Unit, parse_amount
 from hermes.errors import UsageError
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class Allowance:
@@ -18,7 +21,9 @@ class Allowance:
         self._granted: dict[int, float] = {}
         if self._row and self._total and self._row[0] != self._total[0]:
             raise UsageError(
-                "--budget and --row-budget must both be dollars, or both tokens."
+                t.later(
+                    "--budget and --row-budget must both be dollars, or both tokens."
+                )
             )
 
     def count(self, state: RowState) -> None:

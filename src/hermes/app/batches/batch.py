@@ -20,6 +20,10 @@ from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
 from hermes.schema.events import Mode
 from hermes.settings import Home
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _NAME = r"[a-z0-9][a-z0-9._-]{0,39}"
 
@@ -93,8 +97,11 @@ class Batches:
         folder = self._of(name)
         if (folder / "batch.json").exists():
             raise Refused(
-                f"There is a batch {name!r} already.",
-                hint=f"Continue it: hermes batch resume {name}. Or choose another name with --name.",
+                t.later("There is a batch {name!r} already.", name=name),
+                hint=t.later(
+                    "Continue it: hermes batch resume {name}. Or choose another name with --name.",
+                    name=name,
+                ),
             )
         batch = Batch(
             name=name,
@@ -121,11 +128,19 @@ class Batches:
         except FileNotFoundError as error:
             known = ", ".join(one.name for one in self.all())
             hint = f"There are: {known}." if known else "Start one: hermes batch run FILE"  # fmt: skip
-            raise NotFound(f"There is no batch {name!r}.", hint=hint) from error
+            raise NotFound(
+                t.later("There is no batch {name!r}.", name=name), hint=hint
+            ) from error
         try:
             return msgspec.json.decode(content, type=Batch)
         except msgspec.MsgspecError as error:
-            raise HermesError(f"The file of batch {name} is damaged: {error}.") from error  # fmt: skip
+            raise HermesError(
+                t.later(
+                    "The file of batch {name} is damaged: {error}.",
+                    name=name,
+                    error=error,
+                )
+            ) from error
 
     def all(self) -> list[Batch]:
         """Every batch, the newest first."""
@@ -147,8 +162,12 @@ class Batches:
         with FileLock(self._of(batch.name) / "lock") as lock:
             if not lock.try_acquire():
                 raise Refused(
-                    f"Another process runs the batch {batch.name!r} now.",
-                    hint=f"Watch it with: hermes batch status {batch.name}",
+                    t.later(
+                        "Another process runs the batch {name!r} now.", name=batch.name
+                    ),
+                    hint=t.later(
+                        "Watch it with: hermes batch status {name}", name=batch.name
+                    ),
                 )
             yield
 
@@ -164,8 +183,8 @@ class Batches:
     def _of(self, name: str) -> Path:
         if not re.fullmatch(_NAME, name):
             raise UsageError(
-                f"A batch can't be called {name!r}.",
-                hint="Up to 40 lower-case letters, digits, dots and dashes.",
+                t.later("A batch can't be called {name!r}.", name=name),
+                hint=t.later("Up to 40 lower-case letters, digits, dots and dashes."),
             )
         return self._folder / name
 
@@ -187,7 +206,10 @@ def parse_toolsets(text: str) -> tuple[tuple[str, float], ...]:
             probability = -1.0
         if not 0 <= probability <= 1:
             raise UsageError(
-                f"--toolsets: {part!r} needs a probability from 0 to 1, as in web:0.3."
+                t.later(
+                    "--toolsets: {part!r} needs a probability from 0 to 1, as in web:0.3.",
+                    part=part,
+                )
             )
         found.append((name, probability))
     check_toolsets(tuple(name for name, _ in found), "--toolsets: ")

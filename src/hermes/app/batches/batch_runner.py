@@ -21,7 +21,11 @@ from hermes.primitives.tasks import cancel_and_wait
 from hermes.schema.events import SessionCreated, SessionScored, SessionTitled
 from hermes.schema.messages import AssistantMessage
 from hermes.settings import Secrets
+from hermes.text.translation import translator
 from hermes.tools.toolsets import BATCH_SURFACE
+
+t = translator(__name__)
+
 
 CONTINUE = "Hermes was stopped while you worked on this. Go on where you were, and finish the task."
 _FATAL = ("auth", "forbidden", "billing", "not_found")
@@ -281,7 +285,9 @@ class BatchRunner:
             folder = self._batches.workspace(self._batch, ended.number, ended.attempt)
             check = await agent.engine(session).verify(session, folder, command)
             if check.outcome == "not_run":
-                raise HermesError(f"The check did not run: {check.detail}.")
+                raise HermesError(
+                    t.later("The check did not run: {detail}.", detail=check.detail)
+                )
             found = float(check.outcome == "passed")
             scored = SessionScored(score=found, by="check", detail=check.output[-2000:])
         elif row.expected:

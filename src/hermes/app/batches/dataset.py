@@ -9,10 +9,14 @@ from typing import Any
 import msgspec
 
 from hermes.errors import UsageError, os_reason
+from hermes.text.translation import translator
 from hermes.tools.toolsets import TOOLSETS
 
+t = translator(__name__)
+
+
 _MAX_DATASET_BYTES = 1024 * 1024 * 1024
-_COLUMNS = "Columns: prompt (required), id, expected, check and toolsets."
+_COLUMNS = t.later("Columns: prompt (required), id, expected, check and toolsets.")
 _SETS = frozenset(one.name for one in TOOLSETS)
 
 
@@ -34,16 +38,23 @@ def read_dataset(path: Path) -> list[BatchRow]:
     """Reads a dataset; `.csv` has a header line, anything else is JSON lines. Raises UsageError for the first bad row."""
     try:
         if path.stat().st_size > _MAX_DATASET_BYTES:
-            raise UsageError(f"{path} is larger than 1 GB.", hint="Split it.")
+            raise UsageError(
+                t.later("{path} is larger than 1 GB.", path=path),
+                hint=t.later("Split it."),
+            )
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text.") from error
+        raise UsageError(t.later("{path} is not UTF-8 text.", path=path)) from error
     except OSError as error:
-        raise UsageError(f"{path} can't be read ({os_reason(error)}).") from error
+        raise UsageError(
+            t.later(
+                "{path} can't be read ({error}).", path=path, error=os_reason(error)
+            )
+        ) from error
     records = _csv_records(text) if path.suffix.lower() == ".csv" else _records(text)
     rows = [_row(path, line, record) for line, record in records]
     if not rows:
-        raise UsageError(f"{path} has no rows.", hint=_COLUMNS)
+        raise UsageError(t.later("{path} has no rows.", path=path), hint=_COLUMNS)
     return rows
 
 
@@ -77,13 +88,21 @@ def _csv_records(text: str) -> Iterator[tuple[int, Any]]:
                 known["toolsets"] = known["toolsets"].replace(",", " ").split()
             yield reader.line_num, known
     except csv.Error as error:
-        raise UsageError(f"line {reader.line_num} is not CSV: {error}.") from error
+        raise UsageError(
+            t.later(
+                "line {line_num} is not CSV: {error}.",
+                line_num=reader.line_num,
+                error=error,
+            )
+        ) from error
 
 
 def _row(path: Path, line: int, record: Any) -> BatchRow:
     place = f"{path}, line {line}"
     if not isinstance(record, dict):
-        raise UsageError(f"{place}: expected a JSON object.", hint=_COLUMNS)
+        raise UsageError(
+            t.later("{place}: expected a JSON object.", place=place), hint=_COLUMNS
+        )
     if "id" in record:
         record = {**record, "id": str(record["id"])}
     try:
@@ -91,7 +110,9 @@ def _row(path: Path, line: int, record: Any) -> BatchRow:
     except msgspec.ValidationError as error:
         raise UsageError(f"{place}: {error}.", hint=_COLUMNS) from error
     if not row.prompt.strip():
-        raise UsageError(f"{place}: the prompt is empty.", hint=_COLUMNS)
+        raise UsageError(
+            t.later("{place}: the prompt is empty.", place=place), hint=_COLUMNS
+        )
     check_toolsets(row.toolsets, f"{place}: ")
     return row
 
@@ -102,5 +123,6 @@ def check_toolsets(names: tuple[str, ...], place: str = "") -> None:
         if name not in _SETS:
             known = ", ".join(sorted(_SETS))
             raise UsageError(
-                f"{place}there is no toolset {name!r}.", hint=f"There are: {known}."
+                t.later("{place}there is no toolset {name!r}.", place=place, name=name),
+                hint=t.later("There are: {known}.", known=known),
             )

@@ -35,13 +35,17 @@ from hermes.schema.event_base import complete as complete_payload
 from hermes.settings import atomic
 from hermes.store.boards import BoardReader, BoardStore, BoardTransaction
 from hermes.store.leases import shown
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 T = TypeVar("T")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _WORKSPACES = ("scratch", "dir:", "worktree:")
 _MAX_TITLE_CHARS = 300
 _MAX_BODY_CHARS = 200_000
-_NOTHING = "Nothing was changed."
+_NOTHING = t.later("Nothing was changed.")
 
 
 class CardDraft(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,8 +152,8 @@ class Boards:
         names = ", ".join(board.slug for board in self.read(lambda r: r.boards()))
         make_one = "There are no boards yet. Make one: hermes kanban boards create NAME"
         raise NotFound(
-            f"There is no board {wanted!r}.",
-            hint=f"There are: {names}." if names else make_one,
+            t.later("There is no board {wanted!r}.", wanted=wanted),
+            hint=t.later("There are: {names}.", names=names) if names else make_one,
         )
 
     def ensure_default(self) -> Board:
@@ -171,8 +175,12 @@ class Boards:
         slug = slug or re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64]
         if not _SLUG.fullmatch(slug):
             raise UsageError(
-                f"{slug or name!r} can't be the short name of a board.",
-                hint="Use lower-case letters, digits and -, such as: --slug my-project",
+                t.later(
+                    "{slug!r} can't be the short name of a board.", slug=slug or name
+                ),
+                hint=t.later(
+                    "Use lower-case letters, digits and -, such as: --slug my-project"
+                ),
             )
         check_workspace(workspace)
         check_amount(budget)
@@ -180,7 +188,10 @@ class Boards:
         def make(tx: BoardTransaction) -> Board:
             found = tx.board(slug)
             if found is not None and not found.removed:
-                raise UsageError(f"There is already a board {slug!r}.", hint=_NOTHING)
+                raise UsageError(
+                    t.later("There is already a board {slug!r}.", slug=slug),
+                    hint=_NOTHING,
+                )
             board = Board(
                 slug=slug,
                 name=name.strip(),
@@ -256,9 +267,13 @@ class Boards:
             return near[0]
         if near:
             ids = ", ".join(card.id for card in near)
-            raise UsageError(f"{name!r} may be any of: {ids}.", hint="Give the id.")
+            raise UsageError(
+                t.later("{name!r} may be any of: {ids}.", name=name, ids=ids),
+                hint=t.later("Give the id."),
+            )
         raise NotFound(
-            f"There is no card {name!r}.", hint="`hermes kanban list` lists them."
+            t.later("There is no card {name!r}.", name=name),
+            hint=t.later("`hermes kanban list` lists them."),
         )
 
     def create(self, board: str, draft: CardDraft) -> Card:
@@ -312,8 +327,10 @@ class Boards:
         check_draft(_draft_of(found, fields))
         if found.status == "running" and {"workspace", "assignee", "model"} & set(fields):  # fmt: skip
             raise Refused(
-                f"{found.id} is running.",
-                hint="Stop it first (hermes kanban stop), or wait until its run ends.",
+                t.later("{id} is running.", id=found.id),
+                hint=t.later(
+                    "Stop it first (hermes kanban stop), or wait until its run ends."
+                ),
             )
         if fields.get("budget"):
             fields["family"] = ""  # what it used so far still counts for its family
@@ -324,8 +341,10 @@ class Boards:
         found = self.find(name)
         if status == "running":
             raise Refused(
-                "Cards are started by the dispatcher.",
-                hint=f"Move {found.id} to ready, and it starts as soon as it can.",
+                t.later("Cards are started by the dispatcher."),
+                hint=t.later(
+                    "Move {id} to ready, and it starts as soon as it can.", id=found.id
+                ),
             )
         return self._on(found, lambda tx, card: self._move(tx, card, status, by, reason))  # fmt: skip
 
@@ -339,8 +358,8 @@ class Boards:
         if status == "ready" and (waits := tx.open_parents(card.id)):
             names = ", ".join(one.id for one in waits)
             raise Refused(
-                f"{card.id} waits for {names}.",
-                hint="Complete or unlink them first. Nothing was changed.",
+                t.later("{id} waits for {names}.", id=card.id, names=names),
+                hint=t.later("Complete or unlink them first. Nothing was changed."),
             )
         if status == "done":
             return self._complete(tx, card, card.result or reason, by)
@@ -357,7 +376,10 @@ class Boards:
 
         def write(tx: BoardTransaction, card: Card) -> Card:
             if card.status not in ("triage", "todo", "blocked"):
-                raise Refused(f"{card.id} is {card.status}.", hint=_NOTHING)
+                raise Refused(
+                    t.later("{id} is {status}.", id=card.id, status=card.status),
+                    hint=_NOTHING,
+                )
             if card.status == "blocked":
                 return rules.unblock(tx, card, by=by)
             after: CardStatus = "todo" if tx.open_parents(card.id) else "ready"
@@ -383,7 +405,12 @@ class Boards:
         def write(tx: BoardTransaction, card: Card) -> Card:
             if not rules.unlink(tx, first.id, card, by=by):
                 raise NotFound(
-                    f"{second.id} does not wait for {first.id}.", hint=_NOTHING
+                    t.later(
+                        "{id} does not wait for {first_id}.",
+                        id=second.id,
+                        first_id=first.id,
+                    ),
+                    hint=_NOTHING,
                 )
             return _card(tx, card.id)
 
@@ -392,7 +419,7 @@ class Boards:
     def comment(self, name: str, text: str, *, by: str = "user") -> Card:
         """Adds a comment to a card."""
         if not text.strip():
-            raise UsageError("The comment is empty.", hint=_NOTHING)
+            raise UsageError(t.later("The comment is empty."), hint=_NOTHING)
         found = self.find(name)
 
         def write(tx: BoardTransaction, card: Card) -> Card:
@@ -416,7 +443,11 @@ class Boards:
         safe = safe_file_name(filename)
         if len(data) > MAX_ATTACHMENT_BYTES:
             raise UsageError(
-                f"{safe} has {len(data):,} bytes; an attachment can have at most 25 MB.",
+                t.later(
+                    "{safe} has {count:,} bytes; an attachment can have at most 25 MB.",
+                    safe=safe,
+                    count=len(data),
+                ),
                 hint=_NOTHING,
             )
 
@@ -472,7 +503,10 @@ class Boards:
             if card.status == "running":
                 return self._stop(tx, card, reason, "blocked")
             if card.status in rules.OVER:
-                raise Refused(f"{card.id} is {card.status}.", hint=_NOTHING)
+                raise Refused(
+                    t.later("{id} is {status}.", id=card.id, status=card.status),
+                    hint=_NOTHING,
+                )
             return rules.block(
                 tx, card, kind, reason, by=by, cooldown_s=self.limits.cooldown_s
             )
@@ -502,7 +536,12 @@ class Boards:
         def write(tx: BoardTransaction, card: Card) -> Card:
             if card.status not in ("review", "done"):
                 raise Refused(
-                    f"{card.id} is not in review; it is {card.status}.", hint=_NOTHING
+                    t.later(
+                        "{id} is not in review; it is {status}.",
+                        id=card.id,
+                        status=card.status,
+                    ),
+                    hint=_NOTHING,
                 )
             return rules.request_changes(tx, card, reason, by=by)
 
@@ -517,7 +556,9 @@ class Boards:
 
         def write(tx: BoardTransaction, card: Card) -> Card:
             if card.status != "running":
-                raise Refused(f"{card.id} is not running.", hint=_NOTHING)
+                raise Refused(
+                    t.later("{id} is not running.", id=card.id), hint=_NOTHING
+                )
             return self._stop(tx, card, reason or f"stopped by {by}", "blocked")
 
         return self._on(self.find(name), write)
@@ -568,7 +609,7 @@ def _saved(tx: BoardTransaction, slug: str) -> Board:
 def _card(tx: BoardReader, name: str) -> Card:
     found = tx.card(name)
     if found is None:
-        raise NotFound(f"There is no card {name!r}.", hint=_NOTHING)
+        raise NotFound(t.later("There is no card {name!r}.", name=name), hint=_NOTHING)
     return found
 
 
@@ -582,8 +623,8 @@ def _free_id(tx: BoardReader) -> str:
 def _require_idle(card: Card) -> None:
     if card.status == "running":
         raise Refused(
-            f"{card.id} is running.",
-            hint="Its worker hands it over; or stop it: hermes kanban stop",
+            t.later("{id} is running.", id=card.id),
+            hint=t.later("Its worker hands it over; or stop it: hermes kanban stop"),
         )
 
 
@@ -592,7 +633,9 @@ def safe_file_name(name: str) -> str:
     last = re.split(r"[/\\]", name.strip())[-1]
     clean = re.sub(r"[\x00-\x1f\x7f]", "", last).strip(". ")
     if not clean:
-        raise UsageError(f"{name!r} is not a valid file name.", hint=_NOTHING)
+        raise UsageError(
+            t.later("{name!r} is not a valid file name.", name=name), hint=_NOTHING
+        )
     return clean[:200]
 
 
@@ -604,8 +647,10 @@ def check_workspace(workspace: str) -> None:
     )
     if not fine:
         raise UsageError(
-            f"{workspace!r} is not a workspace.",
-            hint="Use scratch, dir:/absolute/path or worktree:/path/of/a/repository.",
+            t.later("{workspace!r} is not a workspace.", workspace=workspace),
+            hint=t.later(
+                "Use scratch, dir:/absolute/path or worktree:/path/of/a/repository."
+            ),
         )
 
 
@@ -616,22 +661,34 @@ def check_amount(budget: str) -> None:
             parse_amount(budget)
         except ValueError as error:
             raise UsageError(
-                f"{error}.", hint="Such as: '$0.50', or '200k tokens'."
+                f"{error}.", hint=t.later("Such as: '$0.50', or '200k tokens'.")
             ) from error
 
 
 def check_draft(draft: CardDraft) -> None:
     """Raises UsageError for a card that can't be stored or run."""
     if not draft.title.strip():
-        raise UsageError("The title is empty.", hint="Say in a few words what to do.")
+        raise UsageError(
+            t.later("The title is empty."),
+            hint=t.later("Say in a few words what to do."),
+        )
     if len(draft.title) > _MAX_TITLE_CHARS or len(draft.body) > _MAX_BODY_CHARS:
         raise UsageError(
-            f"A title may have {_MAX_TITLE_CHARS} characters, a body {_MAX_BODY_CHARS:,}.",
-            hint="Attach a longer text as a file.",
+            t.later(
+                "A title may have {max_title_chars} characters, a body {max_body_chars:,}.",
+                max_title_chars=_MAX_TITLE_CHARS,
+                max_body_chars=_MAX_BODY_CHARS,
+            ),
+            hint=t.later("Attach a longer text as a file."),
         )
     if not 0 <= draft.time_limit <= 604_800:
-        raise UsageError("A time limit can be up to a week.", hint="Such as: 2h, 90m")
+        raise UsageError(
+            t.later("A time limit can be up to a week."),
+            hint=t.later("Such as: 2h, 90m"),
+        )
     if draft.retries < 0:
-        raise UsageError("The number of tries can't be negative.", hint=_NOTHING)
+        raise UsageError(
+            t.later("The number of tries can't be negative."), hint=_NOTHING
+        )
     check_workspace(draft.workspace)
     check_amount(draft.budget)

@@ -23,6 +23,10 @@ from hermes.schema.boards import (
     RunOutcome,
 )
 from hermes.store.boards import UNDELIVERED, BoardTransaction
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 BAD_ENDINGS: frozenset[RunOutcome] = frozenset(
     ("unclosed", "quota", "crashed", "timed_out", "budget", "failed")
@@ -130,13 +134,27 @@ def link(tx: BoardTransaction, parent: Card, child: Card, *, by: str) -> None:
     """Makes a card wait for another. Refuses a cycle, and cards of two boards."""
     if parent.board != child.board:
         raise UsageError(
-            f"{parent.id} is on the board {parent.board}, {child.id} on {child.board}.",
-            hint="Only cards of one board can depend on each other. Nothing was changed.",
+            t.later(
+                "{id} is on the board {board}, {child_id} on {child_board}.",
+                id=parent.id,
+                board=parent.board,
+                child_id=child.id,
+                child_board=child.board,
+            ),
+            hint=t.later(
+                "Only cards of one board can depend on each other. Nothing was changed."
+            ),
         )
     if parent.id == child.id or _depends(tx, parent.id, child.id):
         raise UsageError(
-            f"{parent.id} already waits for {child.id}, so {child.id} can't wait for it.",
-            hint="Cards can't wait for each other in a circle. Nothing was changed.",
+            t.later(
+                "{id} already waits for {child_id}, so {child_id} can't wait for it.",
+                id=parent.id,
+                child_id=child.id,
+            ),
+            hint=t.later(
+                "Cards can't wait for each other in a circle. Nothing was changed."
+            ),
         )
     if parent.id in tx.parents(child.id):
         return
@@ -215,8 +233,10 @@ def unblock(tx: BoardTransaction, card: Card, *, by: str) -> Card:
     """Lets a blocked card go on where it was: in its review, ready, or waiting for its parents."""
     if card.status not in ("blocked", "triage"):
         raise Refused(
-            f"{card.id} is not blocked; it is {card.status}.",
-            hint="Nothing was changed.",
+            t.later(
+                "{id} is not blocked; it is {status}.", id=card.id, status=card.status
+            ),
+            hint=t.later("Nothing was changed."),
         )
     status: CardStatus = "ready"
     if tx.open_parents(card.id):

@@ -32,6 +32,10 @@ from hermes.schema.events import (
 )
 from hermes.settings.boards import BoardSettings
 from hermes.store.boards import BoardTransaction
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAX_NUDGES = 2
 _QUOTA = ("rate_limited", "billing")
@@ -167,7 +171,7 @@ class CardWorker:
     ) -> None:
         run, card = tx.run(self.run_id), tx.card(self.card.id)
         if run is None or run.outcome != "running" or card is None:
-            raise HermesError("The run was ended by another process.")
+            raise HermesError(t.later("The run was ended by another process."))
         tx.put_run(
             msgspec.structs.replace(
                 run, session=session, workspace=str(workspace.folder)

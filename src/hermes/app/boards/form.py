@@ -10,6 +10,10 @@ from hermes.schedules.parse import seconds, understand
 from hermes.schedules.recurrence import next_after
 from hermes.schedules.time_zones import ScheduleError
 from hermes.settings.load import typed_path
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _OFF = ("", "off", "none", "now")
 
@@ -24,7 +28,7 @@ def parsed_card_fields(app: App, given: dict[str, Any]) -> dict[str, Any]:
         if "at" in fields:
             fields |= start_time(app, fields.pop("at"))
     except ScheduleError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.words, hint=error.hint_words) from error
     if "workspace" in fields:
         fields["workspace"] = typed_workspace(fields["workspace"])
     for name in ("labels", "skills", "parents"):
@@ -43,7 +47,7 @@ def start_time(app: App, text: str) -> dict[str, Any]:
     try:
         rule, zone = understand(text, now, JobBook(app).zone)
     except ScheduleError as error:
-        raise UsageError(error.message, hint=error.hint) from error
+        raise UsageError(error.words, hint=error.hint_words) from error
     return {"due": next_after(rule, zone, now) or 0.0, "schedule": text.strip()}
 
 
@@ -56,8 +60,8 @@ def typed_workspace(text: str) -> str:
         return f"{kind}:{typed_path(path or str(Path()))}"
     if colon and not text.strip().startswith(("/", "~", ".")):
         raise UsageError(
-            f"{text!r} is not a workspace.",
-            hint="Use scratch, dir:PATH or worktree:PATH.",
+            t.later("{text!r} is not a workspace.", text=text),
+            hint=t.later("Use scratch, dir:PATH or worktree:PATH."),
         )
     return f"dir:{typed_path(text.strip())}"
 

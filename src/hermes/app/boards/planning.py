@@ -24,6 +24,10 @@ from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import ModelRequest
 from hermes.store.boards import BoardTransaction
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 T = TypeVar("T")
 _MAX_OUTPUT_TOKENS = 8_000
@@ -42,7 +46,9 @@ cards.
 
 Agents:
 """
-_NOTHING = "Nothing was changed. Try again, or choose another model: auxiliary.cards."
+_NOTHING = t.later(
+    "Nothing was changed. Try again, or choose another model: auxiliary.cards."
+)
 
 
 class CardSpec(msgspec.Struct, frozen=True):
@@ -98,7 +104,10 @@ class CardPlanner:
     def _changeable(self, name: str) -> Card:
         card = self._boards.find(name)
         if card.status in ("running", *rules.OVER):
-            raise Refused(f"{card.id} is {card.status}.", hint="Nothing was changed.")
+            raise Refused(
+                t.later("{id} is {status}.", id=card.id, status=card.status),
+                hint=t.later("Nothing was changed."),
+            )
         return card
 
     def _agents(self, card: Card) -> list[PromptFile]:
@@ -184,8 +193,10 @@ class CardPlanner:
         now = tx.card(card.id)
         if now is None or now.status != card.status or now.body != card.body:
             raise Refused(
-                f"{card.id} was changed while the model thought about it.",
-                hint="Nothing was changed. Try again.",
+                t.later(
+                    "{id} was changed while the model thought about it.", id=card.id
+                ),
+                hint=t.later("Nothing was changed. Try again."),
             )
         return now
 
@@ -234,4 +245,6 @@ def parsed_answer(text: str, kind: type[T]) -> T:
 
 
 def _unusable(why: str) -> HermesError:
-    return HermesError(f"The model's answer can't be used: {why}.", hint=_NOTHING)
+    return HermesError(
+        t.later("The model's answer can't be used: {why}.", why=why), hint=_NOTHING
+    )

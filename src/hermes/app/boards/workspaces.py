@@ -10,6 +10,9 @@ from hermes.app.worktrees import user_worktrees
 from hermes.errors import HermesError, NotFound
 from hermes.primitives.files import make_private_folder
 from hermes.schema.boards import Board, Card
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class CardWorkspace(msgspec.Struct, frozen=True):
@@ -36,7 +39,7 @@ def prepare_workspace(app: App, card: Card, board: Board | None) -> CardWorkspac
         return CardWorkspace(make_private_folder(root / card.id))
     folder = Path(path)
     if not folder.is_dir():
-        raise NotFound(f"Its folder {folder} is gone.")
+        raise NotFound(t.later("Its folder {folder} is gone.", folder=folder))
     if kind == "dir":
         return CardWorkspace(folder)
     tree = user_worktrees().open(folder, card.id, now=app.clock.now())

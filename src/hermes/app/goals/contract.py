@@ -11,6 +11,10 @@ from hermes.schema.goals import GoalSet
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import ModelRequest
 from hermes.settings.goals import GoalSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _LINE = re.compile(
     r"(?i)(?:^|(?<=[\s;]))(verify|constraints?|stop[ _-]?when|(?:turns|budget)(?=\s*:\s*[$\d]))\s*:\s*",
@@ -35,8 +39,11 @@ def parse_goal(text: str, settings: GoalSettings, *, by: str = "") -> GoalSet:
     """The goal that a person typed. Raises UsageError if it has no outcome, or a line that makes no sense."""
     if len(text) > MAX_GOAL_CHARS:
         raise UsageError(
-            f"The goal is longer than {MAX_GOAL_CHARS:,} characters.",
-            hint="Put the details into a file and name it in the goal.",
+            t.later(
+                "The goal is longer than {max_goal_chars:,} characters.",
+                max_goal_chars=MAX_GOAL_CHARS,
+            ),
+            hint=t.later("Put the details into a file and name it in the goal."),
         )
     found = list(_LINE.finditer(text))
     outcome = text[: found[0].start()] if found else text
@@ -48,8 +55,10 @@ def parse_goal(text: str, settings: GoalSettings, *, by: str = "") -> GoalSet:
         fields[name] = text[one.end() : end].strip().rstrip(";").rstrip()
     if not outcome.strip():
         raise UsageError(
-            "The goal is empty.",
-            hint="/goal all tests pass   verify: make test   stop when: an API must change",
+            t.later("The goal is empty."),
+            hint=t.later(
+                "/goal all tests pass   verify: make test   stop when: an API must change"
+            ),
         )
     return GoalSet(
         text=outcome.strip(),
@@ -64,7 +73,13 @@ def parse_goal(text: str, settings: GoalSettings, *, by: str = "") -> GoalSet:
 
 def _turns(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= _MAX_TURNS:
-        raise UsageError(f"turns: {text!r} is not a number from 1 to {_MAX_TURNS:,}.")
+        raise UsageError(
+            t.later(
+                "turns: {text!r} is not a number from 1 to {max_turns:,}.",
+                text=text,
+                max_turns=_MAX_TURNS,
+            )
+        )
     return int(text)
 
 
@@ -73,7 +88,7 @@ def _amount(text: str) -> str:
         try:
             parse_amount(text)
         except ValueError as error:
-            raise UsageError(f"budget: {error}.") from error
+            raise UsageError(t.later("budget: {error}.", error=error)) from error
     return text
 
 

@@ -14,7 +14,11 @@ from hermes.errors import NotFound
 from hermes.learning.change import MemoryName
 from hermes.learning.imports.json_fields import Objects
 from hermes.primitives.files import make_private_folder, open_private, sync_folder
+from hermes.text.translation import translator
 from hermes.tools.policy.rules import List, PolicyRule
+
+t = translator(__name__)
+
 
 FOLDER = "imports"
 _UNDONE = ".undone"
@@ -160,11 +164,17 @@ def past_import(home: Path, import_id: str = "") -> PastImport:
             f"There is no import {import_id!r}" if import_id else "There is no import"
         )
         names = ", ".join(path.stem for path in known) or "none"
-        raise NotFound(f"{what} to undo.", hint=f"Imports of this home: {names}")
+        raise NotFound(
+            t.later("{what} to undo.", what=what),
+            hint=t.later("Imports of this home: {names}", names=names),
+        )
     path = found[-1]
     lines = list(Objects(path))
     if not lines:
-        raise NotFound(f"{path} is empty.", hint="That import changed nothing.")
+        raise NotFound(
+            t.later("{path} is empty.", path=path),
+            hint=t.later("That import changed nothing."),
+        )
     return PastImport(
         id=path.stem,
         path=path,

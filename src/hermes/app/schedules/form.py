@@ -9,6 +9,10 @@ from hermes.errors import UsageError
 from hermes.schedules.parse import seconds
 from hermes.schema.schedules import CatchUp
 from hermes.settings.load import typed_path
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _AS_TYPED = (
     "schedule",
@@ -92,14 +96,14 @@ def parsed_fields(form: JobForm) -> dict[str, Any]:
         folder = typed_path(form.cwd)
         if not folder.is_dir():
             raise UsageError(
-                f"There is no folder {folder}.",
-                hint="A job works in a folder that exists.",
+                t.later("There is no folder {folder}.", folder=folder),
+                hint=t.later("A job works in a folder that exists."),
             )
         found["cwd"] = str(folder)
     if form.times is not None and form.times < 0:
         raise UsageError(
-            "A job can't run less than once.",
-            hint="Give a number of runs, or 0 for no end.",
+            t.later("A job can't run less than once."),
+            hint=t.later("Give a number of runs, or 0 for no end."),
         )
     if form.deliver is not None and form.deliver.startswith("file:"):
         found["deliver"] = f"file:{typed_path(form.deliver[5:])}"

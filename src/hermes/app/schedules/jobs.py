@@ -261,7 +261,7 @@ class JobBook:
             try:
                 self._app.store.sessions.find(place)
             except (StoreError, UsageError) as error:
-                raise ScheduleError(error.message, hint=error.hint) from error
+                raise ScheduleError(error.words, hint=error.hint_words) from error
             return
         platforms = (*CHAT_PLATFORMS, *self._app.settings.gateway.platforms)
         if place and (kind in platforms or self._may_be_of_plugin(kind)):

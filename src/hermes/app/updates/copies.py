@@ -12,6 +12,10 @@ from hermes import __version__
 from hermes.errors import HermesError, Refused
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _KEPT_VERSIONS = 2  # beside the current one
 _NO_LINK = (
@@ -59,7 +63,9 @@ class InstalledCopies:
             if one.is_symlink() and one.resolve() == self.program.resolve():
                 return one
         raise Refused(
-            "This copy of Hermes is not started through a link, so it can't be switched or removed.",
+            t.later(
+                "This copy of Hermes is not started through a link, so it can't be switched or removed."
+            ),
             hint=_NO_LINK.format(program=self.program),
         )
 
@@ -68,7 +74,7 @@ class InstalledCopies:
         lock = FileLock(make_private_folder(self.root) / "update.lock")
         if not lock.try_acquire():
             lock.close()
-            raise Refused("Another process is updating Hermes.")
+            raise Refused(t.later("Another process is updating Hermes."))
         return lock
 
     def switch(self, link: Path, program: Path) -> None:
@@ -88,7 +94,13 @@ class InstalledCopies:
             folder = self.versions / (version if number == 1 else f"{version}.{number}")
             if not folder.exists():
                 return folder
-        raise HermesError(f"There are too many copies of {version} in {self.versions}.")
+        raise HermesError(
+            t.later(
+                "There are too many copies of {version} in {versions}.",
+                version=version,
+                versions=self.versions,
+            )
+        )
 
     def backup_folder(self, stamp: str) -> Path:
         """Where the backups of an update are put."""
@@ -101,7 +113,11 @@ class InstalledCopies:
         except FileNotFoundError:
             return None
         except msgspec.MsgspecError as error:
-            raise HermesError(f"{self._record} is damaged: {error}.") from error
+            raise HermesError(
+                t.later(
+                    "{record} is damaged: {error}.", record=self._record, error=error
+                )
+            ) from error
 
     def write_record(self, record: UpdateRecord | None) -> None:
         """Writes down the last update; None forgets it."""

@@ -12,6 +12,10 @@ from hermes.children.helper_programs import find_program
 from hermes.children.own_python import python_command
 from hermes.errors import HermesError
 from hermes.installation import DISTRIBUTION
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _VENV_TIMEOUT_S = 300.0
 _INSTALL_TIMEOUT_S = 1800.0
@@ -53,8 +57,8 @@ class EnvironmentBuilder:
         uv = find_program("uv", self._environment)
         if uv is None:
             raise HermesError(
-                "This copy of Hermes has neither pip nor uv to install with.",
-                hint="Install uv, or pip for this copy: python -m ensurepip",
+                t.later("This copy of Hermes has neither pip nor uv to install with."),
+                hint=t.later("Install uv, or pip for this copy: python -m ensurepip"),
             )
         return (uv, "pip", "install", "--quiet", "--python", python)
 
@@ -69,7 +73,13 @@ class EnvironmentBuilder:
                 timeout=timeout_s,
             )
         except subprocess.TimeoutExpired as error:
-            raise HermesError(f"{what}: it took longer than {timeout_s:.0f} s.") from error  # fmt: skip
+            raise HermesError(
+                t.later(
+                    "{what}: it took longer than {timeout_s:.0f} s.",
+                    what=what,
+                    timeout_s=timeout_s,
+                )
+            ) from error
         except OSError as error:
             raise HermesError(f"{what}: {error}.") from error
         if done.returncode:

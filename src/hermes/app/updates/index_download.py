@@ -9,6 +9,10 @@ from pathlib import Path
 from hermes.children.own_python import python_command
 from hermes.errors import HermesError
 from hermes.installation import DISTRIBUTION
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _TIMEOUT_S = 600.0
 
@@ -33,8 +37,12 @@ def download(environment: Mapping[str, str], version: str = "") -> Path:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise HermesError(f"The download failed: {error}.") from error
+        raise HermesError(
+            t.later("The download failed: {error}.", error=error)
+        ) from error
     if done.returncode:
         shutil.rmtree(folder, ignore_errors=True)
-        raise HermesError(f"The download failed: {done.stderr.strip()[-1000:]}")
+        raise HermesError(
+            t.later("The download failed: {stderr}", stderr=done.stderr.strip()[-1000:])
+        )
     return folder

@@ -11,6 +11,10 @@ import msgspec
 
 from hermes.errors import HermesError, NotFound, UsageError, os_reason
 from hermes.installation import DISTRIBUTION
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_TEXT_BYTES = 2 * 1024 * 1024
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,60}")
@@ -57,7 +61,7 @@ def version_key(version: str) -> tuple[tuple[int, ...], bool, str, int]:
 def find_version(path: Path, wanted: str = "") -> NewVersion:
     """The version at a path: a wheel, a folder of wheels, or a folder with the source. Raises HermesError."""
     if not path.exists():
-        raise NotFound(f"{path} does not exist.")
+        raise NotFound(t.later("{path} does not exist.", path=path))
     try:
         if path.is_file():
             found = _wheel(path)
@@ -67,11 +71,30 @@ def find_version(path: Path, wanted: str = "") -> NewVersion:
             found = _newest(path, wanted)
     except (OSError, zipfile.BadZipFile, KeyError, SyntaxError, ValueError) as error:
         why = os_reason(error) if isinstance(error, OSError) else str(error)
-        raise HermesError(f"{path} can't be read as a version of Hermes: {why}.") from error  # fmt: skip
+        raise HermesError(
+            t.later(
+                "{path} can't be read as a version of Hermes: {why}.",
+                path=path,
+                why=why,
+            )
+        ) from error
     if not _VERSION.fullmatch(found.version):
-        raise HermesError(f"{path} names a version that is none: {found.version[:60]!r}.")  # fmt: skip
+        raise HermesError(
+            t.later(
+                "{path} names a version that is none: {version!r}.",
+                path=path,
+                version=found.version[:60],
+            )
+        )
     if wanted and found.version != wanted:
-        raise NotFound(f"{path} is version {found.version}, not {wanted}.")
+        raise NotFound(
+            t.later(
+                "{path} is version {version}, not {wanted}.",
+                path=path,
+                version=found.version,
+                wanted=wanted,
+            )
+        )
     return found
 
 
@@ -81,13 +104,20 @@ def _newest(folder: Path, wanted: str) -> NewVersion:
         found = [one for one in found if one.version == wanted]
     if not found:
         what = f"version {wanted}" if wanted else "a wheel"
-        raise NotFound(f"{folder} has no pyproject.toml, and not {what} of {DISTRIBUTION}.")  # fmt: skip
+        raise NotFound(
+            t.later(
+                "{folder} has no pyproject.toml, and not {what} of {distribution}.",
+                folder=folder,
+                what=what,
+                distribution=DISTRIBUTION,
+            )
+        )
     return max(found, key=lambda one: version_key(one.version))
 
 
 def _wheel(path: Path) -> NewVersion:
     if path.suffix != ".whl":
-        raise UsageError(f"{path} is not a wheel (.whl).")
+        raise UsageError(t.later("{path} is not a wheel (.whl).", path=path))
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         metadata = next(
@@ -156,4 +186,12 @@ def _target(node: ast.Assign | ast.AnnAssign) -> str:
 
 def _require_ours(path: Path, name: str) -> None:
     if re.sub(r"[-_.]+", "-", name).lower() != DISTRIBUTION:
-        raise UsageError(f"{path} is {name!r}, not {DISTRIBUTION!r}.", hint="Nothing was installed.")  # fmt: skip
+        raise UsageError(
+            t.later(
+                "{path} is {name!r}, not {distribution!r}.",
+                path=path,
+                name=name,
+                distribution=DISTRIBUTION,
+            ),
+            hint=t.later("Nothing was installed."),
+        )

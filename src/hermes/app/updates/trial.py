@@ -18,6 +18,10 @@ from hermes.children.own_python import module_command
 from hermes.errors import HermesError
 from hermes.settings.profiles import DEFAULT_PROFILE, PROFILE_VARIABLE
 from hermes.store.state_file import schema_version
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _TIMEOUT_S = 120.0
 _EXPECTED = ("state.db", "config.yaml", ".env")
@@ -90,7 +94,9 @@ class VersionTrial:
         found = [one for one in self._failures(self._program, home) if one.check not in known]  # fmt: skip
         if found:
             told = "; ".join(f"{one.check}: {one.message}" for one in found)
-            raise HermesError(f"Its doctor finds new problems: {told}")
+            raise HermesError(
+                t.later("Its doctor finds new problems: {told}", told=told)
+            )
 
     def _failures(self, program: Path, home: Path) -> list[_DoctorRow]:
         done = self._call(program, home, "doctor", "--json")
@@ -182,4 +188,8 @@ def _remove(path: Path) -> None:
 
 def _failed(what: str, done: FinishedProgram) -> HermesError:
     said = (done.err.strip() or done.out.strip())[-_MAX_SHOWN_CHARS:]
-    return HermesError(f"{what} (exit code {done.code}): {said}")
+    return HermesError(
+        t.later(
+            "{what} (exit code {code}): {said}", what=what, code=done.code, said=said
+        )
+    )

@@ -21,6 +21,10 @@ from hermes.settings.profiles import (
     profile_names,
 )
 from hermes.store.state_file import schema_version
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_SHOWN_CHARS = 500
 _DRAIN_TIMEOUT_S = 120.0
@@ -70,7 +74,7 @@ class Updater:
                 program = self._build(new, folder)
             except OSError as error:
                 why = f"The update can't be prepared: {os_reason(error)}."
-                raise HermesError(why, hint="Nothing was changed.") from error
+                raise HermesError(why, hint=t.later("Nothing was changed.")) from error
             try:
                 self._try_out(new, program, backups)
                 record = UpdateRecord(
@@ -95,15 +99,23 @@ class Updater:
         with copies.lock():
             record = copies.record()
             if record is None:
-                raise Refused("There is no update to undo.")
+                raise Refused(t.later("There is no update to undo."))
             before = Path(record.previous_program)
             if not before.exists():
-                raise HermesError(f"The previous version is gone: {before}.")
+                raise HermesError(
+                    t.later("The previous version is gone: {before}.", before=before)
+                )
             migrated = self._migrated(record)
             if migrated and not restore_backup:
                 raise Refused(
-                    f"Hermes {record.previous_version} can't read the sessions that {record.version} has migrated.",
-                    hint="--restore-backup also restores the backup from before the update. Anything newer is kept aside.",
+                    t.later(
+                        "Hermes {previous_version} can't read the sessions that {version} has migrated.",
+                        previous_version=record.previous_version,
+                        version=record.version,
+                    ),
+                    hint=t.later(
+                        "--restore-backup also restores the backup from before the update. Anything newer is kept aside."
+                    ),
                 )
             copies.switch(link, before)
             self._restart_gateways(link)
@@ -117,8 +129,15 @@ class Updater:
         if free < self._min_free_bytes:
             needed = self._min_free_bytes / 1e6
             raise Refused(
-                f"There are {free / 1e6:,.0f} MB free in {self._copies.root}; an update needs {needed:,.0f} MB.",
-                hint="Nothing was changed. Free some space, or set XDG_DATA_HOME to another disk.",
+                t.later(
+                    "There are {free:,.0f} MB free in {root}; an update needs {needed:,.0f} MB.",
+                    free=free / 1000000.0,
+                    root=self._copies.root,
+                    needed=needed,
+                ),
+                hint=t.later(
+                    "Nothing was changed. Free some space, or set XDG_DATA_HOME to another disk."
+                ),
             )
 
     def _back_up(self, folder: Path) -> dict[Path, Path]:
@@ -138,8 +157,11 @@ class Updater:
             writes = trial.run(new.version, backups.get(self._home.root), self._tell)
         except HermesError as error:
             raise HermesError(
-                f"The new version did not pass its check. {error.message}",
-                hint="Nothing was changed; the old version runs as before.",
+                t.later(
+                    "The new version did not pass its check. {message}",
+                    message=error.message,
+                ),
+                hint=t.later("Nothing was changed; the old version runs as before."),
             ) from error
         has = schema_version(self._home.state)
         if has and writes > has:
@@ -164,8 +186,15 @@ class Updater:
             if not isinstance(error, HermesError):
                 raise
             raise HermesError(
-                f"The first start failed, so the old version was put back. {error.message}",
-                hint=f"The backup is kept: {', '.join(record.backups.values()) or 'there was nothing to back up'}",
+                t.later(
+                    "The first start failed, so the old version was put back. {message}",
+                    message=error.message,
+                ),
+                hint=t.later(
+                    "The backup is kept: {backups}",
+                    backups=", ".join(record.backups.values())
+                    or t("there was nothing to back up"),
+                ),
             ) from error
 
     def _first_start(self, link: Path) -> None:
@@ -175,11 +204,19 @@ class Updater:
             environment = self._environment_of(home)
             done = call_program(link, environment, "store", "status")
             if done.code:
-                raise HermesError(f"It can't open {home.state}: {done.err.strip()[-_MAX_SHOWN_CHARS:]}")  # fmt: skip
+                raise HermesError(
+                    t.later(
+                        "It can't open {state}: {err}",
+                        state=home.state,
+                        err=done.err.strip()[-_MAX_SHOWN_CHARS:],
+                    )
+                )
         done = call_program(link, self._environment, "--version")
         if done.code:
             raise HermesError(
-                f"It does not start: {done.err.strip()[-_MAX_SHOWN_CHARS:]}"
+                t.later(
+                    "It does not start: {err}", err=done.err.strip()[-_MAX_SHOWN_CHARS:]
+                )
             )
 
     def _restart_gateways(self, link: Path) -> None:
@@ -227,8 +264,14 @@ class Updater:
             if done.code:
                 why = done.err.strip()[-_MAX_SHOWN_CHARS:]
                 raise HermesError(
-                    f"The backup of {home} was not restored: {why}",
-                    hint=f"Restore it yourself: hermes restore {file}",
+                    t.later(
+                        "The backup of {home} was not restored: {why}",
+                        home=home,
+                        why=why,
+                    ),
+                    hint=t.later(
+                        "Restore it yourself: hermes restore {file}", file=file
+                    ),
                 )
             self._tell(done.out.strip())
 

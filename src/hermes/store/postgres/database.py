@@ -29,6 +29,10 @@ from hermes.store.postgres.row_watch import RowNotices
 from hermes.store.postgres.server import POOL_SIZE, PostgresServer
 from hermes.store.postgres.word_index import lexemes
 from hermes.store.sql import SqlConnection
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 T = TypeVar("T")
 
@@ -145,11 +149,11 @@ class PostgresDatabase:
         """Runs work on the server's event loop, after what was started before with the same `order`."""
         if os.getpid() != self._pid:
             raise StoreError(
-                "the session log was opened before a fork",
-                hint="Open it again in the child process.",
+                t.later("the session log was opened before a fork"),
+                hint=t.later("Open it again in the child process."),
             )
         if self._closed:
-            raise StoreError("the session log is closed")
+            raise StoreError(t.later("the session log is closed"))
         future = self.server.start(self._ordered(work, order))
         self._jobs.add(future)
         return future
@@ -186,7 +190,12 @@ class PostgresDatabase:
     def _damaged(self, damaged: DamagedRow) -> StoreDamaged:
         hint = "Nothing was changed. Check the server's disk, and run: hermes sessions check"
         return StoreDamaged(
-            f"{self.server.options.shown} is damaged: {damaged}", hint=hint
+            t.later(
+                "{shown} is damaged: {damaged}",
+                shown=self.server.options.shown,
+                damaged=damaged,
+            ),
+            hint=hint,
         )
 
     async def _run_job(

@@ -6,6 +6,10 @@ import asyncpg
 
 from hermes.errors import StoreError, StoreTooNew
 from hermes.store.postgres.schema import BITS, VERSION_TABLE
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MIGRATION_LOCK = 0x48524D53  # "HRMS"
 _TABLES = """
@@ -33,7 +37,14 @@ async def migrate(
     encoding = await connection.fetchval("SHOW server_encoding")
     if encoding != "UTF8":
         hint = "Create one with: createdb --encoding UTF8 --template template0 hermes"
-        raise StoreError(f"{where} has the encoding {encoding}, not UTF8", hint=hint)
+        raise StoreError(
+            t.later(
+                "{where} has the encoding {encoding}, not UTF8",
+                where=where,
+                encoding=encoding,
+            ),
+            hint=hint,
+        )
     if await _version(connection, len(migrations), where) < len(migrations):
         await connection.execute(f"SELECT pg_advisory_lock({_MIGRATION_LOCK})")
         try:
@@ -77,13 +88,21 @@ async def _version(connection: "asyncpg.Connection", known: int, where: str) -> 
     if await connection.fetchval("SELECT to_regclass('hermes_store')") is None:
         if await connection.fetchval(_TABLES):
             hint = "Nothing was changed. Use a database of its own for Hermes."
-            raise StoreError(f"{where} holds tables of another program", hint=hint)
+            raise StoreError(
+                t.later("{where} holds tables of another program", where=where),
+                hint=hint,
+            )
         return -1
     found = int(await connection.fetchval("SELECT version FROM hermes_store") or 0)
     if found > known and known < int(await connection.fetchval(_OLDEST) or found):
         hint = "Nothing was changed. Upgrade Hermes on this machine, or use another database."
         raise StoreTooNew(
-            f"{where} was written by a newer Hermes (version {found}; this is {known})",
+            t.later(
+                "{where} was written by a newer Hermes (version {found}; this is {known})",
+                where=where,
+                found=found,
+                known=known,
+            ),
             hint=hint,
         )
     return found

@@ -8,6 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from hermes.errors import StoreError
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 SCHEMES = ("postgresql", "postgres")
 TlsMode = Literal["auto", "prefer", "require", "verify-full", "disable"]
@@ -44,19 +48,31 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         parts = urlsplit(self.url)
         if parts.scheme not in SCHEMES:
             raise StoreError(
-                f"{parts.scheme or self.url!r} is no address of a store",
-                hint="Use postgresql://USER@HOST/DATABASE, or leave `store.url` empty for SQLite.",
+                t.later(
+                    "{scheme!r} is no address of a store",
+                    scheme=parts.scheme or self.url,
+                ),
+                hint=t.later(
+                    "Use postgresql://USER@HOST/DATABASE, or leave `store.url` empty for SQLite."
+                ),
             )
         names = parse_qs(parts.query, keep_blank_values=True)
         if parts.password or "password" in names or "sslpassword" in names:
             raise StoreError(
-                "the address of the store must not hold a password",
-                hint="Leave it out of `store.url`, and run: hermes config set STORE_PASSWORD",
+                t.later("the address of the store must not hold a password"),
+                hint=t.later(
+                    "Leave it out of `store.url`, and run: hermes config set STORE_PASSWORD"
+                ),
             )
         if tls_name := next((name for name in names if name.startswith("ssl")), ""):
             raise StoreError(
-                f"{tls_name} in the address of the store would have no effect",
-                hint="Leave it out of `store.url`, and set `store.tls`, for example to verify-full.",
+                t.later(
+                    "{tls_name} in the address of the store would have no effect",
+                    tls_name=tls_name,
+                ),
+                hint=t.later(
+                    "Leave it out of `store.url`, and set `store.tls`, for example to verify-full."
+                ),
             )
         arguments: dict[str, Any] = {
             "dsn": self.url,
@@ -104,6 +120,10 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         except OSError as error:
             hint = "Check `store.tls_ca`, `store.tls_certificate` and `store.tls_private_key_file`."
             raise StoreError(
-                f"a certificate of the store can't be read: {error.strerror}", hint=hint
+                t.later(
+                    "a certificate of the store can't be read: {strerror}",
+                    strerror=error.strerror,
+                ),
+                hint=hint,
             ) from error
         return context

@@ -22,6 +22,10 @@ from hermes.primitives.event_loop_thread import EventLoopThread
 from hermes.store.postgres.connection_pool import ConnectionPool
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.store import Reachability
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 T = TypeVar("T")
 
@@ -99,7 +103,7 @@ class PostgresServer:
     async def connection(self) -> AsyncIterator["asyncpg.Connection"]:
         """Lends a connection of the pool."""
         if self._pool is None:
-            raise StoreError("the session log is closed")
+            raise StoreError(t.later("the session log is closed"))
         async with self._pool.lend(self.options.connect_timeout_s) as one:
             yield one
 
@@ -178,14 +182,23 @@ class PostgresServer:
         where, reason = self.options.shown, str(error).strip() or type(error).__name__
         if isinstance(error, asyncpg.DiskFullError):
             hint = "Nothing of this was written; everything saved before is safe. Free some space on the server."
-            return StoreFull(f"not saved: no space left for {where}", hint=hint)
+            return StoreFull(
+                t.later("not saved: no space left for {where}", where=where), hint=hint
+            )
         if isinstance(
             error,
             asyncpg.InvalidPasswordError
             | asyncpg.InvalidAuthorizationSpecificationError,
         ):
             hint = "Check the user in `store.url`, and run: hermes config set STORE_PASSWORD"
-            return StoreError(f"{where} refused the connection: {reason}", hint=hint)
+            return StoreError(
+                t.later(
+                    "{where} refused the connection: {reason}",
+                    where=where,
+                    reason=reason,
+                ),
+                hint=hint,
+            )
         if isinstance(error, asyncpg.InsufficientPrivilegeError):
             hint = "Nothing was changed. Make the user of `store.url` the owner of its database."
             return StoreError(f"{where}: {reason}", hint=hint)
@@ -195,7 +208,10 @@ class PostgresServer:
         if isinstance(error, (*UNREACHABLE, asyncpg.InterfaceError)):
             return _connection_problem(error, where, reason)
         hint = "Nothing of this was written. `hermes doctor` checks the store."
-        return StoreError(f"not saved: {where}: {reason}", hint=hint)
+        return StoreError(
+            t.later("not saved: {where}: {reason}", where=where, reason=reason),
+            hint=hint,
+        )
 
 
 def _connection_problem(error: BaseException, where: str, reason: str) -> StoreError:

@@ -27,6 +27,10 @@ from hermes.store.postgres.word_index import lexemes
 from hermes.store.projection import usage_of
 from hermes.store.session_log import SessionLog, missing_session
 from hermes.store.work_queue import OFFERED
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_HEADS = 4_096
 _MAX_LOST_RACES = (
@@ -67,7 +71,9 @@ class PostgresSessionLog(SessionLog):
         ):  # checked against the log in a transaction
             return super().submit(session, *events, turn=turn, lease=lease, offer=offer)
         if any(isinstance(event, SessionCreated) for event in events):
-            raise StoreError("not saved: a session is created once, at its beginning")
+            raise StoreError(
+                t.later("not saved: a session is created once, at its beginning")
+            )
         entries = [draft(event) for event in events]
         call = _CALL_OFFERED if offer else _CALL
 

@@ -38,6 +38,10 @@ from hermes.store.sqlite.connection import (
     translated,
 )
 from hermes.store.sqlite.schema import LAST_ROW
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 T = TypeVar("T")
 _Task = tuple[Callable[[apsw.Connection], object], Future[object]]
@@ -180,7 +184,7 @@ class Database:
         try:
             with self._reading, in_our_words(self._shown):
                 if self._closed:
-                    raise StoreError("the session log is closed")
+                    raise StoreError(t.later("the session log is closed"))
                 try:
                     return job(self._reader)
                 except UnicodeDecodeError as error:
@@ -267,8 +271,8 @@ class Database:
     def _refuse_after_fork(self) -> None:
         if os.getpid() != self._pid:
             raise StoreError(
-                "the session log was opened before a fork",
-                hint="Open it again in the child process.",
+                t.later("the session log was opened before a fork"),
+                hint=t.later("Open it again in the child process."),
             )
 
     def _enqueue(self, job: Callable[[apsw.Connection], T]) -> "Future[T]":
@@ -276,7 +280,7 @@ class Database:
         future: Future[T] = Future()
         with self._door:
             if self._closed:
-                raise StoreError("the session log is closed")
+                raise StoreError(t.later("the session log is closed"))
             self._tasks.append((job, future))  # type: ignore[arg-type]
         return future
 
@@ -306,7 +310,7 @@ class Database:
     def _write_alone(self, job: Callable[[apsw.Connection], T]) -> T:
         """Handles the usual case: nobody else writes, so nobody has to be notified."""
         if self._closed:
-            raise StoreError("the session log is closed")
+            raise StoreError(t.later("the session log is closed"))
         try:
             with in_our_words(self._shown), self._writer_transaction():
                 return job(self._writer)
@@ -395,7 +399,7 @@ class Database:
             BaseException
         ):  # this thread was interrupted (Ctrl-C); others must not wait for it
             hint = "It may or may not have been written. Check the session before trying again."
-            error = StoreError("interrupted while saving", hint=hint)
+            error = StoreError(t.later("interrupted while saving"), hint=hint)
             _tell([(future, None, error) for _, future in batch])
             raise
 

@@ -25,6 +25,10 @@ from hermes.store.sqlite.integrity_check import check, check_pages
 from hermes.store.sqlite.lock import last_row_noted
 from hermes.store.sqlite.schema import APPLICATION_ID, LAST_ROW
 from hermes.store.sqlite.write_ahead_log import commits_after, content
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 CHECK_ALL_BYTES = 4 * 1024 * 1024
 """Up to this size, opening checks everything, in some tens of milliseconds; `hermes sessions check`
@@ -90,8 +94,8 @@ def inspect(
         return DatabaseFinding(DatabaseState.MISSING)
     if not path.is_file():
         raise StoreError(
-            f"{path} is not a file",
-            hint="Move it away: Hermes keeps its sessions there.",
+            t.later("{path} is not a file", path=path),
+            hint=t.later("Move it away: Hermes keeps its sessions there."),
         )
     if not path.stat().st_size:
         return DatabaseFinding(DatabaseState.DAMAGED, detail="the file is empty")
@@ -124,7 +128,12 @@ def inspect(
             "Nothing was changed. Upgrade Hermes, or set HERMES_HOME to another folder."
         )
         raise StoreTooNew(
-            f"{path} was written by a newer Hermes (version {found}; this is {version})",
+            t.later(
+                "{path} was written by a newer Hermes (version {found}; this is {version})",
+                path=path,
+                found=found,
+                version=version,
+            ),
             hint=hint,
         )
     if last_row < noted:
@@ -204,7 +213,9 @@ def _require_ours(connection: apsw.Connection, path: Path) -> None:
     if connection.execute(ours).get == 3:
         raise apsw.CorruptError("the header does not say that it is a file of Hermes")
     hint = "Nothing was changed. Move it away, or set HERMES_HOME to another folder."
-    raise StoreError(f"{path} is a database of another program", hint=hint)
+    raise StoreError(
+        t.later("{path} is a database of another program", path=path), hint=hint
+    )
 
 
 def _check_wal(connection: apsw.Connection, path: Path) -> None:

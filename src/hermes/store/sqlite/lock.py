@@ -14,6 +14,10 @@ from pathlib import Path
 from hermes.errors import StoreBusy
 from hermes.primitives.file_lock import FileLock
 from hermes.store.lock_holders import TELL_AFTER_S, log_wait
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _NOTE_BYTES = 64
 
@@ -63,7 +67,10 @@ class DatabaseLock(FileLock):
                 return
         hint = "Nothing was changed. Stop the other Hermes processes of this home, then try again."
         raise StoreBusy(
-            f"another Hermes process is using {self.path.parent}", hint=hint
+            t.later(
+                "another Hermes process is using {parent}", parent=self.path.parent
+            ),
+            hint=hint,
         )
 
     def note_last_row(self, number: int) -> None:

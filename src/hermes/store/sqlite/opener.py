@@ -35,6 +35,10 @@ from hermes.store.sqlite.recovery import (
 )
 from hermes.store.sqlite.schema import MIGRATIONS
 from hermes.store.store import IntegrityReport, Store
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _EXCLUSIVE_LOCK_TIMEOUT_S = 10.0  # for other processes to close the database
 _MAX_OPEN_ATTEMPTS = 5
@@ -126,7 +130,12 @@ def open_store(
         if path.is_file():
             return _open_to_read(path, clock, busy_timeout, migrations)
         hint = "Check that the folder exists and that you may write to it."
-        raise StoreError(f"cannot open {path}: {error.strerror}", hint=hint) from error
+        raise StoreError(
+            t.later(
+                "cannot open {path}: {strerror}", path=path, strerror=error.strerror
+            ),
+            hint=hint,
+        ) from error
     try:
         return _Opening(path, lock, clock, busy_timeout, migrations).open()
     except BaseException:
@@ -142,7 +151,9 @@ def _open_to_read(
     """
     if not os.access(path, os.R_OK):
         hint = "Check the permissions of the file and its folder."
-        raise StoreError(f"cannot open {path}: you may not read it", hint=hint)
+        raise StoreError(
+            t.later("cannot open {path}: you may not read it", path=path), hint=hint
+        )
     copied = ReadableCopy(path) if needs_copy(path) else None
     source = copied.path if copied else path
     try:
@@ -174,7 +185,12 @@ def _require_readable(
         else "was written by an older Hermes"
     )
     hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
-    raise StoreError(f"{path} {what}, and Hermes can't write here to fix it", hint=hint)
+    raise StoreError(
+        t.later(
+            "{path} {what}, and Hermes can't write here to fix it", path=path, what=what
+        ),
+        hint=hint,
+    )
 
 
 class _Opening:
@@ -212,8 +228,8 @@ class _Opening:
             self._lock.own(timeout=min(self._busy_timeout, _EXCLUSIVE_LOCK_TIMEOUT_S))
             recovery = self._repaired() or recovery
         raise StoreBusy(
-            f"{self._path} is being changed by other processes",
-            hint="Nothing was changed. Try again.",
+            t.later("{path} is being changed by other processes", path=self._path),
+            hint=t.later("Nothing was changed. Try again."),
         )
 
     def _opened(self) -> Database | None:

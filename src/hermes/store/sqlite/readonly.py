@@ -11,6 +11,9 @@ from pathlib import Path
 from hermes.errors import StoreError
 from hermes.store.sqlite.connection import has_wal
 from hermes.store.sqlite.database_file import companions
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 def needs_copy(path: Path) -> bool:
@@ -32,7 +35,10 @@ class ReadableCopy:
         except OSError as error:
             hint = "Nothing was changed. Copy the folder to a place you can write to, and set HERMES_HOME to it."
             reason = f"its folder is read-only, and no readable copy could be made ({error.strerror})"
-            raise StoreError(f"cannot open {path}: {reason}", hint=hint) from error
+            raise StoreError(
+                t.later("cannot open {path}: {reason}", path=path, reason=reason),
+                hint=hint,
+            ) from error
 
     def close(self) -> None:
         """Removes the copy."""

@@ -13,6 +13,10 @@ from hermes.commands.context import CommandContext
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
 from hermes.settings import Secrets
+from hermes.text.translation import in_language, translator
+
+t = translator(__name__)
+
 
 _MAX_MESSAGE_BYTES = 50 * 1024 * 1024
 
@@ -21,15 +25,19 @@ _MAX_MESSAGE_BYTES = 50 * 1024 * 1024
 def serve_editor(context: CommandContext) -> int:
     """Serve an editor (Zed, JetBrains, Neovim ...) by the Agent Client Protocol, on stdin and stdout."""
     if find_spec("acp") is None:
-        raise HermesError("Editors need the extra `acp`.", hint=install_hint("acp"))
+        raise HermesError(t("Editors need the extra `acp`."), hint=install_hint("acp"))
     if sys.stdin.isatty() or not _can_stream():
         raise UsageError(
-            "`hermes acp` talks to an editor, which starts it: there is nothing to type here.",
-            hint="Set up your editor: docs/guide/editors.md. To chat in this terminal: hermes",
+            t(
+                "`hermes acp` talks to an editor, which starts it: there is nothing to type here."
+            ),
+            hint=t(
+                "Set up your editor: docs/guide/editors.md. To chat in this terminal: hermes"
+            ),
         )
     output = os.dup(1)
     os.dup2(2, 1)  # what anything else prints must not reach the protocol
-    with build(context.settings, context.home) as app:
+    with build(context.settings, context.home) as app, in_language(None):
         asyncio.run(_serve(app, context.secrets, output))
     return 0
 

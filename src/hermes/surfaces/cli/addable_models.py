@@ -12,6 +12,10 @@ from hermes.providers.embedded import (
 )
 from hermes.surfaces.terminal.style import stdout_style
 from hermes.surfaces.terminal.weights_download import local_models, models_folder
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _NAME_COLUMNS = 28
 
@@ -21,15 +25,15 @@ def print_addable_models() -> None:
     files, choice = find_files(), choose_download()
     style = stdout_style()
     if files:
-        print(style.bold("On this machine already, of other programs:"))
+        print(style.bold(t("On this machine already, of other programs:")))
         for one in files:
             _print_file(one)
         print()
-    print(style.bold("Local models that Hermes knows:"))
+    print(style.bold(t("Local models that Hermes knows:")))
     for entry in local_models().values():
         _print_entry(entry, is_best=entry.id == choice.entry.id)
-    print(f"\n* fits this machine best. {choice.sentence}")
-    print("To add one: hermes model add NAME, or the path of a GGUF file")
+    print(t("\n* fits this machine best. {sentence}", sentence=choice.sentence))
+    print(t("To add one: hermes model add NAME, or the path of a GGUF file"))
 
 
 def _print_file(one: LocalWeights) -> None:

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hermes.schema.events import TurnEnd
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 DONE, FAILED, REFUSED, INTERRUPTED = 0, 1, 3, 130
 
@@ -51,7 +55,10 @@ class Answer:
         from hermes.providers.local_model import display_name
 
         who = display_name(self.model)
-        return f"Answered by {who}, a small model on this machine: double-check it. For a larger model: hermes setup"
+        return t(
+            "Answered by {who}, a small model on this machine: double-check it. For a larger model: hermes setup",
+            who=who,
+        )
 
     @property
     def code(self) -> int:

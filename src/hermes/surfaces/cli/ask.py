@@ -42,9 +42,12 @@ from hermes.surfaces.terminal.signals import (
 )
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.cli.jsonlines import JsonLines
+
+t = translator(__name__)
 
 
 def ask(question: RunOptions) -> int:
@@ -54,8 +57,10 @@ def ask(question: RunOptions) -> int:
         text = question.goal
     if not text:
         raise UsageError(
-            "There is no question: none was given, and stdin is empty.",
-            hint='Ask like this: hermes "what is in this folder?" For a chat, run hermes in a terminal.',
+            t("There is no question: none was given, and stdin is empty."),
+            hint=t(
+                'Ask like this: hermes "what is in this folder?" For a chat, run hermes in a terminal.'
+            ),
         )
     images = images_of(question.images)
     with open_app(question) as app:
@@ -149,13 +154,16 @@ class _Run:
         if self._elsewhere:
             say(
                 message_saved(),
-                f"Read it with: hermes sessions show {self._session}",
+                t(
+                    "Read it with: hermes sessions show {session}",
+                    session=self._session,
+                ),
                 alarming=False,
             )
         elif self._code and self._session:
-            again = f"Resume with: hermes --resume {self._session}"
+            again = t("Resume with: hermes --resume {session}", session=self._session)
             say(
-                "Stopped by a signal. Everything up to then was saved.",
+                t("Stopped by a signal. Everything up to then was saved."),
                 again,
                 alarming=False,
             )
@@ -211,7 +219,10 @@ class _Run:
             self._saved = True
             if holder and not self._elsewhere:
                 remark(
-                    f"{holder} is working on this session. Your message is saved and will be answered next."
+                    t(
+                        "{holder} is working on this session. Your message is saved and will be answered next.",
+                        holder=holder,
+                    )
                 )
             if self._elsewhere:
                 raise asyncio.CancelledError
@@ -244,7 +255,10 @@ class _Run:
             if missing:
                 self._code = self._code or INTERRUPTED
                 say(
-                    f"The program that reads the output stalled; {missing:,} events were not written."
+                    t(
+                        "The program that reads the output stalled; {missing:,} events were not written.",
+                        missing=missing,
+                    )
                 )
 
     async def _shown(self, answer: Answer) -> StoreError | None:
@@ -270,51 +284,69 @@ def _report(
     answer: Answer, failure: StoreError | None, session: str, *, is_goal: bool
 ) -> int:
     """Says on stderr what went wrong, if anything did."""
-    again = f"Resume with: hermes --resume {session}"
+    again = t("Resume with: hermes --resume {session}", session=session)
     if isinstance(failure, LeaseLost):
-        words = "Another process took over this session, so this one stopped. Everything up to then was saved."
-        say(words, f"See what happened: hermes sessions show {session}")
+        words = t(
+            "Another process took over this session, so this one stopped. Everything up to then was saved."
+        )
+        say(
+            words,
+            t("See what happened: hermes sessions show {session}", session=session),
+        )
         return FAILED
     if failure is not None:
         say(not_saved(failure), failure.hint)
         return FAILED
     if answer.ended == "interrupted":
-        say("Interrupted. Everything up to then was saved.", again, alarming=False)
+        say(t("Interrupted. Everything up to then was saved."), again, alarming=False)
     elif answer.ended is None and is_goal:
         return answer.code
     elif answer.ended is None:
         say(
-            "Somebody else answered in this session.",
-            f"Read it with: hermes sessions show {session}",
+            t("Somebody else answered in this session."),
+            t("Read it with: hermes sessions show {session}", session=session),
         )
     elif answer.ended != "done":
         say(_sentence(answer), again)
     elif answer.failed_checks:
         commands = ", ".join(map(one_line, answer.failed_checks))
-        say(f"The project's checks failed after the last change: {commands}", again)
+        say(
+            t(
+                "The project's checks failed after the last change: {commands}",
+                commands=commands,
+            ),
+            again,
+        )
     elif answer.denied:
         calls = _listed(answer.denied)
         say(
-            f"Not run, because there was nobody to ask:\n{calls}",
-            f"Allow edits with --approvals auto-edit, everything with --approvals full. {again}",
+            t("Not run, because there was nobody to ask:\n{calls}", calls=calls),
+            t(
+                "Allow edits with --approvals auto-edit, everything with --approvals full. {again}",
+                again=again,
+            ),
         )
     elif answer.declined:
         calls = _listed(answer.declined)
-        say(f"Not run, because it was not allowed:\n{calls}", again, alarming=False)
+        say(
+            t("Not run, because it was not allowed:\n{calls}", calls=calls),
+            again,
+            alarming=False,
+        )
     return answer.code
 
 
 def _sentence(answer: Answer) -> str:
     words = {
-        "refused": "The model refused",
-        "budget": "Stopped by the budget",
-        "crashed": "Hermes stopped during this turn",
+        "refused": t("The model refused"),
+        "budget": t("Stopped by the budget"),
+        "crashed": t("Hermes stopped during this turn"),
     }
     if (
         answer.ended == "budget" and answer.detail
     ):  # it says by itself that it was stopped
         return answer.detail[:1].upper() + answer.detail[1:]
-    head = words.get(str(answer.ended), "The turn failed")
+    head = words.get(str(answer.ended), t("The turn failed"))
     detail = (
         ""
         if answer.ended == "refused" and answer.detail == answer.text

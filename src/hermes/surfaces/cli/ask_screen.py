@@ -32,9 +32,12 @@ from hermes.surfaces.terminal.question_menu import PersonAnswer
 from hermes.surfaces.terminal.style import stderr_style, terminal_width
 from hermes.surfaces.terminal.text import clean, cut
 from hermes.surfaces.terminal.tool_line import RunningCalls, marks_for, preparing
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.terminal.line_input import LineReader
+
+t = translator(__name__)
 
 
 class AskScreen:
@@ -114,7 +117,7 @@ class AskScreen:
         match event["type"]:
             case "agent.turn.started":
                 if event.get("runtime") == "codex":
-                    self._line(self._style.dim("Codex answers."))
+                    self._line(self._style.dim(t("Codex answers.")))
                 self._set_status(f"{self._marks.runs} thinking")
             case "agent.tool.started":
                 self.finish()
@@ -133,7 +136,11 @@ class AskScreen:
                     )
                 )
             case "agent.login.expired":
-                words = f"{event['detail']} Sign in again: {event['command']}"
+                words = t(
+                    "{detail} Sign in again: {command}",
+                    detail=event["detail"],
+                    command=event["command"],
+                )
                 self._line(self._style.yellow(clean(words)))
             case "agent.turn.ended":
                 self.finish()

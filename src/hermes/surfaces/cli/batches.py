@@ -22,7 +22,7 @@ from hermes.app.batches.row_state import RowState
 from hermes.commands.batches import BatchName, BatchStatus, status_of
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count, dollars, first_line
+from hermes.commands.formats import dollars, first_line
 from hermes.schema.events import Mode
 from hermes.surfaces.cli.logs import start as start_log
 from hermes.surfaces.terminal.progress_line import (
@@ -33,6 +33,10 @@ from hermes.surfaces.terminal.progress_line import (
 )
 from hermes.surfaces.terminal.stderr_message import remark
 from hermes.surfaces.terminal.text import one_line
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _LINE_INTERVAL_S = 10.0  # between lines where there is no terminal
 _MAX_WORKERS = 256
@@ -146,8 +150,8 @@ class _Signals:
     def _stop(self, number: int) -> None:
         self.number = number
         self._forget()
-        remark("Stopping the running rows. Everything so far is saved.")
-        stopping = self._runner.stop("you stopped it")
+        remark(t("Stopping the running rows. Everything so far is saved."))
+        stopping = self._runner.stop("you stopped it")  # not translated: for the log
         self._stopping = asyncio.ensure_future(stopping)
 
     def _forget(self) -> None:
@@ -203,7 +207,14 @@ class _Reporter:
 def progress_text(progress: BatchProgress, seconds: float, columns: int = 0) -> str:
     """`[####------]  40%  40 of 100 rows  2 failed  4 running  12.0 rows/min  $1.20  5 min left`; the bar if it has columns."""
     over = progress.done + progress.failed
-    parts = [f"{over:,} of {count(progress.rows, 'row')}"]
+    parts = [
+        t(
+            "{over:,} of {count:,} row",
+            "{over:,} of {count:,} rows",
+            count=progress.rows,
+            over=over,
+        )
+    ]
     if columns:
         parts.insert(0, bar(over / progress.rows, columns))
     if progress.failed:

@@ -26,6 +26,10 @@ from hermes.store.leases import shown
 from hermes.surfaces.cli.answer import DONE
 from hermes.surfaces.cli.logs import start as start_log
 from hermes.surfaces.terminal.text import one_line
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _TAIL_INTERVAL_S = 0.5
 
@@ -54,18 +58,23 @@ async def run_cards(context: CommandContext) -> int:
     if held:
         owner = shown(held[0].owner)
         print(
-            f"{owner} already runs the cards. This process takes over when that one ends.",
+            t(
+                "{owner} already runs the cards. This process takes over when that one ends.",
+                owner=owner,
+            ),
             flush=True,
         )
     else:
-        print("Running cards when they are ready. Ctrl-C stops.", flush=True)
+        print(t("Running cards when they are ready. Ctrl-C stops."), flush=True)
     followers = BackgroundTasks("following the boards")
     followers.start(BoardFollower(app).run())
     try:
         await _dispatcher(app).run(stop)
     finally:
         await followers.close()
-    print("Stopped. Cards run again once `hermes kanban run` or a gateway is started.")
+    print(
+        t("Stopped. Cards run again once `hermes kanban run` or a gateway is started.")
+    )
     return DONE
 
 
@@ -81,10 +90,13 @@ async def dispatch_once(context: CommandContext) -> Result:
         await dispatcher.step()
         if not dispatcher.is_active:
             held = app.store.roles.held(DISPATCHER_ROLE)
-            owner = shown(held[0].owner) if held else "Another process"
+            owner = shown(held[0].owner) if held else t("Another process")
             raise Refused(
-                f"{owner} runs the cards already, and looks every second.",
-                hint="`hermes kanban stats` says why each ready card waits.",
+                t(
+                    "{owner} runs the cards already, and looks every second.",
+                    owner=owner,
+                ),
+                hint=t("`hermes kanban stats` says why each ready card waits."),
             )
         stopping = asyncio.ensure_future(stop.wait())
         finished = asyncio.ensure_future(dispatcher.finished())

@@ -20,8 +20,16 @@ from hermes.commands.table import (
     find_command,
     find_topic,
     group_title,
+    table_text,
 )
-from hermes.errors import FolderGone, HermesError, Refused, UsageError, os_reason
+from hermes.errors import (
+    FolderGone,
+    HermesError,
+    Refused,
+    UsageError,
+    os_reason,
+    translated,
+)
 from hermes.text.translation import translator, use_language
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ class ClosedOutput(io.FileIO):
     # pyrefly: ignore[missing-override-decorator]
     def write(self, data: "Buffer", /) -> int:
         if not self.dropped:
-            raise OSError(errno.EBADF, "it is closed")
+            raise OSError(errno.EBADF, t("it is closed"))
         return memoryview(data).nbytes
 
 
@@ -166,14 +174,22 @@ def _find(arguments: list[str]) -> Topic | None:
     if name.startswith("-"):
         near = nearest(name, ["--help", "--version", "--debug", *option_names()])
         hint = (
-            f"Did you mean: hermes {near}?" if near else "See all with: hermes --help"
+            t("Did you mean: hermes {near}?", near=near)
+            if near
+            else t("See all with: hermes --help")
         )
-        raise UsageError(f"There is no option {name!r}.", hint=hint)
+        raise UsageError(t("There is no option {name!r}.", name=name), hint=hint)
     near = nearest(name, names)
-    hint = f"Did you mean: hermes {near}?" if near else "See all with: hermes --help."
+    hint = (
+        t("Did you mean: hermes {near}?", near=near)
+        if near
+        else t("See all with: hermes --help.")
+    )
     raise UsageError(
-        f"There is no command {name!r}.",
-        hint=f"{hint} To ask it as a question: hermes -z {name}",
+        t("There is no command {name!r}.", name=name),
+        hint=t(
+            "{hint} To ask it as a question: hermes -z {name}", hint=hint, name=name
+        ),
     )
 
 
@@ -188,14 +204,14 @@ def overview() -> str:
         "",
     ]
     lines += [
-        f"{style.bold(t('Usage:'))} hermes                       chat",
-        '       hermes [OPTIONS] "QUESTION"  one answer; piped input is appended',
+        f"{style.bold(t('Usage:'))} hermes                       {t('chat')}",
+        t('       hermes [OPTIONS] "QUESTION"  one answer; piped input is appended'),
         "       hermes COMMAND [ARGUMENTS]",
     ]
     for group in dict.fromkeys(topic.group for topic in TOPICS):
         lines += ["", style.bold(group_title(group))]
         lines += [
-            f"  {topic.name:<{width}}{topic.summary}"
+            f"  {topic.name:<{width}}{table_text(topic.summary)}"
             for topic in TOPICS
             if topic.group == group
         ]
@@ -203,27 +219,28 @@ def overview() -> str:
     width = max(len(example) for example, _ in EXAMPLES) + 2
     lines += ["", style.bold(t("Examples"))]
     lines += [
-        f"  {example:<{width}}{style.dim('# ' + what)}" for example, what in EXAMPLES
+        f"  {example:<{width}}{style.dim('# ' + table_text(what))}"
+        for example, what in EXAMPLES
     ]
     return "\n".join(lines)
 
 
 def _options() -> list[str]:
-    from hermes.surfaces.cli.question import OPTIONS
+    from hermes.surfaces.cli.question import OPTIONS, option_help
 
     rows = [
-        (f"{short}, {long}" if short else long, value, what)
+        (f"{short}, {long}" if short else long, value, option_help(what))
         for short, long, value, what in OPTIONS
     ]
     rows += [
         (
             "--profile",
             "NAME",
-            "use another home, with its own keys, memory and sessions",
+            t("use another home, with its own keys, memory and sessions"),
         ),
-        ("-h, --help", "", "show this help; try `hermes COMMAND --help` too"),
-        ("-V, --version", "", "print the version"),
-        ("--debug", "", "show the traceback of unexpected errors; must be first"),
+        ("-h, --help", "", t("show this help; try `hermes COMMAND --help` too")),
+        ("-V, --version", "", t("print the version")),
+        ("--debug", "", t("show the traceback of unexpected errors; must be first")),
     ]
     return [f"  {f'{names} {value}':<20}  {what}" for names, value, what in rows]
 
@@ -250,7 +267,7 @@ def output_failed(error: OSError) -> int:
     _drop_output()
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
-    say(f"The output can't be written ({os_reason(error)}).")
+    say(t("The output can't be written ({error}).", error=os_reason(error)))
     return FAILED
 
 
@@ -269,7 +286,7 @@ def _explain(error: HermesError) -> int:
 
     if _output_error() is not None:
         _drop_output()
-    say(error.message, error.hint)
+    say(translated(error.words), translated(error.hint_words))
     if isinstance(error, UsageError):
         return USAGE
     return REFUSED if isinstance(error, Refused) else FAILED
@@ -294,8 +311,14 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
         traceback.print_exception(error)
     what = str(error).partition("\n")[0]
     say(
-        f"Something unexpected went wrong: {type(error).__name__}{': ' + what if what else ''}",
-        "This is a bug in Hermes. Run it again with `hermes --debug ...` to see where.",
+        t(
+            "Something unexpected went wrong: {name}{what}",
+            name=type(error).__name__,
+            what=": " + what if what else "",
+        ),
+        t(
+            "This is a bug in Hermes. Run it again with `hermes --debug ...` to see where."
+        ),
         styled=False,  # whatever broke may break the style too
     )
     return FAILED

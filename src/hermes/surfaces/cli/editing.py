@@ -26,6 +26,9 @@ from hermes.settings.parse import parse_config
 from hermes.settings.setting_keys import all_keys
 from hermes.surfaces.terminal.external_editor import editor
 from hermes.surfaces.terminal.style import printable
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 @command("config edit")
@@ -42,8 +45,8 @@ def edit_config(
         return _discard(earlier)
     if continue_ and not earlier:
         raise UsageError(
-            "There is no draft to continue.",
-            hint="Start one with: hermes config edit",
+            t("There is no draft to continue."),
+            hint=t("Start one with: hermes config edit"),
         )
     command_line = editor()
     home.ensure()
@@ -78,7 +81,12 @@ def edit_memory(
     _require_success(code, path)
     flagged = map(flagged_text, memory.flagged())
     return message(
-        *flagged, f"{FILES[file]}: {memory.fill(file)}. This applies to new sessions."
+        *flagged,
+        t(
+            "{files}: {fill}. This applies to new sessions.",
+            files=FILES[file],
+            fill=memory.fill(file),
+        ),
     )
 
 
@@ -102,15 +110,19 @@ def _edited(command_line: list[str], path: Path) -> int:
         return subprocess.run([*command_line, str(path)], check=False).returncode
     except OSError as error:
         raise HermesError(
-            f"The editor can't be started: {command_line[0]}.",
-            hint="Set VISUAL or EDITOR.",
+            t(
+                "The editor can't be started: {command_line}.",
+                command_line=command_line[0],
+            ),
+            hint=t("Set VISUAL or EDITOR."),
         ) from error
 
 
 def _require_success(code: int, path: Path) -> None:
     if code:
         raise HermesError(
-            f"The editor ended with code {code}.", hint=f"What it saved is in {path}."
+            t("The editor ended with code {code}.", code=code),
+            hint=t("What it saved is in {path}.", path=path),
         )
 
 
@@ -143,36 +155,41 @@ def _owned(draft: Path) -> Path:
 def _discard(drafts: list[Path]) -> int:
     for path in drafts:
         path.unlink(missing_ok=True)
-    print("The draft is discarded." if drafts else "There is no draft.")
+    print(t("The draft is discarded.") if drafts else t("There is no draft."))
     return 0
 
 
 def _finish(home: Home, draft: Path) -> int:
     text = read_text(draft)
     if text is None:
-        print("The draft is gone; nothing was changed.")
+        print(t("The draft is gone; nothing was changed."))
         return 1
     problems = parse_config(text)[1]
     if problems:
         for problem in problems:
             print(printable(problem.render(draft.name)), file=sys.stderr)
-        kept = f"The draft is kept: {draft}. Continue with: hermes config edit"
+        kept = t(
+            "The draft is kept: {draft}. Continue with: hermes config edit", draft=draft
+        )
         raise SettingsError(
-            "Not installed: the draft has problems. config.yaml was not changed.",
+            t("Not installed: the draft has problems. config.yaml was not changed."),
             hint=kept,
         )
     current = read_text(home.config)
     if text == current or (current is None and text == template()):
         draft.unlink()
-        print("Nothing was changed.")
+        print(t("Nothing was changed."))
         return 0
     if draft != _draft_path(home, current) or not install(
         home.config, text, expected=current
     ):
         moved = draft.replace(_draft_path(home, current))
         raise SettingsError(
-            "Not installed: config.yaml was changed while you edited.",
-            hint=f"Your draft is kept: {moved}. To merge the changes: hermes config edit --continue",
+            t("Not installed: config.yaml was changed while you edited."),
+            hint=t(
+                "Your draft is kept: {moved}. To merge the changes: hermes config edit --continue",
+                moved=moved,
+            ),
         )
     draft.unlink()
     print(f"Installed {home.config}")
@@ -186,11 +203,11 @@ def _draft_path(home: Home, base: str | None) -> Path:
 
 def _continues(draft: Path) -> bool:
     if not sys.stdin.isatty():
-        print(f"Continuing the draft {draft}")
+        print(t("Continuing the draft {draft}", draft=draft))
         return True
-    print(f"There is a draft from an earlier edit: {draft}")
+    print(t("There is a draft from an earlier edit: {draft}", draft=draft))
     try:
-        return not input("Continue it? [Y/n] ").strip().lower().startswith("n")
+        return not input(t("Continue it? [Y/n] ")).strip().lower().startswith("n")
     except EOFError as error:
         raise KeyboardInterrupt from error
 
@@ -200,17 +217,24 @@ def _open_editor(command: list[str], draft: Path) -> None:
         code = subprocess.run([*command, str(draft)], check=False).returncode
     except OSError as error:
         raise HermesError(
-            f"The editor can't be started: {command[0]} ({os_reason(error)})",
-            hint=f"Set VISUAL or EDITOR. The draft is kept: {draft}",
+            t(
+                "The editor can't be started: {command} ({error})",
+                command=command[0],
+                error=os_reason(error),
+            ),
+            hint=t("Set VISUAL or EDITOR. The draft is kept: {draft}", draft=draft),
         ) from error
     if code != 0:
         raise HermesError(
-            f"The editor ended with code {code}; config.yaml was not changed.",
-            hint=f"The draft is kept: {draft}",
+            t(
+                "The editor ended with code {code}; config.yaml was not changed.",
+                code=code,
+            ),
+            hint=t("The draft is kept: {draft}", draft=draft),
         )
 
 
-def template() -> str:
+def template() -> str:  # not translated: like the descriptions of the settings
     """A first config.yaml: every setting, commented out, with its default and description."""
     import msgspec
 

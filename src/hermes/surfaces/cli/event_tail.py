@@ -21,6 +21,10 @@ from hermes.commands.context import CommandContext
 from hermes.commands.events import OnlySession, Pattern, require_pattern
 from hermes.surfaces.terminal.event_line import EventLines
 from hermes.surfaces.terminal.text import stdout_screen
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _HELLO_TIMEOUT_S = 2.0
 _HELLO = "tail.hello"
@@ -105,7 +109,7 @@ class _Tail:
         self._open(patient=False)
         if not self._processes:
             print(
-                "No Hermes process is running yet; waiting. Ctrl-C stops.",
+                t("No Hermes process is running yet; waiting. Ctrl-C stops."),
                 file=sys.stderr,
             )
         while True:

@@ -19,6 +19,9 @@ from hermes.surfaces.cli.answer import DONE, FAILED, REFUSED
 from hermes.surfaces.cli.logs import start as start_log
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import clean, one_line
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 @command("cron run")
@@ -31,16 +34,23 @@ async def run_job(context: CommandContext, job: JobName) -> int:
     found, instant = book.by_hand(job)
     if not book.is_here(found):
         raise HermesError(
-            f"Job {found.id} runs on {found.place}, which has its folder.",
-            hint=f"Run it there, or move it here: hermes cron edit {found.id} --cwd DIR",
+            t(
+                "Job {id} runs on {place}, which has its folder.",
+                id=found.id,
+                place=found.place,
+            ),
+            hint=t(
+                "Run it there, or move it here: hermes cron edit {id} --cwd DIR",
+                id=found.id,
+            ),
         )
     loop = _scheduler(app)
     book.store.settle()  # a run that a killed process left would be in the way
     taken = loop.claim(found, instant)
     if taken is None:
         raise HermesError(
-            f"Job {found.id} is running.",
-            hint="Wait until it ends; `hermes cron history` shows when.",
+            t("Job {id} is running.", id=found.id),
+            hint=t("Wait until it ends; `hermes cron history` shows when."),
         )
     running = asyncio.ensure_future(loop.carry_out(found, taken))
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -62,10 +72,12 @@ async def run_due_jobs(context: CommandContext) -> int:
         "schedule.ended", lambda event: _print_run(event, str(event["state"]))
     )
     loop = _scheduler(app)
-    print("Running jobs when they are due. Ctrl-C stops.", flush=True)
+    print(t("Running jobs when they are due. Ctrl-C stops."), flush=True)
     await loop.run(stop)
     print(
-        "Stopped. Jobs run again once `hermes cron daemon` or `hermes gateway run` is started."
+        t(
+            "Stopped. Jobs run again once `hermes cron daemon` or `hermes gateway run` is started."
+        )
     )
     return DONE
 
@@ -88,7 +100,10 @@ def _print_end(app: App, book: JobBook, job: Job, taken: Instant) -> int:
         )
     if ended.delivery == "waiting":
         say(
-            f"The answer will be sent to {job.deliver} once a gateway is running.",
+            t(
+                "The answer will be sent to {deliver} once a gateway is running.",
+                deliver=job.deliver,
+            ),
             alarming=False,
         )
     if ended.state != "done":

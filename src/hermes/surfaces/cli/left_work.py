@@ -8,7 +8,7 @@ from hermes.app.agent import Agent
 from hermes.app.child_sessions import child_status
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, for_reader
 from hermes.schema.events import TurnEnded
 from hermes.settings.load import load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED
@@ -17,7 +17,7 @@ from hermes.surfaces.terminal.run_options import Approvals
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import one_line
 
-_GO_ON = (
+_GO_ON = (  # not translated: for the model
     "The chat was closed while you worked, which stopped you. Go on where you stopped. If a command was running, look at "
     "what it did before you run it again."
 )
@@ -69,6 +69,6 @@ async def _go_on(agent: Agent, session: str) -> bool:
             await service.resume(session)
         ended: TurnEnded | None = await service.at_rest(session)
     except HermesError as error:
-        say(in_sentences(error))
+        say(for_reader(error))
         return False
     return ended is None or ended.reason == "done"

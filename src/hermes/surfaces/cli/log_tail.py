@@ -16,6 +16,10 @@ from hermes.commands.report import Redactor
 from hermes.errors import UsageError
 from hermes.surfaces.terminal.stderr_message import remark
 from hermes.surfaces.terminal.style import printable
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 Level: TypeAlias = Literal["debug", "info", "warning", "error"]
 
@@ -64,7 +68,10 @@ def since_time(text: str, now: float) -> float:
         return local_time(text.strip())
     except ValueError as error:
         raise UsageError(
-            f"--since: expected an age such as 30m, 2h or 3d, or a time such as 2026-11-17T08:00, not {text!r}."
+            t(
+                "--since: expected an age such as 30m, 2h or 3d, or a time such as 2026-11-17T08:00, not {text!r}.",
+                text=text,
+            )
         ) from error
 
 
@@ -134,10 +141,10 @@ def show_logs(
             _print(line, redact)
         if follow:
             if not shown:
-                remark(f"Following {file}. Ctrl-C stops.")
+                remark(t("Following {file}. Ctrl-C stops.", file=file))
             _follow(reader, wanted, redact)
         elif not shown:
-            remark(f"No matching lines in {file}.")
+            remark(t("No matching lines in {file}.", file=file))
     finally:
         reader.close()
     return 0

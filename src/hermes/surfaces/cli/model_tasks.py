@@ -37,16 +37,19 @@ from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.style import stdout_style, terminal_width
 from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.weights_download import have_weights
-from hermes.text.plurals import count
+from hermes.text.translation import translator
 from hermes.tools import ApprovalPolicy, default_tools
 from hermes.tools.policy import Circumstances
+
+t = translator(__name__)
+
 
 _MAX_SILENT_TASKS = 2  # in a row without any answer, after which no other is tried
 _KINDS = {"choose": "choose a tool", "finish": "finish a task", "answer": "just answer"}
 _CHANGING = frozenset(
     ("mkdir", "mv", "cp", "touch", "rmdir", "rm", "ln")
 )  # inside the folder, with plain arguments
-_REFUSED = "Not run: a test may not do this."
+_REFUSED = "Not run: a test may not do this."  # not translated: for the model
 
 
 class TaskTools:
@@ -88,10 +91,14 @@ class TaskTools:
     async def _result(self, call: ToolCall, folder: Path) -> ToolResult:
         tool = self._tools.get(call.name)
         if tool is None:
-            return ToolResult(text=f"There is no tool {call.name!r}.", ok=False)
+            why = f"There is no tool {call.name!r}."  # not translated: for the model
+            return ToolResult(text=why, ok=False)
         arguments = parse_arguments(call.arguments)
         if not isinstance(arguments, dict):
-            return ToolResult(text="The arguments must be a JSON object.", ok=False)
+            why = (
+                "The arguments must be a JSON object."  # not translated: for the model
+            )
+            return ToolResult(text=why, ok=False)
         problem = check_arguments(arguments, tool.spec.parameters)
         if problem or not self._may(tool, arguments, folder):
             return ToolResult(text=problem or _REFUSED, ok=False)
@@ -173,11 +180,24 @@ class TaskScores(msgspec.Struct, frozen=True, kw_only=True):
         total: Score = score(list(self.results))
         yield line("")
         if self.is_quick:
-            verdict = "It does not work." if self.exit_code else "It works."
-            yield line(f"{verdict} For {len(TASKS)} tasks: hermes model test --full")
+            verdict = t("It does not work.") if self.exit_code else t("It works.")
+            yield line(
+                t(
+                    "{verdict} For {count} tasks: hermes model test --full",
+                    verdict=verdict,
+                    count=len(TASKS),
+                )
+            )
             return
         for kind, (passed, of) in total.by_kind.items():
-            yield line(f"  {_KINDS.get(kind, kind):<15} {passed:>3} of {of}")
+            yield line(
+                t(
+                    "  {kinds:<15} {passed:>3} of {of}",
+                    kinds=_KINDS.get(kind, kind),
+                    passed=passed,
+                    of=of,
+                )
+            )
         share = f"{total.passed:>3} of {total.total}  ({total.percent:.0f} %)"
         yield line(f"  {'in all':<15} {share}", "bold")
 
@@ -230,7 +250,12 @@ class _Run:
         if not self._quiet:
             who = ModelInfo(self._model.provider, self._model.name).full_label
             print(
-                f"{count(len(self._tasks), 'task')} for {who}, each in its own folder"
+                t(
+                    "{count:,} task for {who}, each in its own folder",
+                    "{count:,} tasks for {who}, each in its own folder",
+                    count=len(self._tasks),
+                    who=who,
+                )
             )
         self._announce(0)
         async for result in run_tasks(self._model, tools, self._tasks):
@@ -239,8 +264,8 @@ class _Run:
             failed = [one.problem.startswith(MODEL_FAILED) for one in results]
             if len(results) == self._max_silent and all(failed):
                 say(
-                    "Stopped: the model did not answer.",
-                    "Try the connection with: hermes setup",
+                    t("Stopped: the model did not answer."),
+                    t("Try the connection with: hermes setup"),
                 )
                 break
             self._announce(len(results))

@@ -17,12 +17,16 @@ from hermes.app.connections import (
 )
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.errors import HermesError, SettingsError, UsageError, os_reason
+from hermes.errors import HermesError, SettingsError, UsageError, os_reason, translated
 from hermes.settings import Home
 from hermes.settings.load import find_home, load, load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED
 from hermes.surfaces.terminal.menus import terminal_menus
 from hermes.surfaces.terminal.stderr_message import say
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _GGUF_MAGIC = b"GGUF"
 _SERVICE_TIMEOUT_S = 60.0
@@ -41,8 +45,8 @@ def pick_model(
         return _ask_for_model(context.home)
     if not model:
         raise UsageError(
-            "Which model?",
-            hint="hermes model pick PROVIDER:MODEL; see: hermes model list",
+            t("Which model?"),
+            hint=t("hermes model pick PROVIDER:MODEL; see: hermes model list"),
         )
     provider, name = _split(model)
     if not force:
@@ -50,15 +54,21 @@ def pick_model(
         is_own = provider in load(home=context.home).custom_providers
         if name and is_own and not _service_answers(provider, name):
             say(
-                "The model was not changed.",
-                f"To use it anyway: hermes model pick {model} --force",
+                t("The model was not changed."),
+                t("To use it anyway: hermes model pick {model} --force", model=model),
             )
             return FAILED
     before = load(home=context.home).model
     base_url = before.base_url if before.provider == provider else ""
     for note in set_model(context.home, provider, name, base_url):
         say(note, alarming=False)
-    print(f"Now using {provider}{':' + name if name else ''}.")
+    print(
+        t(
+            "Now using {provider}{name}.",
+            provider=provider,
+            name=":" + name if name else "",
+        )
+    )
     _warn_about_key(provider)
     return DONE
 
@@ -92,9 +102,9 @@ def add_model(  # noqa: PLR0913 - the options of one command
         return _add_service(connection, context.home, force=force)
     if "://" in what:
         hint = f"hermes model add NAME --base-url {shlex.quote(what)}"
-        raise UsageError("A service of your own needs a name.", hint=hint)
+        raise UsageError(t("A service of your own needs a name."), hint=hint)
     if key_env or model:
-        raise UsageError("--key-env and --model also need --base-url.")
+        raise UsageError(t("--key-env and --model also need --base-url."))
     if what.lower().endswith(".gguf") or "/" in what:
         return _add_file(what, context.home)
     return _add_weights(what, verbose=verbose)
@@ -106,21 +116,28 @@ def _add_service(connection: Connection, home: Home, *, force: bool) -> int:
     if not force:
         if variable and load_secrets(home=home).get(variable) is None:
             raise HermesError(
-                f"{variable} is not set, so {name} can't be tried. Nothing was added.",
-                hint=f"Store the key first: hermes config set {variable}   or add it untried with --force",
+                t(
+                    "{variable} is not set, so {name} can't be tried. Nothing was added.",
+                    variable=variable,
+                    name=name,
+                ),
+                hint=t(
+                    "Store the key first: hermes config set {variable}   or add it untried with --force",
+                    variable=variable,
+                ),
             )
         try:
             connection = asyncio.run(_tried(connection, home))
         except HermesError as error:
             reason = error.message.removesuffix(".")
             say(
-                f"{reason}. {name} was not added.",
-                f"{error.hint}\nTo add it anyway: --force",
+                t("{reason}. {name} was not added.", reason=reason, name=name),
+                t("{hint}\nTo add it anyway: --force", hint=error.hint),
             )
             return FAILED
     if not connection.model:
         add(connection, home)
-        print(f"Added {name}. To use it: hermes model pick {name}:MODEL")
+        print(t("Added {name}. To use it: hermes model pick {name}:MODEL", name=name))
         return DONE
     for note in save(connection, home):
         say(note, alarming=False)
@@ -138,7 +155,12 @@ async def _tried(connection: Connection, home: Home) -> Connection:
             if len(models) != 1:
                 listed = ", ".join(one.name for one in models[:_MAX_LISTED_NAMES])
                 print(
-                    f"it lists {len(models):,} models: {listed or 'none'}.", flush=True
+                    t(
+                        "it lists {count:,} models: {listed}.",
+                        count=len(models),
+                        listed=listed or t("none"),
+                    ),
+                    flush=True,
                 )
                 return connection
             connection = connection.at_model(models[0].name)
@@ -159,7 +181,7 @@ def _ask_for_model(home: Home) -> int:
 
     menus = terminal_menus()
     if menus is None or ConnectScreen(menus, home).run(is_first_run=False) is None:
-        say("The model was not changed.", alarming=False)
+        say(t("The model was not changed."), alarming=False)
         return FAILED
     return DONE
 
@@ -210,15 +232,22 @@ def _warn_about_key(provider: str) -> None:
         route = route_to(settings, secrets, provider, "")
         credentials_of(route, settings, secrets)
     except SettingsError as error:
-        say(error.message, error.hint, alarming=False)
+        say(translated(error.words), translated(error.hint_words), alarming=False)
         return
     variable = address_variable(route.key_variable) if route.key_variable else ""
     if not variable or secrets.origin(variable) != "environment":
         return
     if route.base_url == (secrets.get(variable) or "").rstrip("/"):
         say(
-            f"The address {route.base_url} comes from {variable}, which is set in this shell only.",
-            f"To save the address: hermes config set model.base_url {route.base_url}",
+            t(
+                "The address {base_url} comes from {variable}, which is set in this shell only.",
+                base_url=route.base_url,
+                variable=variable,
+            ),
+            t(
+                "To save the address: hermes config set model.base_url {base_url}",
+                base_url=route.base_url,
+            ),
             alarming=False,
         )
 
@@ -235,15 +264,21 @@ def _add_weights(name: str, *, verbose: bool) -> int:
     models = local_models()
     entry = models.get(name)
     if entry is None:
-        hint = "For a service of your own: --base-url URL. For a file: its path, such as ./model.gguf."
+        hint = t(
+            "For a service of your own: --base-url URL. For a file: its path, such as ./model.gguf."
+        )
         raise UsageError(
-            f"There is no local model {name!r}; there are {', '.join(models)}.",
+            t(
+                "There is no local model {name!r}; there are {models}.",
+                name=name,
+                models=", ".join(models),
+            ),
             hint=hint,
         )
     if find(entry, models_folder()) is None:
         fetch_weights(name, agreed=True, verbose=verbose)
     print(f"{entry.description} is in {models_folder()}")
-    print(f"To use it: hermes model pick embedded:{name}")
+    print(t("To use it: hermes model pick embedded:{name}", name=name))
     return DONE
 
 
@@ -256,14 +291,20 @@ def _add_file(text: str, home: Home) -> int:
     except OSError as error:
         reason = os_reason(error)
         raise HermesError(
-            f"{path} can't be read ({reason}).", hint="Nothing was changed."
+            t("{path} can't be read ({reason}).", path=path, reason=reason),
+            hint=t("Nothing was changed."),
         ) from error
     if magic != _GGUF_MAGIC:
-        raise HermesError(f"{path} is not a GGUF file.", hint="Nothing was changed.")
+        raise HermesError(
+            t("{path} is not a GGUF file.", path=path), hint=t("Nothing was changed.")
+        )
     for note in set_model(home, "embedded", str(path)):
         say(note, alarming=False)
     print(
-        f"Now using {path.name}, on this machine. See what it can do: hermes model test"
+        t(
+            "Now using {name}, on this machine. See what it can do: hermes model test",
+            name=path.name,
+        )
     )
     return DONE
 
@@ -282,6 +323,6 @@ def _service_answers(name: str, model: str) -> bool:
     try:
         asyncio.run(_tried(connection, home))
     except HermesError as error:
-        say(error.message, error.hint)
+        say(translated(error.words), translated(error.hint_words))
         return False
     return True

@@ -6,6 +6,10 @@ from typing import Any, NoReturn, TypeVar
 
 from hermes.errors import UsageError
 from hermes.text.intended_word import intended_word
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _P = TypeVar("_P", bound=argparse.ArgumentParser)
 
@@ -141,10 +145,10 @@ class Parser(argparse.ArgumentParser):
 
     # pyrefly: ignore[missing-override-decorator]
     def error(self, message: str) -> NoReturn:
-        hint = f"See: {self.prog} --help"
+        hint = t("See: {prog} --help", prog=self.prog)
         spare = message.removeprefix("unrecognized arguments: ")
         if spare != message and self._takes_sentence and not spare.startswith("-"):
-            hint = f"Put quotes around several words. {hint}"
+            hint = t("Put quotes around several words. {hint}", hint=hint)
         raise UsageError(message, hint=hint)
 
     @property
@@ -161,9 +165,13 @@ class Parser(argparse.ArgumentParser):
         choices = [str(choice) for choice in action.choices]
         near = intended_word(str(value), choices)
         what = (
-            f"did you mean {near}?" if near else f"expected one of {', '.join(choices)}"
+            t("did you mean {near}?", near=near)
+            if near
+            else t("expected one of {choices}", choices=", ".join(choices))
         )
-        raise argparse.ArgumentError(action, f"there is no {str(value)!r}; {what}")
+        raise argparse.ArgumentError(
+            action, t("there is no {value!r}; {what}", value=str(value), what=what)
+        )
 
 
 def add_action(

@@ -1,7 +1,11 @@
 """The option `--profile NAME`, which any command line may have. It is taken out before anything else is read."""
 
-from hermes.errors import HermesError, UsageError
+from hermes.errors import HermesError, UsageError, translated
 from hermes.settings.load import choose_profile, find_home
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _OPTION = "--profile"
 _BEFORE_TEXT = ("-z", "--prompt")
@@ -20,7 +24,7 @@ def take_profile(arguments: list[str]) -> tuple[list[str], int]:
     except HermesError as error:
         from hermes.surfaces.terminal.stderr_message import say
 
-        say(error.message, error.hint)
+        say(translated(error.words), translated(error.hint_words))
         return arguments, _USAGE if isinstance(error, UsageError) else _FAILED
     return rest, 0
 
@@ -38,7 +42,7 @@ def split_profile(arguments: list[str]) -> tuple[str | None, list[str]]:
             name = next(words, None)
             if name is None:
                 raise UsageError(
-                    "--profile needs a name.", hint="See: hermes profile list"
+                    t("--profile needs a name."), hint=t("See: hermes profile list")
                 )
         elif word.startswith(f"{_OPTION}=") and not is_text:
             name = word.partition("=")[2]

@@ -10,35 +10,74 @@ from collections.abc import Sequence
 from hermes.errors import UsageError, os_reason
 from hermes.surfaces.cli.parser import Parser
 from hermes.surfaces.terminal.run_options import RunOptions, nearest
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 _MAX_PIPED_BYTES = 10 * 1024 * 1024
 
 # The options of a question or chat. `hermes --help` shows the same list.
 OPTIONS = (
-    ("-z", "--prompt", "TEXT", "the question, if it looks like a command"),
-    ("", "--image", "FILE", "attach a picture; may be repeated"),
-    ("", "--json", "", "print every event of the run as a line of JSON"),
-    ("", "--resume", "ID", "continue a session: its id, its title, or last"),
-    ("", "--continue", "", "continue the session used last"),
-    ("", "--model", "NAME", "the model for this run: NAME or PROVIDER:NAME"),
-    ("", "--provider", "NAME", "the provider for this run"),
-    ("", "--cwd", "FOLDER", "the folder to work in (default: the current one)"),
+    (
+        "-z",
+        "--prompt",
+        "TEXT",
+        to_translate("the question, if it looks like a command"),
+    ),
+    ("", "--image", "FILE", to_translate("attach a picture; may be repeated")),
+    ("", "--json", "", to_translate("print every event of the run as a line of JSON")),
+    (
+        "",
+        "--resume",
+        "ID",
+        to_translate("continue a session: its id, its title, or last"),
+    ),
+    ("", "--continue", "", to_translate("continue the session used last")),
+    (
+        "",
+        "--model",
+        "NAME",
+        to_translate("the model for this run: NAME or PROVIDER:NAME"),
+    ),
+    ("", "--provider", "NAME", to_translate("the provider for this run")),
+    (
+        "",
+        "--cwd",
+        "FOLDER",
+        to_translate("the folder to work in (default: the current one)"),
+    ),
     (
         "",
         "--approvals",
         "MODE",
-        "what runs without asking: ask, auto-edit, plan or full",
+        to_translate("what runs without asking: ask, auto-edit, plan or full"),
     ),
-    ("", "--agent", "NAME", "work as an agent from a file (see: hermes agent)"),
-    ("", "--goal", "TEXT", "work until this goal is reached (see: hermes goal)"),
+    (
+        "",
+        "--agent",
+        "NAME",
+        to_translate("work as an agent from a file (see: hermes agent)"),
+    ),
+    (
+        "",
+        "--goal",
+        "TEXT",
+        to_translate("work until this goal is reached (see: hermes goal)"),
+    ),
     (
         "",
         "--worktree",
         "[NAME]",
-        "work in a copy of the repository (see: hermes worktree)",
+        to_translate("work in a copy of the repository (see: hermes worktree)"),
     ),
-    ("", "--fetch", "", "download the local model without asking"),
-    ("", "--verbose", "", "show where the local model comes from, and its hash"),
+    ("", "--fetch", "", to_translate("download the local model without asking")),
+    (
+        "",
+        "--verbose",
+        "",
+        to_translate("show where the local model comes from, and its hash"),
+    ),
 )
 
 
@@ -59,6 +98,11 @@ def is_question(arguments: Sequence[str], commands: Sequence[str]) -> bool:
     if arguments[1:2] in (["-h"], ["--help"]):
         return False
     return not nearest(first, commands)
+
+
+def option_help(text: str) -> str:
+    """What an option of `OPTIONS` does, in the reader's language."""
+    return t.marked(text)
 
 
 def option_names() -> list[str]:
@@ -106,8 +150,15 @@ def _refuse_command(args: argparse.Namespace, commands: Sequence[str]) -> None:
     rest = [word for word in args.words[1:] if first == near]
     meant = " ".join(["hermes", near, *rest, *(["--json"] if args.json else [])])
     raise UsageError(
-        f"{first!r} is a command, and a command comes before its options.",
-        hint=f"Did you mean: {meant}? To ask it: hermes ... -z {first}",
+        t(
+            "{first!r} is a command, and a command comes before its options.",
+            first=first,
+        ),
+        hint=t(
+            "Did you mean: {meant}? To ask it: hermes ... -z {first}",
+            meant=meant,
+            first=first,
+        ),
     )
 
 
@@ -141,20 +192,21 @@ def _text(args: argparse.Namespace, words: list[str]) -> str | None:
     given = [*args.words, *words]
     if args.goal and (given or args.prompt is not None):
         raise UsageError(
-            "You gave both a goal and a question.", hint="Put everything into the goal."
+            t("You gave both a goal and a question."),
+            hint=t("Put everything into the goal."),
         )
     if args.prompt is not None and given:
         raise UsageError(
-            "There are two questions: one after --prompt and one without.",
-            hint="Give one.",
+            t("There are two questions: one after --prompt and one without."),
+            hint=t("Give one."),
         )
     if args.prompt is None and not given:
         return None
     text = args.prompt if args.prompt is not None else " ".join(given)
     if not text.strip():
         raise UsageError(
-            "The question is empty.",
-            hint='Ask like this: hermes "what is in this folder?"',
+            t("The question is empty."),
+            hint=t('Ask like this: hermes "what is in this folder?"'),
         )
     return text
 
@@ -163,7 +215,8 @@ def _resume(args: argparse.Namespace) -> str:
     if vars(args)["continue"]:
         if args.resume:
             raise UsageError(
-                "--resume and --continue can't be used together.", hint="Give one."
+                t("--resume and --continue can't be used together."),
+                hint=t("Give one."),
             )
         return "last"
     return args.resume
@@ -186,23 +239,25 @@ def read_piped() -> str:
     try:
         if stat.S_ISDIR(os.fstat(sys.stdin.fileno()).st_mode):
             raise UsageError(
-                "Stdin is a folder.", hint="Pipe text into hermes, or use --cwd FOLDER."
+                t("Stdin is a folder."),
+                hint=t("Pipe text into hermes, or use --cwd FOLDER."),
             )
         content = sys.stdin.buffer.read(_MAX_PIPED_BYTES + 1)
     except OSError as error:
         reason = os_reason(error)
         raise UsageError(
-            f"Stdin can't be read ({reason}).", hint="Run it again with < /dev/null."
+            t("Stdin can't be read ({reason}).", reason=reason),
+            hint=t("Run it again with < /dev/null."),
         ) from error
     if len(content) > _MAX_PIPED_BYTES:
         raise UsageError(
-            "More than 10 MiB came from stdin; nothing was sent.",
-            hint="Save it to a file and name the file in the question.",
+            t("More than 10 MiB came from stdin; nothing was sent."),
+            hint=t("Save it to a file and name the file in the question."),
         )
     if b"\0" in content:
         raise UsageError(
-            "Stdin is not text; nothing was sent.",
-            hint="Name the file in the question.",
+            t("Stdin is not text; nothing was sent."),
+            hint=t("Name the file in the question."),
         )
     return content.decode("utf-8", "replace").removeprefix("\ufeff").strip("\n")
 

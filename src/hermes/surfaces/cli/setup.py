@@ -18,7 +18,7 @@ from hermes.app.connections import (
 )
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.errors import HermesError, UsageError
+from hermes.errors import HermesError, UsageError, translated
 from hermes.providers import provider_table
 from hermes.providers.key_recognition import recognise
 from hermes.providers.routing import EMBEDDED
@@ -29,13 +29,17 @@ from hermes.surfaces.terminal.menus import terminal_menus
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.style import stdout_style
 from hermes.surfaces.terminal.weights_download import have_weights
+from hermes.text.translation import to_translate, translator
 
-_HOW = """\
+t = translator(__name__)
+
+
+_HOW = to_translate("""\
 Without a terminal, say what to connect:
   hermes setup --provider anthropic < file-with-the-key
   hermes setup --key < file-with-the-key
   hermes setup --base-url http://localhost:8000/v1 --model NAME [--key-env NAME]
-  hermes setup --local --fetch"""
+  hermes setup --local --fetch""")
 
 
 @command("setup")
@@ -90,7 +94,7 @@ def setup(  # noqa: PLR0913 - the options of one command
     else:
         connection = _known(home, provider, model)
     if not no_test and not _works(connection, home):
-        say("Nothing was changed.", alarming=False)
+        say(t("Nothing was changed."), alarming=False)
         return 1
     _write(connection, home)
     return 0
@@ -100,10 +104,10 @@ def _ask(home: Home, *, verbose: bool) -> int:
     """Shows the screen with the three choices."""
     menus = terminal_menus()
     if menus is None:
-        raise UsageError("There is no terminal to ask in.", hint=_HOW)
+        raise UsageError(t("There is no terminal to ask in."), hint=t.marked(_HOW))
     connected = ConnectScreen(menus, home, verbose=verbose).run(is_first_run=False)
     if connected is None:
-        say("Nothing was changed.", alarming=False)
+        say(t("Nothing was changed."), alarming=False)
         return 1
     return 0
 
@@ -121,8 +125,8 @@ def _own(
     if len(models) != 1:
         listed = ", ".join(one.name for one in models[:10]) or "none"
         raise UsageError(
-            "--model is missing: which model of that service?",
-            hint=f"Nothing was changed. It lists: {listed}",
+            t("--model is missing: which model of that service?"),
+            hint=t("Nothing was changed. It lists: {listed}", listed=listed),
         )
     return found.at_model(models[0].name)
 
@@ -136,16 +140,19 @@ def _known(home: Home, provider: str, model: str) -> Connection:
             return connection
         key = _key(home, connection.key_variable)
         return known_service(provider, key=key, model=model)
-    found = recognise(_typed("The key (not shown): "))
+    found = recognise(_typed(t("The key (not shown): ")))
     if found.problem:
-        raise UsageError(found.problem, hint="Nothing was changed.")
+        raise UsageError(found.problem, hint=t("Nothing was changed."))
     if len(found.providers) != 1:
         names = found.providers or [
             one.family for one in provider_table.FAMILIES if one.takes_key
         ]
         raise UsageError(
-            "It is not clear which provider this key is from.",
-            hint=f"Nothing was changed. Name it with --provider: {', '.join(names)}",
+            t("It is not clear which provider this key is from."),
+            hint=t(
+                "Nothing was changed. Name it with --provider: {names}",
+                names=", ".join(names),
+            ),
         )
     return known_service(found.providers[0], key=found.key, model=model)
 
@@ -153,13 +160,14 @@ def _known(home: Home, provider: str, model: str) -> Connection:
 def _key(home: Home, variable: str) -> str:
     """The key: typed without an echo, piped in, or empty for the one that is set already."""
     is_set = load_secrets(home=home).get(variable) is not None
-    kept = ", Enter keeps the one that is set" if is_set else ""
+    kept = t(", Enter keeps the one that is set") if is_set else ""
     typed = _typed(f"{variable} (not shown{kept}): ")
     if not typed and is_set:
         return ""
     if not typed:
         raise UsageError(
-            f"No key was given for {variable}.", hint="Nothing was changed."
+            t("No key was given for {variable}.", variable=variable),
+            hint=t("Nothing was changed."),
         )
     found = recognise(typed)
     return found.key or typed
@@ -173,13 +181,13 @@ def _typed(prompt: str) -> str:
 
 def _works(connection: Connection, home: Home) -> bool:
     """Makes one tiny call, and says how it went."""
-    print("Trying it ...", end=" ", flush=True)
+    print(t("Trying it ..."), end=" ", flush=True)
     try:
         seconds = asyncio.run(try_model(connection, home))
         facts = asyncio.run(small_context(connection, home))
     except HermesError as error:
         print("failed.", flush=True)
-        say(error.message, error.hint)
+        say(translated(error.words), translated(error.hint_words))
         return False
     print(f"it answers ({seconds:.1f} s).", flush=True)
     if facts is not None:
@@ -190,9 +198,15 @@ def _works(connection: Connection, home: Home) -> bool:
 def _write(connection: Connection, home: Home) -> None:
     notes = save(connection, home)
     if connection.key:
-        print(f"{connection.key_variable} is stored in {home.env_file}, for you only.")
+        print(
+            t(
+                "{key_variable} is stored in {env_file}, for you only.",
+                key_variable=connection.key_variable,
+                env_file=home.env_file,
+            )
+        )
     what = f"{connection.label} {connection.model}".strip()
-    print(stdout_style().green("Ready."), f"{what} answers from now on.")
+    print(stdout_style().green("Ready."), t("{what} answers from now on.", what=what))
     for note in notes:
         say(note, alarming=False)
-    print('Start a chat with: hermes    or ask: hermes "what is in this folder?"')
+    print(t('Start a chat with: hermes    or ask: hermes "what is in this folder?"'))

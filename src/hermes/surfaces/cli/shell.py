@@ -5,6 +5,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, get_args
 
@@ -12,7 +13,7 @@ import msgspec
 
 from hermes.commands.command import Command, Parameter
 from hermes.commands.context import CommandContext
-from hermes.commands.table import Topic, commands_of
+from hermes.commands.table import Topic, commands_of, table_text
 from hermes.commands.views import Block, RawText, Result, document_of
 from hermes.errors import Refused, UsageError
 from hermes.surfaces.cli.parser import Parser, add_action, sentence
@@ -20,6 +21,10 @@ from hermes.surfaces.terminal.render import draw, draw_blocks
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import stdout_screen
 from hermes.text.intended_word import intended_word
+from hermes.text.translation import in_language, translator
+
+t = translator(__name__)
+
 
 _MAX_SECRET_BYTES = 64 * 1024
 
@@ -46,8 +51,8 @@ class ShellSurface:
         """Asks on stderr, so that the question is seen where stdout goes into a file."""
         if not sys.stdin.isatty():
             raise Refused(
-                "This needs your confirmation, and there is no terminal to ask on.",
-                hint=f"{nothing_done} Confirm with --yes.",
+                t("This needs your confirmation, and there is no terminal to ask on."),
+                hint=t("{nothing_done} Confirm with --yes.", nothing_done=nothing_done),
             )
         sys.stdout.flush()
         print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
@@ -94,13 +99,15 @@ class ShellSurface:
         content = sys.stdin.buffer.read(_MAX_SECRET_BYTES + 1)
         if len(content) > _MAX_SECRET_BYTES:
             raise UsageError(
-                f"{name}: more than 64 KiB on stdin.", hint="Nothing was changed."
+                t("{name}: more than 64 KiB on stdin.", name=name),
+                hint=t("Nothing was changed."),
             )
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UsageError(
-                f"{name}: stdin is not UTF-8 text.", hint="Nothing was changed."
+                t("{name}: stdin is not UTF-8 text.", name=name),
+                hint=t("Nothing was changed."),
             ) from error
         return text.removesuffix("\n").removesuffix("\r")
 
@@ -112,8 +119,8 @@ def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
             _require_action(topic, words)
         topic_parser(topic).parse_args(words)  # prints help, or says what is wrong
         raise UsageError(
-            f"hermes {topic.name}: an action is missing.",
-            hint=f"See: hermes {topic.name} --help",
+            t("hermes {name}: an action is missing.", name=topic.name),
+            hint=t("See: hermes {name} --help", name=topic.name),
         )
     if command.name == topic.name:
         return run_command(command, topic_parser(topic), words)
@@ -129,16 +136,26 @@ def _require_action(topic: Topic, words: list[str]) -> None:
         return
     given = shlex.join([" ".join(words)])
     raise UsageError(
-        f"hermes {topic.name}: there is no action {words[0]!r}.",
-        hint=f"Did you mean: hermes {topic.name} {topic.free_text} {given}",
+        t(
+            "hermes {name}: there is no action {words!r}.",
+            name=topic.name,
+            words=words[0],
+        ),
+        hint=t(
+            "Did you mean: hermes {name} {free_text} {given}",
+            name=topic.name,
+            free_text=topic.free_text,
+            given=given,
+        ),
     )
 
 
 def run_command(command: Command, parser: Parser, words: list[str]) -> int:
-    """Parses the words and runs the command."""
+    """Parses the words and runs the command. JSON is English: programs read it."""
     arguments = read_arguments(command, parser, words)
     as_json = has_json(command) and bool(arguments.pop("json", False))
-    with CommandContext(ShellSurface(quiet=as_json)) as context:
+    speech = in_language(None) if as_json else nullcontext()
+    with speech, CommandContext(ShellSurface(quiet=as_json)) as context:
         result = call(command, context, arguments)
         return result if isinstance(result, int) else show(result, as_json=as_json)
 
@@ -186,7 +203,9 @@ def print_bytes(line: bytes) -> None:
 
 def topic_parser(topic: Topic) -> Parser:
     """The parser of everything below a first word, for its help."""
-    parser = Parser(f"hermes {topic.name}", description=sentence(topic.summary))
+    parser = Parser(
+        f"hermes {topic.name}", description=sentence(table_text(topic.summary))
+    )
     commands = {one.name: one for one in commands_of(topic)}
     parser.epilog = examples(topic)
     if (own := commands.pop(topic.name, None)) is not None:
@@ -198,7 +217,7 @@ def topic_parser(topic: Topic) -> Parser:
             *groups, action = one.name.split(" ")[1:]
             group = "".join(groups)
             if group not in actions:
-                below = add_action(actions[""], group, topic.groups[group])
+                below = add_action(actions[""], group, table_text(topic.groups[group]))
                 actions[group] = _add_actions(below, required=False)
             configure(add_action(actions[group], action, one.summary), one)
     return parser
@@ -214,8 +233,11 @@ def _add_actions(
 
 def examples(topic: Topic) -> str | None:
     """What stands below the help of a topic."""
-    found = getattr(sys.modules[topic.modules[0]], "EXAMPLES", None)
-    return found.get(topic.name) if isinstance(found, dict) else found
+    module = topic.modules[0]
+    found = getattr(sys.modules[module], "EXAMPLES", None)
+    if isinstance(found, dict):
+        found = found.get(topic.name)
+    return translator(module).marked(found) if found else found
 
 
 def configure(parser: argparse.ArgumentParser, command: Command) -> None:
@@ -232,12 +254,12 @@ def configure(parser: argparse.ArgumentParser, command: Command) -> None:
             names = (one.arg.short, one.flag) if one.arg.short else (one.flag,)
         target.add_argument(*names, **_argument(one))
     if has_json(command):
-        parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.add_argument("--json", action="store_true", help=t("print JSON"))
 
 
 def _argument(one: Parameter) -> dict[str, Any]:
     """What argparse is told of a parameter."""
-    told: dict[str, Any] = {"help": one.arg.help.replace("%", "%%") or None}
+    told: dict[str, Any] = {"help": one.help.replace("%", "%%") or None}
     if one.is_option:
         told["dest"] = one.name
     if one.kind is bool:

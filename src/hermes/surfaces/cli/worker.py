@@ -9,6 +9,9 @@ from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import TextResult, message
 from hermes.settings import Secrets
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 @command("worker")
@@ -20,7 +23,9 @@ def run_worker(context: CommandContext) -> TextResult:
     """
     with build(context.settings, context.home) as app:
         done = asyncio.run(_serve(app, context.secrets))
-    return message(f"The worker has stopped. It worked on sessions {done} times.")
+    return message(
+        t("The worker has stopped. It worked on sessions {done} times.", done=done)
+    )
 
 
 async def _serve(app: App, secrets: Secrets) -> int:
@@ -37,7 +42,10 @@ async def _serve(app: App, secrets: Secrets) -> int:
     worker = Worker(app, secrets, lambda line: print(line, flush=True))
     await worker.start()
     print(
-        f"The worker is running for {worker.place}. Ctrl-C stops it after running turns have finished.",
+        t(
+            "The worker is running for {place}. Ctrl-C stops it after running turns have finished.",
+            place=worker.place,
+        ),
         flush=True,
     )
     await stop.wait()

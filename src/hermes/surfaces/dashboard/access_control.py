@@ -25,6 +25,10 @@ from hermes.surfaces.web.access import (
 from hermes.surfaces.web.errors import ErrorFormat, Refusal
 from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import READING
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 SUBPROTOCOL = "hermes.v1"
 TICKET_PREFIX = "ticket."
@@ -33,14 +37,16 @@ LINK_LIFETIME_S = 600.0
 _MAX_COOKIES = 8
 _TOKEN_IN_URL_PATH = "/api/pub"  # noqa: S105 - a path, where older senders may put their token into the URL
 _PLUGIN_ROUTES = "/api/plugins/"
-_HINT = "Open the link that `hermes dashboard --link` prints, or send a token."
+_HINT = to_translate(
+    "Open the link that `hermes dashboard --link` prints, or send a token."
+)
 
-CONTENT_SECURITY_POLICY = (
+CONTENT_SECURITY_POLICY = (  # not translated
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; frame-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-SANDBOX_POLICY = (
+SANDBOX_POLICY = (  # not translated
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; media-src data: blob:; font-src data:; "
     "require-trusted-types-for 'script'; trusted-types default; "
@@ -123,7 +129,7 @@ class DashboardAccess(AccessControl):
     ) -> Identity | None:
         identity = self._credential(scope, headers)
         if identity is None:
-            raise Refusal(401, "There is no credential.", _HINT)
+            raise Refusal(401, t("There is no credential."), t.marked(_HINT))
         is_socket = scope["type"] == "websocket"
         if identity.by == "cookie" and (is_socket or method not in READING):
             _require_own_page(headers, is_socket=is_socket)
@@ -168,8 +174,8 @@ class DashboardAccess(AccessControl):
                 kind,
                 Refusal(
                     401,
-                    f"This {kind} is not valid, or no longer valid.",
-                    "Get another: hermes dashboard --link",
+                    t("This {kind} is not valid, or no longer valid.", kind=kind),
+                    t("Get another: hermes dashboard --link"),
                 ),
             )
         return found
@@ -194,7 +200,10 @@ def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
     guess nothing. A plugin can neither loosen them nor open its responses to other sites.
     A response may only ask for `SANDBOX_POLICY`, and thereby give up our origin.
     """
-    is_sandboxed = (b"content-security-policy", SANDBOX_POLICY.encode()) in headers
+    is_sandboxed = (
+        b"content-security-policy",
+        SANDBOX_POLICY.encode(),
+    ) in headers
     kept = [
         (name, value)
         for name, value in headers
@@ -220,11 +229,13 @@ def _require_own_page(headers: RequestHeaders, *, is_socket: bool) -> None:
     """A browser sends a cookie by itself, so a change needs proof that our page asked for it."""
     if is_socket:
         raise Refusal(
-            401, "A WebSocket needs a ticket.", "Ask for one: POST /api/auth/tickets"
+            401,
+            t("A WebSocket needs a ticket."),
+            t("Ask for one: POST /api/auth/tickets"),
         )
     if not headers.get("origin") and headers.get("sec-fetch-site") != ["same-origin"]:
         raise Refusal(
-            403, "A change needs an Origin, or a token instead of the cookie."
+            403, t("A change needs an Origin, or a token instead of the cookie.")
         )
 
 

@@ -31,15 +31,23 @@ from hermes.surfaces.web.endpoint import (
     find_file,
 )
 from hermes.surfaces.web.errors import Refusal
-from hermes.text.translation import current_language, current_sentences
+from hermes.text.translation import (
+    current_language,
+    current_sentences,
+    to_translate,
+    translator,
+)
 
-_CACHE_FOREVER = "private, max-age=31536000, immutable"
+t = translator(__name__)
+
+
+_CACHE_FOREVER = "private, max-age=31536000, immutable"  # not translated: a header
 """For vendored files and versioned addresses, whose content never changes."""
 _REVALIDATE = "no-cache"
 _VERSIONED = "v/"
 _OPEN_FILES = ("favicon.svg", "icon-192.png", "icon-512.png", "manifest.webmanifest")
 """Fetched without the cookie when the page is installed as an app; they hold nothing private."""
-_OLD_VERSION = "The page was updated. Reload it."
+_OLD_VERSION = to_translate("The page was updated. Reload it.")
 
 
 class _Asset(NamedTuple):
@@ -82,7 +90,8 @@ class _Release:
         preloads = [f"{self.files}/{MAIN}.js"]
         preloads += [f"/static/{path}" for path in self._bundles.vendored]
         links = "\n".join(
-            f'<link rel="modulepreload" href="{address}">' for address in preloads
+            f'<link rel="modulepreload" href="{address}">'  # not translated
+            for address in preloads
         )
         text = (self._top / "index.html").read_text()
         text = text.replace("<!-- preloads -->", links)
@@ -169,7 +178,9 @@ class Assets:
         if version != release.version:
             release = await asyncio.to_thread(self._current)
         if version != release.version:
-            raise Refusal(404, "This is a file of another version.", _OLD_VERSION)
+            raise Refusal(
+                404, t("This is a file of another version."), t.marked(_OLD_VERSION)
+            )
         if rest.startswith(FOLDER):
             return await self._sentences(call, rest)
         content = release.bundle(rest)
@@ -182,7 +193,7 @@ class Assets:
         """The sentences of the browser's language."""
         found = await asyncio.to_thread(page_sentences, current_sentences())
         if found is None:
-            raise Refusal(404, "There is no such file.")
+            raise Refusal(404, t("There is no such file."))
         asset = self._cache(found.name, lambda: found.script, found.name)
         return await self._send(call, asset, lasts=found.name == name)
 
@@ -199,7 +210,7 @@ class Assets:
     def _file(self, name: str) -> _Asset:
         path = find_file(self._top, name)
         if path is None:
-            raise Refusal(404, "There is no such file.")
+            raise Refusal(404, t("There is no such file."))
         return self._cache(
             path.relative_to(self._top).as_posix(), path.read_bytes, path.name
         )

@@ -26,13 +26,17 @@ from hermes.surfaces.dashboard.running_file import (
     running_dashboard,
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes dashboard                              serve it, and open it
   hermes dashboard --link                       another link to the running dashboard
   hermes dashboard --print-token --scope observe --scope chat
-"""
+""")
 _LINK_TOKEN_LIFETIME_S = 60.0
 _DAY_S = 24 * 3600.0
 _TOKEN_DAYS = 30.0
@@ -75,13 +79,17 @@ def serve_dashboard(  # noqa: PLR0913 - its options
     if running is None:
         if link:
             raise UsageError(
-                "No dashboard is running.", hint="Start one with: hermes dashboard"
+                t("No dashboard is running."),
+                hint=t("Start one with: hermes dashboard"),
             )
         section = listening_on(settings.dashboard, host, port)
         chosen = msgspec.structs.replace(settings, dashboard=section)
         return _serve(chosen, home, open_it=not no_open)
     if not link:
-        print(f"The dashboard is already running at {running.url}", file=sys.stderr)
+        print(
+            t("The dashboard is already running at {url}", url=running.url),
+            file=sys.stderr,
+        )
     token = keys.mint("token", ("admin",), seconds=_LINK_TOKEN_LIFETIME_S)
     return message(_ask_for_link(running, token, settings.dashboard.tls_cert))
 
@@ -91,7 +99,9 @@ def _sign_out(home: Home, keys: Keyring) -> TextResult:
     if (running := running_dashboard(home)) is not None:
         announce(home, keys, running.url, running.pid)
     return message(
-        "All tokens are revoked and all browsers signed out, including those of a running dashboard."
+        t(
+            "All tokens are revoked and all browsers signed out, including those of a running dashboard."
+        )
     )
 
 
@@ -100,16 +110,19 @@ def _token(keys: Keyring, wanted: tuple[str, ...], days: float, channel: str) ->
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown or not scopes:
         what = (
-            f"There is no scope {unknown[0]!r}."
+            t("There is no scope {unknown!r}.", unknown=unknown[0])
             if unknown
-            else "A token needs a scope."
+            else t("A token needs a scope.")
         )
         raise UsageError(
             what,
-            hint=f"There are: {', '.join(SCOPES)}. Such as: --print-token --scope observe",
+            hint=t(
+                "There are: {scopes}. Such as: --print-token --scope observe",
+                scopes=", ".join(SCOPES),
+            ),
         )
     if not 0 < days <= _MAX_TOKEN_DAYS:
-        raise UsageError("A token is valid for more than 0 and at most 3650 days.")
+        raise UsageError(t("A token is valid for more than 0 and at most 3650 days."))
     return keys.mint("token", scopes, seconds=days * _DAY_S, channel=channel)
 
 
@@ -137,15 +150,26 @@ def _ask_for_link(running: RunningDashboard, token: str, cert: str) -> str:
         content = answer.read(10_000)
     except OSError as error:
         raise HermesError(
-            f"The dashboard at {running.url} does not answer ({error}).",
-            hint=f"If it is gone, remove running.json and start another. Its process was {running.pid}.",
+            t(
+                "The dashboard at {url} does not answer ({error}).",
+                url=running.url,
+                error=error,
+            ),
+            hint=t(
+                "If it is gone, remove running.json and start another. Its process was {pid}.",
+                pid=running.pid,
+            ),
         ) from error
     finally:
         connection.close()
     if answer.status != 200:
         raise HermesError(
-            f"The dashboard at {running.url} refused ({answer.status}).",
-            hint="Start it again.",
+            t(
+                "The dashboard at {url} refused ({status}).",
+                url=running.url,
+                status=answer.status,
+            ),
+            hint=t("Start it again."),
         )
     return str(msgspec.json.decode(content)["url"])
 
@@ -155,16 +179,23 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> TextResult:
         from hermes.surfaces.dashboard.server import ServedDashboard, serve
     except ImportError as error:
         raise HermesError(
-            f"The dashboard needs a package that is not installed ({error.name}).",
+            t(
+                "The dashboard needs a package that is not installed ({name}).",
+                name=error.name,
+            ),
             hint=install_hint("web"),
         ) from error
 
     def ready(served: ServedDashboard, link: str) -> None:
         print(
-            f"Hermes is at {served.board.url}\n\nOpen this link; it works once:\n  {link}\n",
+            t(
+                "Hermes is at {url}\n\nOpen this link; it works once:\n  {link}\n",
+                url=served.board.url,
+                link=link,
+            ),
             flush=True,
         )
-        print("Ctrl-C stops it. Another link: hermes dashboard --link", flush=True)
+        print(t("Ctrl-C stops it. Another link: hermes dashboard --link"), flush=True)
         if open_it and sys.stdout.isatty() and _has_screen():
             _open(link)
 
@@ -176,7 +207,7 @@ def _serve(settings: Settings, home: Home, *, open_it: bool) -> TextResult:
 
     with build(settings, home) as app:
         _run(main())
-    return message("The dashboard has stopped.")
+    return message(t("The dashboard has stopped."))
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -217,6 +248,7 @@ def _open(link: str) -> None:
     from hermes.children.own_python import module_command
 
     with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False) as file:
+        # not translated: markup
         file.write(f'<meta http-equiv="refresh" content="0;url={link}">')
     command = module_command("webbrowser", Path(file.name).as_uri())
     environ, nowhere = (

@@ -18,6 +18,10 @@ import msgspec
 from hermes.errors import SettingsError
 from hermes.primitives.recent import RecentDict
 from hermes.settings import Home, atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 Scope: TypeAlias = Literal[
     "observe", "chat", "approve", "terminal", "publish", "relay", "admin"
@@ -145,8 +149,14 @@ class Keyring:
             return None
         except (OSError, msgspec.MsgspecError) as error:
             raise SettingsError(
-                f"The dashboard's key can't be read: {target} ({error}).",
-                hint="Remove the file. Hermes makes a new key, and everybody has to sign in again.",
+                t(
+                    "The dashboard's key can't be read: {target} ({error}).",
+                    target=target,
+                    error=error,
+                ),
+                hint=t(
+                    "Remove the file. Hermes makes a new key, and everybody has to sign in again."
+                ),
             ) from error
 
     def _write(self, target: Path, file: _File) -> None:

@@ -27,6 +27,10 @@ from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.primitives import tasks
 from hermes.surfaces.web.endpoint import find_file
 from hermes.surfaces.web.routes import READING, Route, RouteTable
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -86,7 +90,7 @@ class RunningPlugin:
                 self._begun.set()
                 await self._ending.wait()
         except SystemExit as error:  # out of a task it would end the dashboard
-            raise HermesError("it tried to end Hermes") from error
+            raise HermesError(t("it tried to end Hermes")) from error
 
     async def _until_begun(self, life: "asyncio.Task[None]", timeout_s: float) -> None:
         async with tasks.running(self._begun.wait()) as begun:
@@ -97,7 +101,9 @@ class RunningPlugin:
             life.result()
         if not self._begun.is_set():
             await self.stop(0.0)
-            raise HermesError(f"it did not start within {timeout_s:g} seconds")
+            raise HermesError(
+                t("it did not start within {timeout_s:g} seconds", timeout_s=timeout_s)
+            )
 
     def file(self, name: str) -> bytes | None:
         """A file of its page, as the user has approved it; None when there is none or it has changed."""
@@ -110,7 +116,7 @@ class RunningPlugin:
         """Serves a request in a task of the plugin, which ends with the plugin."""
         app = self._app
         if app is None:
-            await _not_found("This plugin has no routes.", scope, receive, send)
+            await _not_found(t("This plugin has no routes."), scope, receive, send)
             return
         with self._in_its_name():
             work = asyncio.get_running_loop().create_task(
@@ -211,7 +217,7 @@ class Plugins:
         name = scope["path"].removeprefix("/api/plugins/").partition("/")[0]
         running = self._running.get(name)
         if running is None:
-            await _not_found("There is no such plugin.", scope, receive, send)
+            await _not_found(t("There is no such plugin."), scope, receive, send)
             return
         await running.serve(
             {**scope, "root_path": f"/api/plugins/{name}"}, receive, send
@@ -274,7 +280,9 @@ def _register_of(module: ModuleType) -> Callable[[], Any] | None:
     register = getattr(module, "register", None)
     if register is not None and not callable(register):
         raise HermesError(
-            "its `register` can't be called: a function without parameters was expected"
+            t(
+                "its `register` can't be called: a function without parameters was expected"
+            )
         )
     return register
 
@@ -288,10 +296,10 @@ def _application(module: ModuleType) -> Any:
         from fastapi import APIRouter, FastAPI
     except ImportError as error:
         raise HermesError(
-            "fastapi is not installed.", hint=install_hint("web")
+            t("fastapi is not installed."), hint=install_hint("web")
         ) from error
     if not isinstance(router, APIRouter):
-        raise HermesError("its `router` is not a FastAPI APIRouter")
+        raise HermesError(t("its `router` is not a FastAPI APIRouter"))
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(router)
     return app
@@ -308,7 +316,7 @@ async def _call(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> Non
     try:
         await app(scope, receive, send)
     except SystemExit as error:  # as above
-        raise HermesError("it tried to end Hermes") from error
+        raise HermesError(t("it tried to end Hermes")) from error
 
 
 def _track_tasks() -> None:

@@ -21,9 +21,13 @@ from hermes.errors import UsageError
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Home, atomic
 from hermes.surfaces.dashboard.credentials import Pass, dashboard_folder
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -94,8 +98,8 @@ class WebPush:
         """Adds a browser; the oldest one goes if there are too many."""
         if not self._is_allowed(endpoint):
             raise UsageError(
-                "This is not an address of a known push service.",
-                hint="Nothing was changed.",
+                t("This is not an address of a known push service."),
+                hint=t("Nothing was changed."),
             )
 
         def add(file: _PushFile) -> None:

@@ -56,6 +56,10 @@ from hermes.surfaces.web.server import (
     require_certificate,
     require_safe,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 PASSWORD = "HERMES_DASHBOARD_PASSWORD"  # noqa: S105 - the name of the secret
 _WORKER_THREADS = 16
@@ -109,15 +113,21 @@ async def serve(
     require_certificate(settings, section="dashboard")
     if not (is_loopback(settings.host) or secrets.get(PASSWORD) or settings.token_only):
         raise SettingsError(
-            f"Others can reach {settings.host}, so the dashboard needs a password.",
-            hint=f"Store one with: hermes config set {PASSWORD}. Or set dashboard.token_only to true.",
+            t(
+                "Others can reach {host}, so the dashboard needs a password.",
+                host=settings.host,
+            ),
+            hint=t(
+                "Store one with: hermes config set {password}. Or set dashboard.token_only to true.",
+                password=PASSWORD,
+            ),
         )
-    require_safe(settings, section="dashboard", who="The dashboard")
+    require_safe(settings, section="dashboard", who=t("The dashboard"))
     listener = listen(
         settings.host,
         settings.port,
-        who="The dashboard",
-        hint="Choose another port: hermes dashboard --port 0",
+        who=t("The dashboard"),
+        hint=t("Choose another port: hermes dashboard --port 0"),
     )
     asyncio.get_running_loop().set_default_executor(
         ThreadPoolExecutor(_WORKER_THREADS, "hermes")
@@ -221,5 +231,5 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
     endpoints.append(
         Endpoint("GET", "/api/openapi.json", "observe", openapi, answer=None)
     )
-    document.update(describe(endpoints, "Hermes dashboard"))
+    document.update(describe(endpoints, "Hermes dashboard"))  # not translated
     return endpoints

@@ -21,6 +21,10 @@ from hermes.primitives.tasks import BackgroundTasks
 from hermes.pty import PtyBridge, PtyUnavailableError, Terminal
 from hermes.settings.load import current_folder, environment, typed_path
 from hermes.settings.sections import DashboardSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 Command: TypeAlias = Literal["hermes", "shell"]
 
@@ -171,7 +175,8 @@ class Terminals:
             )
         except OSError as error:
             raise HermesError(
-                f"The terminal can't be opened: {error}.", hint="Nothing was started."
+                t("The terminal can't be opened: {error}.", error=error),
+                hint=t("Nothing was started."),
             ) from error
         one = OpenTerminal(
             secrets.token_urlsafe(12),
@@ -209,7 +214,11 @@ class Terminals:
         )
         if over is None:
             raise UsageError(
-                f"There are {MAX_TERMINALS} terminals open.", hint="Close one of them."
+                t(
+                    "There are {max_terminals} terminals open.",
+                    max_terminals=MAX_TERMINALS,
+                ),
+                hint=t("Close one of them."),
             )
         await self.end(over)
 

@@ -15,6 +15,9 @@ from hermes.store.log_row import Row
 from hermes.surfaces.gateway.adapter import Inbound
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.session_rules import is_shared
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class ChatSessions:
@@ -64,8 +67,8 @@ class ChatSessions:
         """Continues a session from another surface. Raises SessionNotFound."""
         if is_shared(inbound.chat, self._app.settings.gateway.sessions):
             raise UsageError(
-                "Other people in this chat would see it.",
-                hint="Use /resume in a private chat with me.",
+                t("Other people in this chat would see it."),
+                hint=t("Use /resume in a private chat with me."),
             )
         info = await asyncio.to_thread(self._app.store.sessions.find, name)
         return await self._bind(

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.app import build
 from hermes.app.profiles import Profiles
-from hermes.commands.command import command
+from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import first_line, short_duration
 from hermes.commands.views import Block, TextResult, line, lines_of, message, table
@@ -37,25 +37,28 @@ from hermes.surfaces.gateway.status import (
     read_status,
     withdraw,
 )
-from hermes.text.plurals import count
+from hermes.text.translation import to_translate, translator
 
-EXAMPLES = """\
+t = translator(__name__)
+
+
+EXAMPLES = to_translate("""\
 examples:
   hermes config set TELEGRAM_BOT_TOKEN     asks for the token that @BotFather gave you
   hermes gateway run                       serve; write to your bot to get a code
   hermes gateway pair approve CODE         let its owner in; the first person becomes the owner
   hermes gateway install                   install it as a systemd service
-"""
+""")
 _STATES = {
-    "connected": "connected",
-    "connecting": "connecting",
-    "starting": "starting",
-    "retrying": "not connected, retrying",
-    "failed": "not connected",
-    "stopped": "stopped",
-    "waiting": "waiting for another gateway",
+    "connected": to_translate("connected"),
+    "connecting": to_translate("connecting"),
+    "starting": to_translate("starting"),
+    "retrying": to_translate("not connected, retrying"),
+    "failed": to_translate("not connected"),
+    "stopped": to_translate("stopped"),
+    "waiting": to_translate("waiting for another gateway"),
 }
-_SYSTEM = "for the whole machine, not just your session"
+_SYSTEM = Arg("for the whole machine, not just your session")
 
 
 class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,27 +79,45 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, now: float) -> Iterable[Block]:
         status = self.status
         if status is None or self.health == "ended":
-            crash = f" The last one crashed (process {status.pid})." if status else ""
+            crash = (
+                t(" The last one crashed (process {pid}).", pid=status.pid)
+                if status
+                else ""
+            )
             yield line(
-                f"The gateway is not running.{crash} Start it with: hermes gateway run"
+                t(
+                    "The gateway is not running.{crash} Start it with: hermes gateway run",
+                    crash=crash,
+                )
             )
             return
         if self.health == "stuck":
             silence = round(now - status.heartbeat)
             yield line(
-                f"The gateway is stuck: process {status.pid} is alive, but has not responded for {silence} s."
+                t(
+                    "The gateway is stuck: process {pid} is alive, but has not responded for {silence} s.",
+                    pid=status.pid,
+                    silence=silence,
+                )
             )
         else:
             since = short_duration(now - status.started)
             yield line(
-                f"The gateway is {status.state}: process {status.pid}, for {since}, {count(status.turns, 'turn')} running."
+                t(
+                    "The gateway is {state}: process {pid}, for {since}, {count:,} turn running.",
+                    "The gateway is {state}: process {pid}, for {since}, {count:,} turns running.",
+                    count=status.turns,
+                    state=status.state,
+                    pid=status.pid,
+                    since=since,
+                )
             )
         yield from lines_of(_problems(status, now))
         if not status.parts:
-            yield line("No platform is configured. See: hermes gateway --help")
+            yield line(t("No platform is configured. See: hermes gateway --help"))
             return
         yield table(
-            ("PLATFORM", "STATE", "IN", "OUT", "LAST PROBLEM"),
+            (t("PLATFORM"), t("STATE"), t("IN"), t("OUT"), t("LAST PROBLEM")),
             [_part_cells(one, now) for one in status.parts],
             cut=False,
         )
@@ -119,11 +140,13 @@ class ProfileReport(msgspec.Struct, frozen=True, kw_only=True):
         status, kept = self.report.status, self.kept
         state = "not running" if self.report.health == "ended" else self.report.health
         if kept is not None and kept.state == "waiting":
-            state = "waiting to start again"
+            state = t("waiting to start again")
         elif status is not None and state == "running":
             state = f"{status.state} {short_duration(now - status.started)}"
         parts = status.parts if status is not None and state != "not running" else ()
-        platforms = ", ".join(f"{one.name} {_STATES[one.state]}" for one in parts)
+        platforms = ", ".join(
+            f"{one.name} {t.marked(_STATES[one.state])}" for one in parts
+        )
         restarts = str(kept.restarts) if kept is not None else ""
         return (self.profile, state, platforms, restarts, kept.ended if kept else "")
 
@@ -143,13 +166,21 @@ class AllStatusReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, now: float) -> Iterable[Block]:
         if self.supervisor:
-            yield line(f"Process {self.supervisor} keeps the gateways running.")
+            yield line(
+                t(
+                    "Process {supervisor} keeps the gateways running.",
+                    supervisor=self.supervisor,
+                )
+            )
         else:
-            hint = "Start it with: hermes gateway run --all-profiles"
-            text = f"No process keeps the gateways of all profiles running. {hint}"
+            hint = t("Start it with: hermes gateway run --all-profiles")
+            text = t(
+                "No process keeps the gateways of all profiles running. {hint}",
+                hint=hint,
+            )
             yield line(text, fit="wrap")
         rows = [one.cells(now) for one in self.profiles]
-        yield table(("PROFILE", "GATEWAY", "PLATFORMS", "RESTARTS", "LAST END"), rows, cut=False)  # fmt: skip
+        yield table((t("PROFILE"), t("GATEWAY"), t("PLATFORMS"), t("RESTARTS"), t("LAST END")), rows, cut=False)  # fmt: skip
 
 
 @command("gateway run")
@@ -167,8 +198,8 @@ def run_gateway(
         found = read_status(home, time.time())
         who = f" (process {found[1].pid})" if found else ""
         raise HermesError(
-            f"A gateway is already running for this home{who}.",
-            hint="See: hermes gateway status",
+            t("A gateway is already running for this home{who}.", who=who),
+            hint=t("See: hermes gateway status"),
         )
     from hermes.surfaces.gateway.gateway_process import serve
 
@@ -179,7 +210,7 @@ def run_gateway(
             withdraw(home)
             lock.close()
     become_wished(home)
-    return message("The gateway has stopped.")
+    return message(t("The gateway has stopped."))
 
 
 @command("gateway status")
@@ -219,8 +250,8 @@ def _run_all(context: CommandContext) -> TextResult:
         found = read_supervisor(base)
         who = f" (process {found.pid})" if found else ""
         raise HermesError(
-            f"The gateways of all profiles are already running{who}.",
-            hint="See: hermes gateway status --all-profiles",
+            t("The gateways of all profiles are already running{who}.", who=who),
+            hint=t("See: hermes gateway status --all-profiles"),
         )
     from hermes.surfaces.gateway.profile_gateways import serve_profiles
 
@@ -229,7 +260,7 @@ def _run_all(context: CommandContext) -> TextResult:
     finally:
         lock.close()
     become_wished(base, all_profiles=True)
-    return message("The gateways of all profiles have stopped.")
+    return message(t("The gateways of all profiles have stopped."))
 
 
 def _print(text: str) -> None:
@@ -240,7 +271,7 @@ def _print(text: str) -> None:
 def reload_gateway(context: CommandContext) -> TextResult:
     """Make the running gateway reload its settings."""
     _send_signal(context, signal.SIGHUP)
-    return message("The gateway is reloading its settings.")
+    return message(t("The gateway is reloading its settings."))
 
 
 @command("gateway stop")
@@ -253,11 +284,13 @@ def stop_gateway(
     if all_profiles:
         found = read_supervisor(context.home.base)
         if found is None:
-            raise UsageError("No process keeps the gateways of all profiles running.")
+            raise UsageError(
+                t("No process keeps the gateways of all profiles running.")
+            )
         os.kill(found.pid, signal.SIGTERM)
-        return message("The gateways finish running turns, then stop.")
+        return message(t("The gateways finish running turns, then stop."))
     _send_signal(context, signal.SIGTERM)
-    return message("The gateway finishes running turns, then stops.")
+    return message(t("The gateway finishes running turns, then stops."))
 
 
 @command("gateway restart")
@@ -266,17 +299,17 @@ def restart_gateway(context: CommandContext) -> TextResult:
     home = context.home
     told: list[str] = []
     if (unit := refresh_unit(home)) is not None:
-        told.append(f"{unit} starts this copy from now on.")
+        told.append(t("{unit} starts this copy from now on.", unit=unit))
     if home == home.base and (supervisor := read_supervisor(home)) is not None:
         wish_restart(home, all_profiles=True)
         os.kill(supervisor.pid, signal.SIGTERM)
-        return message("The gateways finish running turns, then start again.", *told)
+        return message(t("The gateways finish running turns, then start again."), *told)
     found = read_status(home, time.time())
     if found is None or found[0] == "ended":
-        return message("The gateway is not running.", *told)
+        return message(t("The gateway is not running."), *told)
     wish_restart(home)
     os.kill(found[1].pid, signal.SIGTERM)
-    return message("The gateway finishes running turns, then starts again.", *told)
+    return message(t("The gateway finishes running turns, then starts again."), *told)
 
 
 @command("gateway install")
@@ -307,7 +340,8 @@ def _send_signal(context: CommandContext, number: signal.Signals) -> None:
     found = read_status(context.home, time.time())
     if found is None or found[0] == "ended":
         raise UsageError(
-            "The gateway is not running.", hint="Start it with: hermes gateway run"
+            t("The gateway is not running."),
+            hint=t("Start it with: hermes gateway run"),
         )
     os.kill(found[1].pid, number)
 
@@ -317,13 +351,13 @@ def _problems(status: GatewayStatus, now: float) -> Iterator[str]:
         yield f"Problem: {first_line(status.problem)}"
     for one in status.problems:
         times = "once" if one.count == 1 else f"{one.count:,} times"
-        after = ". It works again." if one.is_over else ""
+        after = t(". It works again.") if one.is_over else ""
         error = first_line(mask(one.error))
         yield f"Problem: {one.what} failed {times}, last {short_duration(now - one.last)} ago: {error}{after}"
 
 
 def _part_cells(one: PartStatus, now: float) -> tuple[str, ...]:
-    state = f"{_STATES[one.state]} {short_duration(now - one.since)}"
+    state = f"{t.marked(_STATES[one.state])} {short_duration(now - one.since)}"
     if one.identity:
         state += f" as {one.identity}"
     error = (

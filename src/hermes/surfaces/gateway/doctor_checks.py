@@ -14,6 +14,10 @@ from hermes.surfaces.gateway.registry import PLATFORMS, Platform, configured_pla
 from hermes.surfaces.gateway.status import read_status
 from hermes.surfaces.gateway.systemd_unit import is_installed, unit_name
 from hermes.surfaces.terminal.style import FAIL, OK, WARN
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _EXTRA_MODULES = {
     "discord": "discord",
@@ -54,7 +58,11 @@ def _incomplete(
             if missing and one.name not in names:
                 yield GatewayFinding(
                     WARN,
-                    f"{one.name} does not run: {missing[0]} is not set",
+                    t(
+                        "{name} does not run: {missing} is not set",
+                        name=one.name,
+                        missing=missing[0],
+                    ),
                     f"hermes config set {missing[0]}",
                 )
 
@@ -71,7 +79,11 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
         if missing:
             yield GatewayFinding(
                 FAIL,
-                f"{name} can't connect: {missing[0]} is not set",
+                t(
+                    "{name} can't connect: {missing} is not set",
+                    name=name,
+                    missing=missing[0],
+                ),
                 f"hermes config set {missing[0]}",
             )
         elif (
@@ -80,7 +92,7 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
         ):
             yield GatewayFinding(
                 FAIL,
-                f"{name} needs a package that is not installed",
+                t("{name} needs a package that is not installed", name=name),
                 install_hint(platform.extra),
             )
         else:
@@ -90,52 +102,62 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
 def _people(settings: Settings) -> Iterator[GatewayFinding]:
     gateway = settings.gateway
     for entry in (one for one in gateway.allow if one.endswith(":*")):
-        to_do = (
+        to_do = t(
             "If that is not what you want, name people by their id in gateway.allow."
         )
         yield GatewayFinding(
-            WARN, f"everybody on {entry.removesuffix(':*')} has access", to_do
+            WARN,
+            t("everybody on {entry} has access", entry=entry.removesuffix(":*")),
+            to_do,
         )
     codes = (
-        "strangers who write get a code that you can approve"
+        t("strangers who write get a code that you can approve")
         if gateway.pairing
-        else "strangers are not answered"
+        else t("strangers are not answered")
     )
-    yield GatewayFinding(OK, f"{codes}; see: hermes gateway pair list")
+    yield GatewayFinding(OK, t("{codes}; see: hermes gateway pair list", codes=codes))
 
 
 def _service(home: Home) -> Iterator[GatewayFinding]:
     found = read_status(home, time.time())
     if found is None or found[0] == "ended":
         died = found is not None
-        text = "the last gateway crashed" if died else "the gateway is not running"
+        text = (
+            t("the last gateway crashed") if died else t("the gateway is not running")
+        )
         start = (
             f"systemctl --user start {unit_name(home.profile)}"
             if is_installed(home.profile)
             else "hermes gateway run"
         )
-        yield GatewayFinding(WARN, text, f"Start it with: {start}")
+        yield GatewayFinding(WARN, text, t("Start it with: {start}", start=start))
         return
     health, status = found
     if health == "stuck":
         yield GatewayFinding(
             FAIL,
-            f"the gateway is stuck (process {status.pid})",
-            "Stop it with: hermes gateway stop",
+            t("the gateway is stuck (process {pid})", pid=status.pid),
+            t("Stop it with: hermes gateway stop"),
         )
         return
     by = (
-        "systemd runs it"
+        t("systemd runs it")
         if is_installed(home.profile)
-        else "it ends with your session; hermes gateway install keeps it running"
+        else t("it ends with your session; hermes gateway install keeps it running")
     )
     yield GatewayFinding(
-        OK, f"the gateway is {status.state} (process {status.pid}); {by}"
+        OK,
+        t(
+            "the gateway is {state} (process {pid}); {by}",
+            state=status.state,
+            pid=status.pid,
+            by=by,
+        ),
     )
     for part in status.parts:
         if part.state in {"failed", "retrying"}:
             yield GatewayFinding(
                 WARN,
-                f"{part.name} is not connected: {part.error}",
-                "See: hermes gateway status",
+                t("{name} is not connected: {error}", name=part.name, error=part.error),
+                t("See: hermes gateway status"),
             )

@@ -46,6 +46,10 @@ from hermes.surfaces.gateway.status import (
     write_status,
 )
 from hermes.surfaces.gateway.supervisor import Supervisor
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.gateway")
 
@@ -59,7 +63,7 @@ _LET_GO_TIMEOUT_S = 5.0
 """For messages that are being sent when a connection is given up."""
 _STATUS_INTERVAL_S = 0.25
 """Between checks whether the status has changed."""
-_WRITING_STATUS = "writing the status"
+_WRITING_STATUS = "writing the status"  # not translated: for the log
 _UNATTENDED_PLATFORMS = frozenset(("webhook",))
 """Platforms on which nobody can be asked."""
 
@@ -199,7 +203,7 @@ class Gateway:
 
         def ask() -> str:
             reload.set()
-            return "Hermes reloads its settings."
+            return t("Hermes reloads its settings.")
 
         self._inbound.commands.reload = ask
 

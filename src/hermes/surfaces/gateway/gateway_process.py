@@ -12,6 +12,10 @@ from hermes.settings.load import load, load_secrets
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.surfaces.gateway.registry import configured_platforms
 from hermes.surfaces.terminal.text import one_line
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.gateway")
 
@@ -22,8 +26,10 @@ def serve(app: App, secrets: Secrets) -> None:
     """Serves until SIGINT or SIGTERM; a second one ends it at once."""
     if not configured_platforms(app.settings, secrets, app.home):
         raise UsageError(
-            "No platform is configured.",
-            hint="Store a token first, such as: hermes config set TELEGRAM_BOT_TOKEN. Then see: hermes gateway --help",
+            t("No platform is configured."),
+            hint=t(
+                "Store a token first, such as: hermes config set TELEGRAM_BOT_TOKEN. Then see: hermes gateway --help"
+            ),
         )
     asyncio.run(_serve(app, secrets))
 
@@ -38,7 +44,7 @@ async def _serve(app: App, secrets: Secrets) -> None:
     gateway.set_reload(reload)
     await gateway.start()
     print(
-        "The gateway is running. Ctrl-C stops it after running turns have finished.",
+        t("The gateway is running. Ctrl-C stops it after running turns have finished."),
         flush=True,
     )
     async with running(_print_states(gateway)):
@@ -55,9 +61,15 @@ async def _print_states(gateway: Gateway) -> None:
     printed: dict[str, str] = {}
     while True:
         for part in gateway.status.parts:
-            line = f"{part.name} is connected as {part.identity}."
+            line = t(
+                "{name} is connected as {identity}.",
+                name=part.name,
+                identity=part.identity,
+            )
             if part.state != "connected":
-                line = f"{part.name} is not connected: {part.error}"
+                line = t(
+                    "{name} is not connected: {error}", name=part.name, error=part.error
+                )
             if (
                 part.state in {"connected", "retrying", "failed"}
                 and printed.get(part.name) != line
@@ -73,8 +85,8 @@ async def _reload(gateway: Gateway, app: App) -> None:
         settings, secrets = load(home=app.home), load_secrets(home=app.home)
     except HermesError as error:
         log.error("the settings were not reloaded: %s", in_sentences(error))  # noqa: TRY400 - the words say it all
-        gateway.status.problem = (
-            f"The settings were not reloaded. {in_sentences(error)}"
+        gateway.status.problem = t(
+            "The settings were not reloaded. {error}", error=in_sentences(error)
         )
         return
     await gateway.reload(settings, secrets)

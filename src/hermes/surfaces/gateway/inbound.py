@@ -17,7 +17,7 @@ from hermes.app.people_access import PeopleAccess, Role
 from hermes.app.speech import SpeechQueue, heard
 from hermes.core.accepted_plan import needs_trust
 from hermes.core.answers import approval_hash
-from hermes.errors import AnswerRefused, HermesError, SessionNotFound, in_sentences
+from hermes.errors import AnswerRefused, HermesError, SessionNotFound, for_reader
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.events import ApprovalRequested, QuestionAsked
@@ -196,7 +196,7 @@ class InboundMessages:
         try:
             is_in_log = await self._process(key, inbound, again=again)
         except HermesError as error:
-            await self._send(inbound, f"⚠️ {in_sentences(error)}")
+            await self._send(inbound, f"⚠️ {for_reader(error)}")
         except Exception:
             log.exception("a message of %s was not handled", key)
             await self._send(
@@ -278,7 +278,7 @@ class InboundMessages:
             try:
                 data = await sender.fetch(attachment, most)
             except AdapterError as error:
-                lines.append(
+                lines.append(  # not translated: for the model
                     f"[A file did not arrive: {attachment.name or attachment.kind}. {error.message}]"
                 )
                 continue
@@ -398,7 +398,7 @@ class InboundMessages:
                 rule=rule_of(asked, verdict),
             )
         except AnswerRefused as refused:
-            return in_sentences(refused)
+            return for_reader(refused)
         return t.marked(_DONE if counted else _TOO_LATE)
 
     async def _reply_with(
@@ -433,7 +433,9 @@ class InboundMessages:
         hello = t(
             "Hello! I talk only to people my owner has approved. Ask my owner to run this within the hour:"
         )
-        text = f"{hello}\n\n```\nhermes gateway pair approve {code}\n```"
+        text = (
+            f"{hello}\n\n```\nhermes gateway pair approve {code}\n```"  # not translated
+        )
         self._tasks.start(self._send(inbound, text))
 
     async def _send(self, inbound: Inbound, text: str) -> None:

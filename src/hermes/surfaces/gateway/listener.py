@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from hermes.errors import HermesError
 from hermes.installation import install_hint
 from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.web.endpoint import Endpoint
     from hermes.surfaces.web.routes import RouteTable
     from hermes.surfaces.web.server import ServerProtocols, WebServer
+
+t = translator(__name__)
 
 
 class HttpListener:
@@ -71,11 +74,11 @@ class HttpListener:
             )
         except ImportError as error:
             raise HermesError(
-                "Listening needs a package that is not installed.",
+                t("Listening needs a package that is not installed."),
                 hint=install_hint("web"),
             ) from error
-        hint = "Choose another: hermes config set gateway.port 8711"
-        listener = listen(self._host, self._port, who="The gateway", hint=hint)
+        hint = t("Choose another: hermes config set gateway.port 8711")
+        listener = listen(self._host, self._port, who=t("The gateway"), hint=hint)
         self._routes = self._routes or RouteTable()
         self._server = WebServer(
             WebApplication(self._routes, AccessControl(), TextErrors()),

@@ -19,7 +19,7 @@ from hermes.children.own_python import hermes_command
 from hermes.children.piped_child import PipedChild
 from hermes.children.process_tree import describe_exit
 from hermes.core.ports import Clock
-from hermes.errors import HermesError, UsageError, in_sentences
+from hermes.errors import HermesError, UsageError, for_reader
 from hermes.mcp.environment import handed_on
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.tasks import BackgroundTasks, run_until_first
@@ -37,6 +37,10 @@ from hermes.surfaces.gateway.profile_status import (
 )
 from hermes.surfaces.gateway.registry import configured_platforms
 from hermes.surfaces.terminal.text import one_line
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.gateway")
 
@@ -85,12 +89,19 @@ class ProfileGateways:
         chosen = {name: home for name, home in homes.items() if self._has_platform(name, home)}  # fmt: skip
         if not chosen:
             raise UsageError(
-                "No profile has a platform.",
-                hint="Store a token first, such as: hermes --profile NAME config set TELEGRAM_BOT_TOKEN",
+                t("No profile has a platform."),
+                hint=t(
+                    "Store a token first, such as: hermes --profile NAME config set TELEGRAM_BOT_TOKEN"
+                ),
             )
         withheld = withheld_variables(self._environ)
         if withheld:
-            self._say(f"Not handed on to the profiles: {', '.join(withheld)}. Each uses its own keys.")  # fmt: skip
+            self._say(
+                t(
+                    "Not handed on to the profiles: {withheld}. Each uses its own keys.",
+                    withheld=", ".join(withheld),
+                )
+            )
         self._status.gateways = [ProfileGateway(name) for name in chosen]
         try:
             async with asyncio.TaskGroup() as group:
@@ -119,10 +130,10 @@ class ProfileGateways:
         try:
             found = configured_platforms(load({}, home=home), load_secrets({}, home=home), home)  # fmt: skip
         except HermesError as error:
-            self._say(f"{name}: not started. {in_sentences(error)}")
+            self._say(f"{name}: not started. {for_reader(error)}")
             return False
         if not found:
-            self._say(f"{name}: not started, because it has no platform.")
+            self._say(t("{name}: not started, because it has no platform.", name=name))
         return bool(found)
 
     async def _keep_running(self, one: ProfileGateway, home: Home) -> None:
@@ -138,7 +149,12 @@ class ProfileGateways:
             wait_s = backoff.next_s()
             one.restarts += 1
             self._note(one, "waiting")
-            text = f"{one.profile}: the gateway ended ({one.ended}). It starts again in {wait_s:.0f} s."
+            text = t(
+                "{profile}: the gateway ended ({ended}). It starts again in {wait_s:.0f} s.",
+                profile=one.profile,
+                ended=one.ended,
+                wait_s=wait_s,
+            )
             log.warning("%s", text)
             self._say(text)
             with contextlib.suppress(TimeoutError):
@@ -159,7 +175,7 @@ class ProfileGateways:
                 ),
             )
         except (OSError, ValueError) as error:
-            return f"it can't be started: {error}"
+            return t("it can't be started: {error}", error=error)
         self._children[profile] = child
         try:
             self._readers.start(self._read(profile, child))
@@ -176,7 +192,13 @@ class ProfileGateways:
         child.send_signal(signal.SIGTERM)
         drain_s = _drain_timeout_s(home) + _DRAIN_MARGIN_S
         if await child.wait(drain_s) is None:
-            self._say(f"{profile}: did not finish in {drain_s:.0f} s, and was ended.")
+            self._say(
+                t(
+                    "{profile}: did not finish in {drain_s:.0f} s, and was ended.",
+                    profile=profile,
+                    drain_s=drain_s,
+                )
+            )
 
     async def _read(self, profile: str, child: PipedChild) -> None:
         while line := await child.output.readline():

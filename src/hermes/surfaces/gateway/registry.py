@@ -17,6 +17,10 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import CHAT_PLATFORMS, missing_setting
 from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart
 from hermes.surfaces.gateway.api_server.api_keys import keys_file
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.gateway")
 
@@ -117,8 +121,8 @@ def build_part(name: str, deps: AdapterDeps) -> GatewayPart:
     builder = _builder(name, deps.app.home)
     if missing := missing_setting(deps.app.settings.gateway, name):
         raise UsageError(
-            f"{name} needs the setting {missing}.",
-            hint=f"Set it: hermes config set {missing}",
+            t("{name} needs the setting {missing}.", name=name, missing=missing),
+            hint=t("Set it: hermes config set {missing}", missing=missing),
         )
     part = builder(deps)
     part.name = part.name or name
@@ -132,13 +136,21 @@ def _builder(name: str, home: Home) -> Builder:
         if name in from_plugins:
             return from_plugins[name]
         known = ", ".join([*(one.name for one in PLATFORMS), *from_plugins])
-        raise UsageError(f"There is no platform {name!r}.", hint=f"There are: {known}.")
+        raise UsageError(
+            t("There is no platform {name!r}.", name=name),
+            hint=t("There are: {known}.", known=known),
+        )
     try:
         return importlib.import_module(platform.module).build
     except ImportError as error:
         hint = install_hint(platform.extra) if platform.extra else ""
         raise HermesError(
-            f"{name} needs a package that is not installed ({error.name}).", hint=hint
+            t(
+                "{name} needs a package that is not installed ({error_name}).",
+                name=name,
+                error_name=error.name,
+            ),
+            hint=hint,
         ) from error
 
 

@@ -14,6 +14,10 @@ from hermes.children.own_python import hermes_command, replace_process
 from hermes.primitives.files import PRIVATE_FILE, replace_file
 from hermes.settings import Home
 from hermes.surfaces.gateway.systemd_unit import replace_command
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _VALID_S = 600.0  # a gateway that ends later than this ends for another reason
 
@@ -55,7 +59,7 @@ def become_wished(home: Home, *, all_profiles: bool = False) -> None:
 
 
 def _become(command: Sequence[str]) -> None:
-    print("The gateway starts again.", flush=True)
+    print(t("The gateway starts again."), flush=True)
     replace_process(command)
 
 

@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.speech import VOICE_NOTE
-from hermes.errors import in_sentences
+from hermes.errors import for_reader
 from hermes.media.audio import Audio, AudioFormat
 from hermes.media.media_error import MediaError
 from hermes.media.spoken_text import spoken
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import UserMessage
 from hermes.surfaces.gateway.adapter import FileKind, Outbound, OutgoingFile
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.deliveries import Deliveries
+
+t = translator(__name__)
+
 
 _KINDS: dict[str, FileKind] = {"ogg": "voice", "mp3": "audio", "wav": "file"}
 
@@ -49,10 +53,12 @@ class SpokenReply:
         try:
             audio = await asyncio.to_thread(self._speak, text, wanted)
         except MediaError as error:
-            yield Outbound(text=f"⚠️ This reply is not spoken. {in_sentences(error)}")
+            yield Outbound(
+                text=t("⚠️ This reply is not spoken. {error}", error=for_reader(error))
+            )
             return
         if len(audio.data) > max_bytes:
-            yield Outbound(text="⚠️ This reply is too long to be sent as sound.")
+            yield Outbound(text=t("⚠️ This reply is too long to be sent as sound."))
             return
         with tempfile.TemporaryDirectory(prefix="hermes-speech-") as folder:
             path = Path(folder) / f"reply.{audio.format}"

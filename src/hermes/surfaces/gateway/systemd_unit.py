@@ -11,11 +11,16 @@ from hermes.errors import HermesError, os_reason
 from hermes.settings import Home
 from hermes.settings.load import environment
 from hermes.settings.profiles import DEFAULT_PROFILE, PROFILE_VARIABLE
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 UNIT_NAME = "hermes-gateway.service"
 _SYSTEM_FOLDER = Path("/etc/systemd/system")
 _SYSTEMCTL_TIMEOUT_S = 60.0
 
+# not translated: systemd reads it
 _UNIT = """\
 [Unit]
 Description=Hermes gateway: the agent in chat apps
@@ -61,7 +66,8 @@ def unit_text(
 ) -> str:
     """The text of the unit."""
     account = f"User={getpass.getuser()}\n" if system else ""
-    return _UNIT.format(
+    return t.marked(
+        _UNIT,
         command=" ".join(map(_quoted, command)),
         account=account,
         folder=str(user_home).replace("%", "%%"),
@@ -97,22 +103,33 @@ def install(home: Home, *, system: bool, show: bool, all_profiles: bool = False)
         target.write_text(text)
     except OSError as error:
         hint = (
-            "Run it as root: sudo hermes gateway install --system"
+            t("Run it as root: sudo hermes gateway install --system")
             if system
-            else "Check the folder's permissions."
+            else t("Check the folder's permissions.")
         )
         raise HermesError(
-            f"The unit can't be written: {target} ({os_reason(error)}).",
+            t(
+                "The unit can't be written: {target} ({error}).",
+                target=target,
+                error=os_reason(error),
+            ),
             hint=hint,
         ) from error
     print(f"Wrote {target}")
     _systemctl("daemon-reload", system=system)
     _systemctl("enable", "--now", name, system=system)
+    user = "" if system else "--user "
     print(
-        f"The gateway is running. See: hermes gateway status, journalctl {'' if system else '--user '}-u {name}"
+        t(
+            "The gateway is running. See: hermes gateway status, journalctl {user}-u {name}",
+            user=user,
+            name=name,
+        )
     )
     if not system:
-        print("To keep it running while you are not logged in: loginctl enable-linger")
+        print(
+            t("To keep it running while you are not logged in: loginctl enable-linger")
+        )
     return 0
 
 
@@ -144,7 +161,10 @@ def uninstall(home: Home, *, system: bool) -> int:
     name = unit_name(home.profile)
     target = _folder(system=system) / name
     if not target.exists():
-        raise HermesError(f"There is no unit: {target}", hint="Nothing was changed.")
+        raise HermesError(
+            t("There is no unit: {target}", target=target),
+            hint=t("Nothing was changed."),
+        )
     _systemctl("disable", "--now", name, system=system)
     target.unlink()
     _systemctl("daemon-reload", system=system)
@@ -164,8 +184,8 @@ def _systemctl(*arguments: str, system: bool) -> None:
     program = find_program("systemctl", environment())
     if program is None:
         raise HermesError(
-            "This machine has no systemd (systemctl was not found).",
-            hint="Run the gateway yourself: hermes gateway run",
+            t("This machine has no systemd (systemctl was not found)."),
+            hint=t("Run the gateway yourself: hermes gateway run"),
         )
     try:
         done = subprocess.run(
@@ -177,14 +197,17 @@ def _systemctl(*arguments: str, system: bool) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HermesError(
-            f"systemd did not answer ({error}).",
-            hint=f"The unit was written. Once systemd answers, run: {' '.join(command)}",
+            t("systemd did not answer ({error}).", error=error),
+            hint=t(
+                "The unit was written. Once systemd answers, run: {command}",
+                command=" ".join(command),
+            ),
         ) from error
     if done.returncode:
         why = " ".join(done.stderr.split())[:300]
         raise HermesError(
-            f"systemd refused: {why}",
-            hint=f"The unit was written. Try: {' '.join(command)}",
+            t("systemd refused: {why}", why=why),
+            hint=t("The unit was written. Try: {command}", command=" ".join(command)),
         )
 
 

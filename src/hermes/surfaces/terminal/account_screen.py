@@ -1,7 +1,7 @@
 """The screen that signs in with an account: which one, then a link and perhaps a code while it is waited for."""
 
 from hermes.app.sign_ins import PendingSignIn, SignInOptions, SignIns
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, for_reader
 from hermes.providers.sign_in.services import SERVICES, SignInService
 from hermes.settings import Home
 from hermes.surfaces.terminal.menus import MenuItem, Menus, MenuText, WaitNotes
@@ -51,7 +51,7 @@ class AccountScreen:
                 t("Signing in with {label}", label=service.label), work, notes
             )
         except HermesError as error:
-            return False, in_sentences(error)
+            return False, for_reader(error)
         return account is not None, ""
 
 

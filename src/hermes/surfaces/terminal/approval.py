@@ -16,7 +16,7 @@ from hermes.surfaces.terminal.question_menu import (
 )
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import painted
-from hermes.surfaces.terminal.text import clean, count, one_line, wrap
+from hermes.surfaces.terminal.text import clean, one_line, wrap
 from hermes.surfaces.terminal.tool_line import marks_for, patched_files
 from hermes.text.translation import to_translate, translator
 
@@ -48,6 +48,7 @@ _VERBS = {
     "write_file": "write",
     "edit_file": "edit",
 }
+_RUN_IN = "Run in "  # not translated: a summary begins with it
 _COMMAND_TOOLS = frozenset(("terminal", "exec_command"))
 _MAX_SUMMARY_LINES = 40
 _TAIL_LINES = 8  # shown from the end of a long summary
@@ -238,10 +239,10 @@ def _title_and_summary(request: Mapping[str, Any], *, whole: bool) -> tuple[str,
     if is_rules_check(request):
         what = f"{first[:1].lower()}{first[1:]}"
         return t("This project's rules want to {what}", what=what), rest
-    if name in _COMMAND_TOOLS and first.startswith("Run in "):
+    if name in _COMMAND_TOOLS and first.startswith(_RUN_IN):
         return t(
             "Hermes wants to run a command in {folder}",
-            folder=first.removeprefix("Run in "),
+            folder=first.removeprefix(_RUN_IN),
         ), rest
     if first == name:
         return t(
@@ -269,7 +270,13 @@ def _summary_rows(
     hidden = len(rows) - _MAX_SUMMARY_LINES
     if whole or hidden <= 0:
         return rows
-    note = style.dim(f"  ... {count(hidden, 'more line')}; v shows all")
+    note = style.dim(
+        t(
+            "  ... {count:,} more line; v shows all",
+            "  ... {count:,} more lines; v shows all",
+            count=hidden,
+        )
+    )
     # Show the end too: it may hold what matters.
     return [*rows[: _MAX_SUMMARY_LINES - _TAIL_LINES], note, *rows[-_TAIL_LINES:]]
 

@@ -8,7 +8,10 @@ import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.primitives.lazy_pattern import lazy_pattern
-from hermes.surfaces.terminal.text import count, one_line
+from hermes.surfaces.terminal.text import one_line
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 _Arguments: TypeAlias = Mapping[str, Any]
 _PATCHED = lazy_pattern(
@@ -25,6 +28,8 @@ class CallWords(msgspec.Struct, frozen=True):
     object: str = ""
     kind: str = ""
     """Calls of one kind that follow each other are shown as one; empty for a call that stands alone."""
+    thing: str = ""
+    """What it is about: the file, where the object has also a line."""
 
     @property
     def label(self) -> str:
@@ -48,12 +53,16 @@ def _of(*names: str) -> Callable[[_Arguments], str]:
 def _searched(values: _Arguments) -> str:
     where = values.get("path") or values.get("glob") or "."
     words = _first_line(values.get("pattern", ""))
-    return f"for {words}" if where == "." else f"for {words} in {_first_line(where)}"
+    if where == ".":
+        return t("for {words}", words=words)
+    return t("for {words} in {where}", words=words, where=_first_line(where))
 
 
 def _read(values: _Arguments) -> str:
     path, first = _of("path")(values), values.get("offset") or 1
-    return f"{path} from line {first}" if isinstance(first, int) and first > 1 else path
+    if isinstance(first, int) and first > 1:
+        return t("{path} from line {first}", path=path, first=first)
+    return path
 
 
 def _delegated(values: _Arguments) -> str:
@@ -63,36 +72,33 @@ def _delegated(values: _Arguments) -> str:
 
 
 _WORDINGS: Mapping[str, _Wording] = {
-    "read_file": _Wording("Read", _read, "read"),
-    "vision_analyze": _Wording("Look at", _of("image"), "look"),
-    "image_generate": _Wording("Draw", _of("prompt")),
-    "list_files": _Wording("List", lambda values: _of("path")(values) or ".", "list"),
-    "search_files": _Wording("Search", _searched, "search"),
-    "session_search": _Wording("Search sessions for", _of("query", "words"), "search"),
-    "write_file": _Wording("Write", _of("path")),
-    "edit_file": _Wording("Edit", _of("path")),
-    "apply_patch": _Wording(
-        "Edit", lambda values: ", ".join(patched_files(str(values.get("patch", ""))))
+    "read_file": _Wording(to_translate("Read"), _read, "read"),
+    "vision_analyze": _Wording(to_translate("Look at"), _of("image"), "look"),
+    "image_generate": _Wording(to_translate("Draw"), _of("prompt")),
+    "list_files": _Wording(
+        to_translate("List"), lambda values: _of("path")(values) or ".", "list"
     ),
-    "terminal": _Wording("Run", _of("command")),
-    "exec_command": _Wording("Run", _of("command", "cmd")),
-    "run_python": _Wording("Run Python", _of("code")),
-    "process": _Wording("Check", _of("id", "process", "name")),
-    "process_write": _Wording("Type into", _of("id", "process", "name")),
-    "web_search": _Wording("Search the web for", _of("query"), "web"),
-    "web_fetch": _Wording("Fetch", _of("url"), "fetch"),
-    "todo": _Wording("Plan", lambda _: ""),
-    "present_plan": _Wording("Show the plan:", _of("title")),
-    "ask_user": _Wording("Ask", _of("question", "text")),
-    "delegate": _Wording("Delegate", _delegated),
-}
-_SEVERAL = {
-    "read": ("Read", "file"),
-    "look": ("Looked at", "picture"),
-    "list": ("Listed", "folder"),
-    "search": ("Searched", "time"),
-    "web": ("Searched the web", "time"),
-    "fetch": ("Fetched", "page"),
+    "search_files": _Wording(to_translate("Search"), _searched, "search"),
+    "session_search": _Wording(
+        to_translate("Search sessions for"), _of("query", "words"), "search"
+    ),
+    "write_file": _Wording(to_translate("Write"), _of("path")),
+    "edit_file": _Wording(to_translate("Edit"), _of("path")),
+    "apply_patch": _Wording(
+        to_translate("Edit"),
+        lambda values: ", ".join(patched_files(str(values.get("patch", "")))),
+    ),
+    "terminal": _Wording(to_translate("Run"), _of("command")),
+    "exec_command": _Wording(to_translate("Run"), _of("command", "cmd")),
+    "run_python": _Wording(to_translate("Run Python"), _of("code")),
+    "process": _Wording(to_translate("Check"), _of("id", "process", "name")),
+    "process_write": _Wording(to_translate("Type into"), _of("id", "process", "name")),
+    "web_search": _Wording(to_translate("Search the web for"), _of("query"), "web"),
+    "web_fetch": _Wording(to_translate("Fetch"), _of("url"), "fetch"),
+    "todo": _Wording(to_translate("Plan"), lambda _: ""),
+    "present_plan": _Wording(to_translate("Show the plan:"), _of("title")),
+    "ask_user": _Wording(to_translate("Ask"), _of("question", "text")),
+    "delegate": _Wording(to_translate("Delegate"), _delegated),
 }
 
 
@@ -102,12 +108,14 @@ def call_words(name: str, arguments: str) -> CallWords:
     try:
         values = parse_arguments(arguments)
     except BadArguments:
-        verb = wording.verb if wording else _tool_name(name)
-        return CallWords(verb, "(unreadable arguments)")
+        verb = t.marked(wording.verb) if wording else _tool_name(name)
+        return CallWords(verb, t("(unreadable arguments)"))
     named: _Arguments = values if isinstance(values, dict) else {}
     if wording is None:
         return CallWords(_tool_name(name), one_line(_values(named)))
-    return CallWords(wording.verb, one_line(wording.object(named)), wording.kind)
+    verb, about = t.marked(wording.verb), one_line(wording.object(named))
+    thing = one_line(_of("path")(named)) if wording.kind == "read" else about
+    return CallWords(verb, about, wording.kind, thing)
 
 
 def calls_in_words(calls: Sequence[CallWords]) -> str:
@@ -115,14 +123,36 @@ def calls_in_words(calls: Sequence[CallWords]) -> str:
     kinds: dict[str, set[str]] = {}
     for number, call in enumerate(calls):
         is_thing = call.kind in {"read", "list", "look", "fetch"}
-        one = call.object.partition(" from line ")[0] if is_thing else str(number)
+        one = call.thing if is_thing else str(number)
         kinds.setdefault(call.kind, set()).add(one)
-    parts: list[str] = []
-    for kind, objects in kinds.items():
-        verb, noun = _SEVERAL[kind]
-        first = verb[:1].lower() + verb[1:] if parts else verb
-        parts.append(f"{first} {count(len(objects), noun)}")
-    return ", ".join(parts)
+    parts = [_several(kind, len(objects)) for kind, objects in kinds.items()]
+    return ", ".join(
+        part if not at else part[:1].lower() + part[1:] for at, part in enumerate(parts)
+    )
+
+
+def _several(kind: str, count: int) -> str:
+    match kind:
+        case "read":
+            return t("Read {count:,} file", "Read {count:,} files", count=count)
+        case "look":
+            return t(
+                "Looked at {count:,} picture",
+                "Looked at {count:,} pictures",
+                count=count,
+            )
+        case "list":
+            return t("Listed {count:,} folder", "Listed {count:,} folders", count=count)
+        case "search":
+            return t("Searched {count:,} time", "Searched {count:,} times", count=count)
+        case "web":
+            return t(
+                "Searched the web {count:,} time",
+                "Searched the web {count:,} times",
+                count=count,
+            )
+        case _:
+            return t("Fetched {count:,} page", "Fetched {count:,} pages", count=count)
 
 
 def patched_files(patch: str) -> list[str]:

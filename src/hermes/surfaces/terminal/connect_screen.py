@@ -32,7 +32,7 @@ from hermes.app.model_sources import (
     local_offers,
     pinned_models,
 )
-from hermes.errors import HermesError, ModelError, in_sentences
+from hermes.errors import HermesError, ModelError, for_reader
 from hermes.providers import provider_table
 from hermes.providers.embedded import size_text
 from hermes.providers.key_recognition import recognise
@@ -43,7 +43,6 @@ from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.menus import MenuItem, Menus, MenuText
 from hermes.surfaces.terminal.signals import interruptible
 from hermes.surfaces.terminal.stderr_message import remark
-from hermes.surfaces.terminal.text import count
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -132,7 +131,13 @@ class ConnectScreen:
                 "Ollama, LM Studio, llama.cpp, vLLM or any address. No server was found on this machine."
             )
         running = (
-            f"{one.label} ({count(len(one.models), 'model')})" for one in servers
+            t(
+                "{label} ({count:,} model)",
+                "{label} ({count:,} models)",
+                count=len(one.models),
+                label=one.label,
+            )
+            for one in servers
         )
         return t("Running on this machine: {servers}.", servers=", ".join(running))
 
@@ -143,7 +148,7 @@ class ConnectScreen:
         best = local_offers((), choice)[0]
         words = f"{best.label}. {best.detail} {t('Nothing leaves this machine.')}"
         if files:
-            found = count(len(files), "model file")
+            found = t("{count:,} model file", "{count:,} model files", count=len(files))
             return t(
                 "{found} of other programs can be used. Or {words}",
                 found=found,
@@ -262,7 +267,8 @@ class ConnectScreen:
         )
         if models is None and problem:
             failed = MenuText(
-                title=f"{connection.label} can't be used", problem=problem
+                title=t("{label} can't be used", label=connection.label),
+                problem=problem,
             )
             self._menus.choose(failed, [MenuItem(t("Go back"))])
         return None if models is None else self._pick_model(connection, models)
@@ -325,7 +331,7 @@ class ConnectScreen:
             try:
                 name = name_for_address(typed, self._home)
             except HermesError as error:
-                problem = in_sentences(error)
+                problem = for_reader(error)
                 continue
             connection = Connection(provider=name, base_url=typed, is_custom=True)
             found, problem = self._reach(connection)
@@ -345,10 +351,10 @@ class ConnectScreen:
                 )
         except ModelError as error:
             if error.reason != "auth":
-                return None, in_sentences(error)
+                return None, for_reader(error)
             rejected = error.message if connection.key else ""
         except HermesError as error:
-            return None, in_sentences(error)
+            return None, for_reader(error)
         else:
             return found, ""
         text = MenuText(
@@ -431,7 +437,7 @@ class ConnectScreen:
         except KeyboardInterrupt:
             return t("The download was stopped. What came so far is kept.")
         except HermesError as error:
-            return in_sentences(error)
+            return for_reader(error)
         return ""
 
     # Of all three
@@ -509,7 +515,7 @@ class ConnectScreen:
         try:
             return self._menus.wait(words, work), ""
         except HermesError as error:
-            return None, in_sentences(error)
+            return None, for_reader(error)
 
     def _wait_for(self, words: str, future: "Future[_Found]") -> _Found | None:
         """Returns the result of a search, which may still be running; None if it failed or the person gave up."""

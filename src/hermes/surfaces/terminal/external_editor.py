@@ -10,6 +10,9 @@ from pathlib import Path
 from hermes.children.helper_programs import find_program, skipped_program
 from hermes.errors import HermesError
 from hermes.settings.load import environment
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 def editor() -> list[str]:
@@ -20,7 +23,8 @@ def editor() -> list[str]:
         command = shlex.split(chosen)
     except ValueError as error:
         raise HermesError(
-            f"VISUAL or EDITOR is not a valid command: {error}", hint="Correct it."
+            t("VISUAL or EDITOR is not a valid command: {error}", error=error),
+            hint=t("Correct it."),
         ) from error
     if command:
         program = command[0] if "/" in command[0] else find_program(command[0], environ)
@@ -28,20 +32,23 @@ def editor() -> list[str]:
             raise _no_such_editor(command[0], environ)
         return [program, *command[1:]]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        hint = "Set VISUAL or EDITOR, or use: hermes config set KEY VALUE"
+        hint = t("Set VISUAL or EDITOR, or use: hermes config set KEY VALUE")
         raise HermesError(
-            "There is no terminal to edit in, and no editor is set.", hint=hint
+            t("There is no terminal to edit in, and no editor is set."), hint=hint
         )
     return _some_editor()
 
 
 def _no_such_editor(name: str, environ: Mapping[str, str]) -> HermesError:
     if found := skipped_program(name, environ):
-        hint = f"Hermes does not use {found}: it is inside a project. If you trust it, set EDITOR to its full path."
-        return HermesError(f"The editor was not found: {name}.", hint=hint)
+        hint = t(
+            "Hermes does not use {found}: it is inside a project. If you trust it, set EDITOR to its full path.",
+            found=found,
+        )
+        return HermesError(t("The editor was not found: {name}.", name=name), hint=hint)
     return HermesError(
-        f"The editor was not found: {name}.",
-        hint="Set VISUAL or EDITOR to one that is installed.",
+        t("The editor was not found: {name}.", name=name),
+        hint=t("Set VISUAL or EDITOR to one that is installed."),
     )
 
 
@@ -50,8 +57,8 @@ def _some_editor() -> list[str]:
         if program := find_program(name, environment()):
             return [program]
     raise HermesError(
-        "No editor was found.",
-        hint="Set VISUAL or EDITOR to one; or use: hermes config set KEY VALUE",
+        t("No editor was found."),
+        hint=t("Set VISUAL or EDITOR to one; or use: hermes config set KEY VALUE"),
     )
 
 
@@ -65,11 +72,16 @@ def edit_text(text: str, suffix: str) -> str:
             code = subprocess.run([*command, str(draft)], check=False).returncode
         except OSError as error:
             raise HermesError(
-                f"The editor can't be started: {command[0]} ({error.strerror})",
-                hint="Set VISUAL or EDITOR. Nothing was changed.",
+                t(
+                    "The editor can't be started: {command} ({strerror})",
+                    command=command[0],
+                    strerror=error.strerror,
+                ),
+                hint=t("Set VISUAL or EDITOR. Nothing was changed."),
             ) from error
         if code != 0:
             raise HermesError(
-                f"The editor ended with code {code}.", hint="Nothing was changed."
+                t("The editor ended with code {code}.", code=code),
+                hint=t("Nothing was changed."),
             )
         return draft.read_text(encoding="utf-8", errors="replace")

@@ -20,6 +20,9 @@ from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.stderr_message import remark, say
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class SessionTarget(NamedTuple):
@@ -107,8 +110,8 @@ def in_worktree(app: App, question: RunOptions) -> RunOptions:
         return question
     if question.resume:
         raise UsageError(
-            "--worktree and --resume can't be used together.",
-            hint="A session that began in a worktree is resumed there.",
+            t("--worktree and --resume can't be used together."),
+            hint=t("A session that began in a worktree is resumed there."),
         )
     from hermes.app.worktrees import user_worktrees
 
@@ -116,7 +119,9 @@ def in_worktree(app: App, question: RunOptions) -> RunOptions:
     known = {one.name for one in trees.all()}
     tree = trees.open(folder, question.worktree, now=app.clock.now())
     if tree.name not in known:
-        remark(f"Made the worktree {tree.name}: {tree.folder}")
+        remark(
+            t("Made the worktree {name}: {folder}", name=tree.name, folder=tree.folder)
+        )
     return msgspec.structs.replace(question, cwd=tree.folder)
 
 
@@ -134,7 +139,7 @@ def changed_worktrees(folder: Path) -> str:
     except (HermesError, OSError):
         return ""
     listed = ", ".join(f"{one.name} ({state})" for one, state in states if not state.is_clean)  # fmt: skip
-    return f"Worktrees with unmerged work: {listed}. See: hermes worktree list" if listed else ""  # fmt: skip
+    return t("Worktrees with unmerged work: {listed}. See: hermes worktree list", listed=listed) if listed else ""  # fmt: skip
 
 
 def find_target(app: App, question: RunOptions) -> SessionTarget:
@@ -143,19 +148,26 @@ def find_target(app: App, question: RunOptions) -> SessionTarget:
         return SessionTarget(None, _requested_folder(question))
     if not app.has_log:
         raise HermesError(
-            "There are no sessions yet.", hint='Start one: hermes "hello"'
+            t("There are no sessions yet."), hint=t('Start one: hermes "hello"')
         )
     info = app.store.sessions.find(question.resume)
     folder = Path(info.cwd) if info.cwd else _requested_folder(question)
     if not folder.is_dir():
-        hint = "Create the folder again, or start a new session: leave out --continue and --resume."
+        hint = t(
+            "Create the folder again, or start a new session: leave out --continue and --resume."
+        )
         raise HermesError(
-            f"Session {info.id} worked in {folder}, which no longer exists.", hint=hint
+            t(
+                "Session {id} worked in {folder}, which no longer exists.",
+                id=info.id,
+                folder=folder,
+            ),
+            hint=hint,
         )
     if question.cwd and folder.resolve() != _requested_folder(question):
         raise UsageError(
-            f"Session {info.id} works in {folder}.",
-            hint="Leave out --cwd to resume it there, or start a new session.",
+            t("Session {id} works in {folder}.", id=info.id, folder=folder),
+            hint=t("Leave out --cwd to resume it there, or start a new session."),
         )
     return SessionTarget(info, folder)
 
@@ -166,7 +178,8 @@ def _requested_folder(question: RunOptions) -> Path:
     folder = (named if named.is_absolute() else current_folder() / named).resolve()
     if not folder.is_dir():
         raise UsageError(
-            f"There is no folder {folder}.", hint="--cwd needs a folder that exists."
+            t("There is no folder {folder}.", folder=folder),
+            hint=t("--cwd needs a folder that exists."),
         )
     return folder
 

@@ -27,7 +27,7 @@ PAUSE_S = 1.0
 OFFER_RULE_AFTER = 5
 """After so many similar approvals, the rule is offered first."""
 
-_EDITS = "changes to files in "
+_EDITS = "changes to files in "  # not translated: a rule begins with it
 _NO_BECAUSE = lazy_pattern(r"(?:n|no)[,:;.]?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _WORDS = {
     "yes": "y",

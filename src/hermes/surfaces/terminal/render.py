@@ -27,10 +27,14 @@ from hermes.surfaces.terminal.text import (
     width,
     wrap,
 )
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.commands.events import ReplayedEvents
     from hermes.commands.sessions import SearchResults, SessionTranscript
+
+t = translator(__name__)
+
 
 _MIN_TABLE_COLUMN_CELLS = 12  # of a column that may shrink
 
@@ -76,9 +80,13 @@ def _transcript(result: "SessionTranscript", screen: TextScreen) -> Iterator[str
         yield line
         is_empty = False
     if is_empty and result.after:
-        yield f"No rows after {result.after}; the last one is {result.session.head}."
+        yield t(
+            "No rows after {after}; the last one is {head}.",
+            after=result.after,
+            head=result.session.head,
+        )
     elif is_empty:
-        yield "\nNo messages yet."
+        yield t("\nNo messages yet.")
 
 
 def _search_results(

@@ -11,6 +11,10 @@ from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import call_words, patched_files
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import clean, cut, one_line, width, wrap
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _BULKY = {
     "content",
@@ -177,7 +181,10 @@ def duration(seconds: float) -> str:
 def preparing(event: Mapping[str, Any]) -> str:
     """Returns the progress of preparing a local model."""
     done, total = event["done"], max(event["total"], 1)
-    return f"preparing the local model, once on this machine: {min(100, done * 100 // total)} %"
+    return t(
+        "preparing the local model, once on this machine: {percent} %",
+        percent=min(100, done * 100 // total),
+    )
 
 
 def label_of(name: str, arguments: str) -> str:

@@ -38,13 +38,16 @@ from hermes.surfaces.terminal.call_words import call_words
 from hermes.surfaces.terminal.text import (
     TextScreen,
     clean,
-    count,
     cut,
     moment,
     money,
     one_line,
     wrap,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_RESULT_LINES = 8  # of a result
 _MAX_REASONING_LINES = 2
@@ -60,11 +63,11 @@ def heading(info: SessionInfo, screen: TextScreen) -> Iterator[str]:
     facts = [info.id, kind, info.surface, info.model, info.cwd]
     sums = [
         _span(info.created, info.updated),
-        count(info.messages, "message"),
-        count(info.turns, "turn"),
+        t("{count:,} message", "{count:,} messages", count=info.messages),
+        t("{count:,} turn", "{count:,} turns", count=info.turns),
     ]
     if info.tokens:
-        sums.append(count(info.tokens, "token"))
+        sums.append(t("{count:,} token", "{count:,} tokens", count=info.tokens))
     for parts in (facts, [*sums, money(info.cost_usd)]):
         line = " · ".join(one_line(part) for part in parts if part)
         yield from (screen.style.dim(piece) for piece in wrap(line, screen.columns))
@@ -147,15 +150,27 @@ def _turn_remark(event: Event) -> str:
         case InterruptRequested(by=by):
             text = f"interrupt requested{' by ' + one_line(by) if by else ''}"
         case ModelRetried(reason=reason, detail=detail):
-            text = f"model call retried, {one_line(reason)}{_because(detail)}"
+            text = t(
+                "model call retried, {reason}{because}",
+                reason=one_line(reason),
+                because=_because(detail),
+            )
         case LoginExpired(detail=detail, command=word):
-            text = f"{one_line(detail)} Sign in again: {one_line(word)}"
+            text = t(
+                "{detail} Sign in again: {word}",
+                detail=one_line(detail),
+                word=one_line(word),
+            )
         case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
             text = one_line(detail)
         case TurnChecked(detail=detail):
             text = one_line(detail)
         case ReplyRejected(reason=reason, detail=detail):
-            text = f"reply not usable, {reason}{_because(detail)}"
+            text = t(
+                "reply not usable, {reason}{because}",
+                reason=reason,
+                because=_because(detail),
+            )
         case ApprovalRequested(summary=summary, reason=reason):
             text = f"approval requested: {one_line(summary)}{_because(reason)}"
         case ApprovalAnswered(answer=answer, by=by, reason=reason):
@@ -170,21 +185,39 @@ def _session_remark(event: Event) -> str:
     text = ""
     match event:
         case SessionUndone(turns=turns):
-            text = f"{count(len(turns), 'turn')} undone: the model no longer sees {'it' if len(turns) == 1 else 'them'}"
+            text = t(
+                "{count:,} turn undone: the model no longer sees it",
+                "{count:,} turns undone: the model no longer sees them",
+                count=len(turns),
+            )
         case SessionRedone():
-            text = "the last undo was reversed"
+            text = t("the last undo was reversed")
         case SessionCompacted(before=before, after=after):
-            text = f"conversation compressed: about {before:,} tokens became {after:,}"
+            text = t(
+                "conversation compressed: about {before:,} tokens became {after:,}",
+                before=before,
+                after=after,
+            )
         case CompactionFailed(detail=detail):
-            text = f"could not compress the conversation{_because(detail)}"
+            text = t(
+                "could not compress the conversation{because}", because=_because(detail)
+            )
         case SessionTitled(title=title):
             text = f"titled: {one_line(title)}" if title else "title removed"
         case SessionImported(source=source, rows=number):
-            text = (
-                f"imported: {count(number, 'row')}, formerly session {one_line(source)}"
+            text = t(
+                "imported: {count:,} row, formerly session {source}",
+                "imported: {count:,} rows, formerly session {source}",
+                count=number,
+                source=one_line(source),
             )
         case SessionRecovered(kept=kept, lost=lost):
-            text = f"recovered from a damaged database: {count(kept, 'row')} kept, {lost:,} lost"
+            text = t(
+                "recovered from a damaged database: {count:,} row kept, {lost:,} lost",
+                "recovered from a damaged database: {count:,} rows kept, {lost:,} lost",
+                count=kept,
+                lost=lost,
+            )
         case _:
             pass
     return text
@@ -227,7 +260,11 @@ def _typed(text: str) -> Iterator[str]:
     typed = typed_part(text)
     yield typed
     if added := len(text) - len(typed):
-        yield f"[and {count(added, 'character')} of attached text]"
+        yield t(
+            "[and {count:,} character of attached text]",
+            "[and {count:,} characters of attached text]",
+            count=added,
+        )
 
 
 def _result(
@@ -244,7 +281,12 @@ def _result(
 def _spent(usage: Usage | None) -> str:
     if usage is None:
         return ""
-    tokens = f" · {count(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out"
+    tokens = t(
+        " · {count:,} token in, {output_tokens:,} out",
+        " · {count:,} tokens in, {output_tokens:,} out",
+        count=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+    )
     price = "cost unknown" if usage.cost_usd is None else money(usage.cost_usd)
     return f"{tokens} · {price}" if price else tokens
 
@@ -263,7 +305,12 @@ def _shortened(text: str, limit: int, columns: int) -> Iterator[str]:
     hidden = len(text) - len(shown)
     if hidden:
         yield from wrap(
-            f"… {count(hidden, 'more character')} (--json shows all)", columns
+            t(
+                "… {count:,} more character (--json shows all)",
+                "… {count:,} more characters (--json shows all)",
+                count=hidden,
+            ),
+            columns,
         )
 
 

@@ -9,9 +9,12 @@ from hermes.settings.load import environment, find_home, load
 from hermes.surfaces.terminal.progress_line import ProgressLine, bar, fitted, time_left
 from hermes.surfaces.terminal.stderr_message import remark, say
 from hermes.surfaces.terminal.style import stderr_style
+from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.providers.embedded import KnownModel, ModelHub, Progress, WeightsChoice
+
+t = translator(__name__)
 
 
 def have_weights(
@@ -87,7 +90,12 @@ def fetch_weights(
     hub = model_hub(environment()) if choice.hub_reachable else ModelHub("")
     plan = offer(entry, models_folder(), hub)
     if choice.reason:
-        remark(f"{choice.sentence} To choose another one: hermes model add")
+        remark(
+            t(
+                "{sentence} To choose another one: hermes model add",
+                sentence=choice.sentence,
+            )
+        )
     if agreed:
         remark(plan.question.replace("Download ", "Downloading ", 1).rstrip("?") + ".")
     if verbose:
@@ -109,7 +117,9 @@ def _fetch(entry: "KnownModel", hub: "ModelHub", *, verbose: bool) -> None:
     except KeyboardInterrupt:
         bar.end()
         say(
-            "Stopped. The part downloaded so far is kept, and the next download continues there.",
+            t(
+                "Stopped. The part downloaded so far is kept, and the next download continues there."
+            ),
             alarming=False,
         )
         raise
@@ -122,15 +132,20 @@ def _fetch(entry: "KnownModel", hub: "ModelHub", *, verbose: bool) -> None:
 def _not_downloaded(name: str) -> HermesError:
     """Says what to do without a model and without anybody to ask."""
     if name:
-        hint = f"Download it with: hermes model add {name} (or allow it with --fetch or HERMES_FETCH=1)"
-        return HermesError(f"The local model {name} is not downloaded yet.", hint=hint)
-    hint = (
+        hint = t(
+            "Download it with: hermes model add {name} (or allow it with --fetch or HERMES_FETCH=1)",
+            name=name,
+        )
+        return HermesError(
+            t("The local model {name} is not downloaded yet.", name=name), hint=hint
+        )
+    hint = t(
         "Connect one at a terminal: hermes setup\n"
         "Or in a script: hermes setup --provider NAME < file-with-the-key, or set a key such as ANTHROPIC_API_KEY\n"
         "Or download a small local model, no account needed: hermes model add base (or --fetch, or HERMES_FETCH=1)"
     )
     return HermesError(
-        "No model is connected, and there is no terminal to ask in.", hint=hint
+        t("No model is connected, and there is no terminal to ask in."), hint=hint
     )
 
 

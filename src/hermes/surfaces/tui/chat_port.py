@@ -10,7 +10,7 @@ from hermes.app.agent import Agent, ApprovalMode
 from hermes.app.attachments import typed_part
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import count, money
+from hermes.commands.formats import money
 from hermes.commands.model_names import checked_name, listed_names
 from hermes.commands.models import model_in_words
 from hermes.commands.slash_commands import ContextUse
@@ -69,7 +69,11 @@ class TerminalChat:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         chat, line = self.chat, self.chat.view.status
-        queued = count(len(chat.view.queued), "message") if chat.view.queued else ""
+        queued = (
+            t("{count:,} message", "{count:,} messages", count=len(chat.view.queued))
+            if chat.view.queued
+            else ""
+        )
         is_working = chat.is_running and not chat.view.is_idle
         return (
             ("context", line.filled()),
@@ -89,7 +93,7 @@ class TerminalChat:
         known = servers.status()
         failed = [one.name for one in known if one.state == "failed"]
         note = f", failed: {', '.join(failed)}; see /mcp" if failed else ""
-        return count(len(known), "server") + note
+        return t("{count:,} server", "{count:,} servers", count=len(known)) + note
 
     async def require_idle(self) -> None:
         if await self.chat.is_busy():
@@ -118,7 +122,7 @@ class TerminalChat:
         target = find_target(self.chat.app, RunOptions(resume=name))
         await self._change(target)
         if recap:
-            self.chat.view.say(f"Session {self.session}")
+            self.chat.view.say(t("Session {session}", session=self.session))
             await self.chat.resume()
 
     async def _change(self, target: SessionTarget) -> None:
@@ -219,7 +223,11 @@ class TerminalChat:
         for line in shown[:_MAX_COMMAND_RESULT_LINES]:
             self.chat.screen.line(line)
         if len(shown) > _MAX_COMMAND_RESULT_LINES:
-            more = count(len(shown) - _MAX_COMMAND_RESULT_LINES, "more line")
+            more = t(
+                "{count:,} more line",
+                "{count:,} more lines",
+                count=len(shown) - _MAX_COMMAND_RESULT_LINES,
+            )
             self.chat.view.say(f"... {more}")
 
 

@@ -14,7 +14,11 @@ from hermes.surfaces.terminal.styled_text import (
     Row,
     Run,
 )
-from hermes.surfaces.terminal.text import count, wrap
+from hermes.surfaces.terminal.text import wrap
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _LOOKS = {
     "instructions": CYAN,
@@ -90,19 +94,33 @@ def _next(context: Context, ahead: CompactionPreview) -> str:
     """Returns a sentence that says when compaction starts and what it does."""
     left = context.full - context.used
     when = (
-        f"Compaction starts at {context.full:,} tokens"
+        t("Compaction starts at {full:,} tokens", full=context.full)
         if context.full
-        else "Compaction starts when the window is full"
+        else t("Compaction starts when the window is full")
     )
-    when += f", after {left:,} more" if left > 0 else ", before the next reply"
+    when += f", after {left:,} more" if left > 0 else t(", before the next reply")
     steps: list[str] = []
     if ahead.pointers:
         steps.append(
-            f"{count(ahead.pointers, 'old result')} (about {ahead.freed:,} tokens) would be replaced by references"
+            t(
+                "{count:,} old result (about {freed:,} tokens) would be replaced by references",
+                "{count:,} old results (about {freed:,} tokens) would be replaced by references",
+                count=ahead.pointers,
+                freed=ahead.freed,
+            )
         )
     if ahead.summarised:
         steps.append(
-            f"a summary would replace {count(ahead.summarised, 'message')} ({ahead.replaced:,} tokens)"
+            t(
+                "a summary would replace {count:,} message ({replaced:,} tokens)",
+                "a summary would replace {count:,} messages ({replaced:,} tokens)",
+                count=ahead.summarised,
+                replaced=ahead.replaced,
+            )
         )
-    then = ", then ".join(steps) if steps else "there is nothing to remove yet"
-    return f"{when}: {then}. The log keeps everything. To compact now: /compress"
+    then = ", then ".join(steps) if steps else t("there is nothing to remove yet")
+    return t(
+        "{when}: {then}. The log keeps everything. To compact now: /compress",
+        when=when,
+        then=then,
+    )

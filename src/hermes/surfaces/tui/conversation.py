@@ -20,7 +20,7 @@ from hermes.app.goals.waking import who_wakes
 from hermes.app.prompt_files import called_prompt
 from hermes.app.session_journal import read_history
 from hermes.app.session_service import Delivery
-from hermes.errors import HermesError, SessionBusy, StoreError, in_sentences
+from hermes.errors import HermesError, SessionBusy, StoreError, for_reader
 from hermes.learning.learning_service import SkillCommand
 from hermes.learning.proposals import Proposal
 from hermes.primitives.tasks import BackgroundTasks
@@ -480,7 +480,7 @@ class ChatConversation:
         try:
             after = await self.screen.edit(before, ".md")
         except HermesError as error:
-            self.view.say(in_sentences(error), alarming=True)
+            self.view.say(for_reader(error), alarming=True)
             return
         if after.strip() and after != before:
             menu.plan = after
@@ -576,7 +576,7 @@ class ChatConversation:
             self._not_saved(error)
         except HermesError as error:  # the session could not be settled
             self.code = 1
-            self.view.say(in_sentences(error), alarming=True)
+            self.view.say(for_reader(error), alarming=True)
             self.screen.show_prompt()
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None or task.cancelling():
@@ -629,7 +629,7 @@ class ChatConversation:
 
     def _not_saved(self, error: StoreError) -> None:
         self.code = 1
-        self.view.say(in_sentences(error, not_saved(error)), alarming=True)
+        self.view.say(for_reader(error, not_saved(error)), alarming=True)
         self.screen.show_prompt()
 
     def _leave_at_once(self, *, elsewhere: bool) -> None:

@@ -9,9 +9,13 @@ from pathlib import PurePath
 import msgspec
 
 from hermes.surfaces.terminal.styled_text import BOLD, DIM, GREEN, RED, Row, Run
-from hermes.surfaces.terminal.text import clean, count, cut, width
+from hermes.surfaces.terminal.text import clean, cut, width
 from hermes.surfaces.terminal.theme import ADDED, ADDED_WORD, REMOVED, REMOVED_WORD
 from hermes.surfaces.terminal.tool_line import Marks
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _TITLE = re.compile(r"(?:Edited|Moved|Created|Deleted) (.+?):?$")
@@ -77,7 +81,8 @@ def diff_rows(
         yield from rows
         return
     yield from rows[:most]
-    note = f"  {marks.bar} {marks.runs} {count(len(rows) - most, 'more line')}{hint}"
+    more = t("{count:,} more line", "{count:,} more lines", count=len(rows) - most)
+    note = f"  {marks.bar} {marks.runs} {more}{hint}"
     yield ((cut(note, columns), DIM),)
 
 

@@ -13,7 +13,7 @@ from hermes.app.attachments import AttachmentFolder, attach
 from hermes.app.prompt_files import aliased
 from hermes.app.session_service import Delivery
 from hermes.commands.table import find_topic
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, for_reader
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
 from hermes.schema.own_commands import OwnCommandRan
@@ -204,7 +204,7 @@ class InputRouter:
         try:
             await asyncio.to_thread(chat.agent.learner.learning.apply, change, origin)
         except HermesError as error:
-            chat.view.say(in_sentences(error), alarming=True)
+            chat.view.say(for_reader(error), alarming=True)
         else:
             chat.view.say(
                 t(
@@ -217,7 +217,7 @@ class InputRouter:
         try:
             await self._run_command(typed)
         except HermesError as error:
-            self._chat.view.say(in_sentences(error), alarming=True)
+            self._chat.view.say(for_reader(error), alarming=True)
 
     async def _run_command(self, typed: TypedInput) -> None:
         chat, name = self._chat, _command_name(typed.text)

@@ -9,7 +9,11 @@ from hermes.app.agent import Agent
 from hermes.errors import HermesError
 from hermes.primitives.files import make_private_folder, open_private
 from hermes.settings.load import environment
-from hermes.surfaces.terminal.text import count, one_line
+from hermes.surfaces.terminal.text import one_line
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_TITLE_CHARS = 40
 _MAX_NAMED = 3
@@ -49,11 +53,23 @@ class LeftWork:
         self._warned = running
         waits = session in running
         tasks = sorted(running - {session})
-        parts = [f"{count(len(tasks), 'background task')} ({self._names(tasks)})"] if tasks else []  # fmt: skip
-        parts += ["a goal that waits"] if waits else []
-        return (
-            f"Still at work: {' and '.join(parts)}. /quit leave lets it go on without this terminal; "
-            "/quit again stops it, and it can be resumed."
+        parts = (
+            [
+                t(
+                    "{count:,} background task ({names})",
+                    "{count:,} background tasks ({names})",
+                    count=len(tasks),
+                    names=self._names(tasks),
+                )
+            ]
+            if tasks
+            else []
+        )
+        parts += [t("a goal that waits")] if waits else []
+        return t(
+            "Still at work: {parts}. /quit leave lets it go on without this terminal; "
+            "/quit again stops it, and it can be resumed.",
+            parts=t(" and ").join(parts),
         )
 
     def _names(self, sessions: list[str]) -> str:
@@ -118,14 +134,31 @@ class LeftWork:
         tasks = [one for one in self._left if one != session]
         if self.goes_on:
             named = [f"  {self._name(one)} ({one})" for one in tasks]
-            hints = ["See: hermes agents list. Stop one: hermes agents stop ID"] if tasks else []  # fmt: skip
+            hints = [t("See: hermes agents list. Stop one: hermes agents stop ID")] if tasks else []  # fmt: skip
             if session in self._left:
-                named.append("  the goal of this session")
-                hints.append(f"Pause the goal: hermes goal pause {session}")
-            return ["Goes on without this terminal:", *named, *hints] if named else []
-        head = [f"The background work could not be left running: {self._problem}"] if self._problem else []  # fmt: skip
+                named.append(t("  the goal of this session"))
+                hints.append(
+                    t("Pause the goal: hermes goal pause {session}", session=session)
+                )
+            return (
+                [t("Goes on without this terminal:"), *named, *hints] if named else []
+            )
+        head = (
+            [
+                t(
+                    "The background work could not be left running: {problem}",
+                    problem=self._problem,
+                )
+            ]
+            if self._problem
+            else []
+        )
         stopped = [
-            f"Stopped in the background: {self._name(one)}. Continue: hermes agents resume {one}"
+            t(
+                "Stopped in the background: {name}. Continue: hermes agents resume {one}",
+                name=self._name(one),
+                one=one,
+            )
             for one in tasks
         ]
         return [*head, *stopped]

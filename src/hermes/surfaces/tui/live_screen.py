@@ -34,7 +34,7 @@ from prompt_toolkit.layout import (
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, for_reader
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.surfaces.terminal.external_editor import edit_text
 from hermes.surfaces.terminal.question_menu import QuestionMenu
@@ -289,7 +289,7 @@ class LiveScreen:
         try:
             text = await self.edit(self._entry.whole_text, ".md")
         except HermesError as error:
-            self.line(in_sentences(error))
+            self.line(for_reader(error))
         else:
             self._entry.replace(text.rstrip("\n"))
 

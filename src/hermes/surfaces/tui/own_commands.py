@@ -35,7 +35,7 @@ class OwnCommandResult(msgspec.Struct, frozen=True):
         return f"exit code {self.code}" if self.code >= 0 else describe_exit(self.code)
 
     @property
-    def block(self) -> str:
+    def block(self) -> str:  # not translated: for the model
         """The part of a message that tells the model about it."""
         output = self.output.replace("</ran", "<\\/ran")
         if len(output) > _MAX_SENT_CHARS:

@@ -16,7 +16,7 @@ from hermes.commands.policy import Permissions
 from hermes.commands.side_work import AgentOverview
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.sessions import SessionInfo
-from hermes.surfaces.terminal.text import ago, count, money, one_line
+from hermes.surfaces.terminal.text import ago, money, one_line
 from hermes.surfaces.tui.live_screen import LiveScreen
 from hermes.surfaces.tui.overlays.picker import Picked, Picker, PickerItem, PickerText
 from hermes.text.translation import to_translate, translator
@@ -156,17 +156,18 @@ async def _take_back_permissions(port: "TerminalChat", command: Command) -> str 
 
 def _permission_items(found: Permissions, folder: str) -> list[PickerItem]:
     """The entries by the numbers that the command knows them by, then the rules that only a file holds."""
+    whens = {"always": t("always"), "session": t("until you quit")}
     kinds = [*(("always", one) for one in found.remembered)]
-    kinds += [("until you quit", one) for one in found.granted]
+    kinds += [("session", one) for one in found.granted]
     reasons = {
         "always": t("In every session, because you chose “always”."),
-        "until you quit": t("In this session, until you quit."),
+        "session": t("In this session, until you quit."),
     }
     items = [
         PickerItem(
             str(number),
-            shown(text.replace(folder, "this folder")),
-            when,
+            shown(text.replace(folder, t("this folder"))),
+            whens[when],
             lambda text=text, when=when: t(
                 "Hermes does this without asking:\n{rule}\n\n{reason}\nEnter takes it back; Hermes asks again then.",
                 rule=shown(text),
@@ -208,9 +209,9 @@ async def _pick_agent(port: "TerminalChat", command: Command) -> str | None:
         for one in reversed(found.children)
     ]
     text = PickerText(
-        title="Agents of this session",
+        title=t("Agents of this session"),
         enter="open",
-        actions={"c-x": "stop", "c-t": "write to it"},
+        actions={"c-x": t("stop"), "c-t": t("write to it")},
     )
     picked = await pick(port.chat, text, items)
     if picked is None:
@@ -222,7 +223,11 @@ async def _pick_agent(port: "TerminalChat", command: Command) -> str | None:
 
 
 def _child_preview(one: ChildStatus) -> str:
-    facts = (count(one.turns, "turn"), count(one.tokens, "token"), money(one.cost_usd))
+    facts = (
+        t("{count:,} turn", "{count:,} turns", count=one.turns),
+        t("{count:,} token", "{count:,} tokens", count=one.tokens),
+        money(one.cost_usd),
+    )
     head = (_shortened(one.title), one.doing, " · ".join(filter(None, facts)))
     return "\n".join((*filter(None, head), "", _shortened(one.answer))).strip()
 
@@ -257,7 +262,11 @@ def _model_facts(name: str, *, is_current: bool) -> str:
 
 
 def _session_detail(info: SessionInfo, now: float) -> str:
-    parts = (ago(info.updated, now), count(info.messages, "message"), info.surface)
+    parts = (
+        ago(info.updated, now),
+        t("{count:,} message", "{count:,} messages", count=info.messages),
+        info.surface,
+    )
     return " · ".join(part for part in parts if part)
 
 

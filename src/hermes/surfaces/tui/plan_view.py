@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 
 from hermes.surfaces.terminal.styled_text import BOLD, DIM, GREEN, Row
-from hermes.surfaces.terminal.text import clean, count, cut
+from hermes.surfaces.terminal.text import clean, cut
 from hermes.surfaces.terminal.tool_line import Marks
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_PINNED_STEPS = 7
 
@@ -50,7 +54,8 @@ class PlanView:
             yield self._row(mark, cut(text, columns - 4))
         hidden = total - first - len(shown)
         if hidden > 0:
-            yield ((f"  {self._marks.runs} {count(hidden, 'more step')}", DIM),)
+            more = t("{count:,} more step", "{count:,} more steps", count=hidden)
+            yield ((f"  {self._marks.runs} {more}", DIM),)
 
     def _row(self, mark: str, text: str) -> Row:
         match mark:

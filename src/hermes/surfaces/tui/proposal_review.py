@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from hermes.app.learning.learner import Learner
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, for_reader
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.terminal.approval import KEY_GRACE_S
 from hermes.surfaces.terminal.styled_text import (
@@ -17,8 +17,12 @@ from hermes.surfaces.terminal.styled_text import (
     Row,
     painted,
 )
-from hermes.surfaces.terminal.text import ago, clean, count, cut, one_line, wrap
+from hermes.surfaces.terminal.text import ago, clean, cut, one_line, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_PROPOSAL_DIFF_LINES = 30
 _LOOKS = {"+": GREEN, "-": RED}
@@ -68,11 +72,14 @@ class ProposalReview:
         if not self.is_over and self._clock() >= self._shown_at + KEY_GRACE_S:
             is_cut = len(self._diff()) > _MAX_PROPOSAL_DIFF_LINES
             keys = "".join(key for key in _KEYS if key != "v" or is_cut)
-            full = f"Keep it? {', '.join(f'{key} ({_KEYS[key]})' for key in keys)}"
+            full = t(
+                "Keep it? {keys}",
+                keys=", ".join(f"{key} ({_KEYS[key]})" for key in keys),
+            )
             label = (
                 full
                 if len(full) <= self._screen.columns - 4
-                else f"Keep it? {'/'.join(keys)}"
+                else t("Keep it? {keys}", keys="/".join(keys))
             )
             self._screen.ask(label, keys=keys)
 
@@ -103,14 +110,14 @@ class ProposalReview:
     async def _decide(self, key: str) -> None:
         proposal = self._proposals[self._at]
         if key == "s":
-            self._say("Left for later.", DIM)
+            self._say(t("Left for later."), DIM)
             return
         try:
             decided = await asyncio.to_thread(
                 self._learner.decide, proposal.id, keep=key == "y"
             )
         except HermesError as error:
-            self._say(in_sentences(error), RED)
+            self._say(for_reader(error), RED)
             return
         self._kept, self._rejected = (
             self._kept + (key == "y"),
@@ -118,7 +125,7 @@ class ProposalReview:
         )
         kept = f"Kept{f' as change {decided.hash[:10]}' if decided.hash else ''}."
         self._say(
-            kept if key == "y" else "Rejected. Hermes will not propose it again.",
+            kept if key == "y" else t("Rejected. Hermes will not propose it again."),
             GREEN if key == "y" else DIM,
         )
 
@@ -173,7 +180,12 @@ class ProposalReview:
         for row in shown:
             self._row(row)
         if len(shown) < len(rows):
-            more = f"{screen.marks.runs} {count(len(rows) - len(shown), 'more line')}; v shows all"
+            more = t(
+                "{count:,} more line; v shows all",
+                "{count:,} more lines; v shows all",
+                count=len(rows) - len(shown),
+            )
+            more = f"{screen.marks.runs} {more}"
             self._row(((f"  {more}", DIM),))
 
     def _diff(self) -> list[Row]:

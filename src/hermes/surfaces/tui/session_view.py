@@ -31,7 +31,7 @@ from hermes.surfaces.terminal.notices import (
 )
 from hermes.surfaces.terminal.question_menu import is_rules_check
 from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, RED, Row, painted
-from hermes.surfaces.terminal.text import clean, count, cut, money, one_line, wrap
+from hermes.surfaces.terminal.text import clean, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
 from hermes.surfaces.tui.details import Details
 from hermes.surfaces.tui.plain_screen import ChatScreen
@@ -373,7 +373,7 @@ class ChatView:
         elif event["type"] == "agent.approval.answered":
             self.say(self._verdict(event))
         elif event.get("text"):
-            self.say(f"You: {event['text']}")
+            self.say(t("You: {text}", text=event["text"]))
 
     def _verdict(self, event: Mapping[str, Any]) -> str:
         """What a person decided, and about which call if several are open."""
@@ -565,7 +565,12 @@ class ChatView:
                     if len(lines) <= _MAX_ECHOED_LINES
                     else lines[: _MAX_ECHOED_LINES - 1]
                 )
-                more = f"{self._screen.marks.runs} {count(len(lines) - len(shown), 'more line')}"
+                more = t(
+                    "{count:,} more line",
+                    "{count:,} more lines",
+                    count=len(lines) - len(shown),
+                )
+                more = f"{self._screen.marks.runs} {more}"
                 shown += [more] * (len(shown) < len(lines))
                 for number, line in enumerate(shown):
                     lead = "  " if number else self._screen.marks.prompt

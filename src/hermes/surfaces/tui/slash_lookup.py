@@ -166,7 +166,7 @@ def key_lines(columns: int) -> Iterator[tuple[str, str]]:
             yield from (("  ", line) for line in wrap(what, columns - 2))
 
 
-def page() -> str:
+def page() -> str:  # not translated: for the docs
     """The text of docs/reference/slash-commands.md, without its note."""
     lines = [
         "In the chat, a line that begins with `/` is a command. A name may be shortened as long as it is unambiguous."

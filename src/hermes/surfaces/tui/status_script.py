@@ -13,6 +13,10 @@ import msgspec
 from hermes.children.helper_programs import find_program
 from hermes.settings.load import environment
 from hermes.surfaces.terminal.text import one_line
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_SECONDS = 2.0
 _MAX_OUTPUT_BYTES = 4_096
@@ -29,24 +33,28 @@ async def script_line(
     try:
         words = shlex.split(command)
     except ValueError:
-        return "status script: invalid command"
+        return t("status script: invalid command")
     if words and "/" in words[0] and not words[0].startswith(("/", "~")):
-        return "status script: use an absolute path"  # else any project could bring it
+        return t(
+            "status script: use an absolute path"
+        )  # else any project could bring it
     program = find_program(words[0], environment()) if words else None
     if program is None:
-        return "status script: not found"
+        return t("status script: not found")
     try:
         process = await asyncio.create_subprocess_exec(
             program, *words[1:], cwd=folder, start_new_session=True,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
     except OSError:
-        return "status script: can't be started"
+        return t("status script: can't be started")
     try:
         async with asyncio.timeout(max_seconds):
             output, _ = await process.communicate(msgspec.json.encode(facts))
     except TimeoutError:
-        return f"status script: no answer in {max_seconds:g} s"
+        return t(
+            "status script: no answer in {max_seconds:g} s", max_seconds=max_seconds
+        )
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -32,10 +32,10 @@ _MAX_DIFF_ROWS = 24
 _MAX_OUTPUT_CHARS = 2_000  # of output, per running call
 
 _SANDBOX = {
-    "\n[The sandbox may have stopped this:": to_translate(
+    "\n[The sandbox may have stopped this:": to_translate(  # not translated: a tool says it
         "Probably stopped by the sandbox."
     ),
-    "\n[Hidden from commands, as they may hold secrets:": to_translate(
+    "\n[Hidden from commands, as they may hold secrets:": to_translate(  # not translated
         "Files that may hold secrets are hidden from commands."
     ),
 }

@@ -2,13 +2,14 @@
 
 import logging
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hermes.errors import HermesError, in_sentences
 from hermes.surfaces.web.access import AccessControl, Caller, RequestHeaders, covers
 from hermes.surfaces.web.endpoint import CALLER
 from hermes.surfaces.web.errors import ErrorFormat, Refusal
 from hermes.surfaces.web.routes import READING, Route, RouteTable
+from hermes.text.translation import in_language
 
 log = logging.getLogger("hermes.web")
 
@@ -98,6 +99,17 @@ class WebApplication:
             await send({**message, "type": f"websocket.{message['type']}"})
 
         await response({**scope, "type": "http"}, receive, send_as_handshake)
+
+
+class InEnglish:
+    """Answers programs in English, whatever the process speaks: errors are part of an interface."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with in_language(None):
+            await self._application(scope, receive, send)
 
 
 def _headers(scope: Scope) -> RequestHeaders:

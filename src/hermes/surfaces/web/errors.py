@@ -17,6 +17,7 @@ from hermes.errors import (
     SessionNotFound,
     StoreBusy,
     StoreFull,
+    translated,
 )
 from hermes.surfaces.web import override
 from hermes.surfaces.web.request_json import InvalidRequest
@@ -91,7 +92,9 @@ class ErrorFormat:
     def failed(self, error: HermesError) -> Refusal:
         """Describes an error of Hermes."""
         kinds = (status for kind, status in _STATUS if isinstance(error, kind))
-        return Refusal(next(kinds, 400), error.message, error.hint)
+        return Refusal(
+            next(kinds, 400), translated(error.words), translated(error.hint_words)
+        )
 
     def unexpected(self, error: Exception) -> Refusal:
         """Describes an error that nobody expected. It is in the log."""

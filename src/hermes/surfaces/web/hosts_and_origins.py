@@ -9,6 +9,10 @@ import msgspec
 
 from hermes.commands.command import Arg
 from hermes.errors import SettingsError, UsageError
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _USUAL = {"http": 80, "https": 443}
@@ -35,7 +39,9 @@ Port: TypeAlias = Annotated[
 def listening_on(section: _S, host: str | None, port: int | None) -> _S:
     """A section of the settings with what the options say instead."""
     if port is not None and not 0 <= port <= 65535:
-        raise UsageError(f"{port} is not a port.", hint="Use 0 to 65535.")
+        raise UsageError(
+            t("{port} is not a port.", port=port), hint=t("Use 0 to 65535.")
+        )
     given = {"host": host, "port": port}
     wanted = {name: value for name, value in given.items() if value is not None}
     return msgspec.structs.replace(section, **wanted)  # pyrefly: ignore
@@ -111,7 +117,7 @@ def _split(url: str) -> tuple[str, str, int]:
         or parts.query
     ):
         raise SettingsError(
-            f"public_urls: {url!r} is not the address of a server.",
-            hint="Such as: https://hermes.example.org",
+            t("public_urls: {url!r} is not the address of a server.", url=url),
+            hint=t("Such as: https://hermes.example.org"),
         )
     return parts.scheme, parts.hostname, parts.port or _USUAL[parts.scheme]

@@ -14,6 +14,10 @@ from hermes.primitives.acceptor import Acceptor
 from hermes.primitives.repeated_errors import RepeatedErrors
 from hermes.surfaces.web.hosts_and_origins import is_loopback, is_wildcard
 from hermes.surfaces.web.http_protocol import StrictHttpProtocol
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _BACKLOG_CONNECTIONS = 2048
 _SHUTDOWN_TIMEOUT_S = 5
@@ -136,7 +140,7 @@ class _UvicornServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to serve on sockets that listen already."""
         await super().startup(sockets=[])
-        what = f"accepting connections of {self._name}"
+        what = f"accepting connections of {self._name}"  # not translated: for the log
         tls = self.config.ssl
         # pyrefly: ignore[bad-assignment]
         self.servers = [
@@ -170,7 +174,14 @@ def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
         listener.close()
         why = os_reason(error)
         raise HermesError(
-            f"{who} can't listen on {host}:{port} ({why}).", hint=hint
+            t(
+                "{who} can't listen on {host}:{port} ({why}).",
+                who=who,
+                host=host,
+                port=port,
+                why=why,
+            ),
+            hint=hint,
         ) from error
     listener.set_inheritable(False)
     return listener
@@ -183,13 +194,22 @@ def require_safe(settings: ListenSettings, *, section: str, who: str) -> None:
         return
     if not settings.tls_cert and not settings.behind_proxy:
         raise SettingsError(
-            f"Others can reach {settings.host}, and without TLS they could read the traffic.",
-            hint=f"Set {section}.tls_cert and {section}.tls_key, or {section}.behind_proxy if a proxy provides TLS.",
+            t(
+                "Others can reach {host}, and without TLS they could read the traffic.",
+                host=settings.host,
+            ),
+            hint=t(
+                "Set {section}.tls_cert and {section}.tls_key, or {section}.behind_proxy if a proxy provides TLS.",
+                section=section,
+            ),
         )
     if is_wildcard(settings.host) and not settings.public_urls:
         raise SettingsError(
-            f"{who} must know the host name that it is reached by.",
-            hint=f"Set {section}.public_urls, such as [https://hermes.example.org].",
+            t("{who} must know the host name that it is reached by.", who=who),
+            hint=t(
+                "Set {section}.public_urls, such as [https://hermes.example.org].",
+                section=section,
+            ),
         )
 
 
@@ -198,8 +218,8 @@ def require_certificate(settings: ListenSettings, *, section: str) -> None:
     cert, key = settings.tls_cert, settings.tls_key
     if bool(cert) != bool(key):
         raise SettingsError(
-            "A certificate and its key must be set together.",
-            hint=f"Set {section}.tls_cert and {section}.tls_key.",
+            t("A certificate and its key must be set together."),
+            hint=t("Set {section}.tls_cert and {section}.tls_key.", section=section),
         )
     if not cert:
         return
@@ -211,11 +231,19 @@ def require_certificate(settings: ListenSettings, *, section: str) -> None:
     except (OSError, ValueError) as error:  # an SSLError is an OSError
         why = getattr(error, "strerror", None) or str(error)
         raise SettingsError(
-            f"The certificate can't be used: {cert} with the key {key} ({why.lower()}).",
-            hint=f"Set {section}.tls_cert and {section}.tls_key to PEM files that belong together, without a password.",
+            t(
+                "The certificate can't be used: {cert} with the key {key} ({why}).",
+                cert=cert,
+                key=key,
+                why=why.lower(),
+            ),
+            hint=t(
+                "Set {section}.tls_cert and {section}.tls_key to PEM files that belong together, without a password.",
+                section=section,
+            ),
         ) from error
 
 
 def _no_password() -> str:
     """Refuses to ask: there may be nobody at the terminal."""
-    raise ValueError("the key has a password")
+    raise ValueError("the key has a password")  # not translated: from inside a library

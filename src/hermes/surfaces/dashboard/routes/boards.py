@@ -12,6 +12,9 @@ from hermes.errors import NotFound
 from hermes.schema.boards import MAX_ATTACHMENT_BYTES, CardAttachment
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class FileNameQuery(msgspec.Struct, frozen=True):
@@ -58,7 +61,7 @@ class BoardRoutes:
         name = str(call.path["id"])
         data = self._boards.read(lambda reader: reader.attachment_data(name))
         if data is None:
-            raise NotFound(f"There is no attachment {name!r}.")
+            raise NotFound(t("There is no attachment {name!r}.", name=name))
         known = self._boards.read(lambda reader: reader.attachment(name))
         shown = quote(known.name if known else name)
         headers = {

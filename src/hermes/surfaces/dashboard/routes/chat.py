@@ -28,7 +28,7 @@ from hermes.app.speech import listener
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.accepted_plan import needs_trust
 from hermes.core.context_usage import CompactionPreview, ContextPart
-from hermes.errors import SessionNotFound, UsageError
+from hermes.errors import SessionNotFound, UsageError, translated
 from hermes.images.image_info import convertible_type, media_type
 from hermes.primitives.files import replace_file
 from hermes.schema.events import QuestionAsked
@@ -44,7 +44,11 @@ from hermes.surfaces.web.endpoint import (
     EndpointCall,
 )
 from hermes.surfaces.web.errors import Refusal
+from hermes.text.translation import translator
 from hermes.tools.sensitive import Guard
+
+t = translator(__name__)
+
 
 _BY = "dashboard"
 _MAX_SHOWN_SIDE_PIXELS = 4096
@@ -214,15 +218,15 @@ def _read_picture(source: str) -> tuple[bytes, str]:
     path = Path(source)
     try:
         if path.stat().st_size > MAX_BODY_BYTES:
-            raise Refusal(404, "The picture is too large to be shown.")
+            raise Refusal(404, t("The picture is too large to be shown."))
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        raise Refusal(404, "The picture no longer exists.") from error
+        raise Refusal(404, t("The picture no longer exists.")) from error
     if convertible_type(content[:16]):  # browsers don't show these either
         content = _converted(content)
     kind = media_type(content[:16])
     if kind not in _PICTURES:
-        raise Refusal(404, "That is not a picture.")
+        raise Refusal(404, t("That is not a picture."))
     return content, kind
 
 
@@ -232,14 +236,20 @@ def _converted(content: bytes) -> bytes:
     try:
         return converted(content, ImageLimits(MAX_BODY_BYTES, _MAX_SHOWN_SIDE_PIXELS))
     except NotShrunk as error:
-        raise Refusal(404, f"This can't be shown: {error.message}", error.hint) from error  # fmt: skip
+        raise Refusal(
+            404,
+            t("This can't be shown: {message}", message=translated(error.words)),
+            translated(error.hint_words),
+        ) from error
 
 
 def _require(call: EndpointCall, scope: Scope, why: str) -> None:
     """Refuses a part of a request that needs a scope beyond the route's own."""
     if not covers(call.caller.scopes, scope):
         raise Refusal(
-            403, f"This needs the scope {scope!r}: {why}.", "Nothing was changed."
+            403,
+            t("This needs the scope {scope!r}: {why}.", scope=scope, why=why),
+            t("Nothing was changed."),
         )
 
 
@@ -339,9 +349,9 @@ class ChatRoutes:
         said: MessageAccepted = call.body
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         if not said.text.strip() and not said.images and not said.files:
-            raise UsageError("The message is empty.", hint="Nothing was sent.")
+            raise UsageError(t("The message is empty."), hint=t("Nothing was sent."))
         if said.approvals not in (None, "ask", "plan"):
-            _require(call, "approve", "it lets Hermes do more without asking")
+            _require(call, "approve", t("it lets Hermes do more without asking"))
         images = await asyncio.to_thread(self._save_pictures, said.images)
         names = " ".join(file.name for file in said.files)
         files = await self._heard(names)(self._save_files, info.id, said.files)
@@ -395,7 +405,7 @@ class ChatRoutes:
         mode: Mode = call.body
         session = await self._session(call)
         if mode.approvals not in ("ask", "plan"):
-            _require(call, "approve", "it lets Hermes do more without asking")
+            _require(call, "approve", t("it lets Hermes do more without asking"))
         await self._board.agent.set_mode(session, mode.approvals)
         return Acknowledged()
 
@@ -476,7 +486,7 @@ class ChatRoutes:
         event = rows[0].event if rows and rows[0].seq == call.path["seq"] else None
         images = event.images if isinstance(event, (UserMessage, ToolFinished)) else ()
         if call.path["number"] >= len(images):
-            raise Refusal(404, "There is no such picture.")
+            raise Refusal(404, t("There is no such picture."))
         content, kind = _read_picture(images[call.path["number"]].source)
         return Response(
             content, media_type=kind, headers={"cache-control": "private, max-age=3600"}
@@ -502,8 +512,8 @@ class ChatRoutes:
         if call.body.answer == "always" and not covers(call.caller.scopes, "admin"):
             raise Refusal(
                 403,
-                "This needs the scope 'admin': it would be remembered permanently.",
-                "Answer once.",
+                t("This needs the scope 'admin': it would be remembered permanently."),
+                t("Answer once."),
             )
         session = await self._session(call)
         service = self._board.agent.service
@@ -530,7 +540,7 @@ class ChatRoutes:
             if isinstance(asked, QuestionAsked) and asked.call_id == call_id:
                 plan = asked.plan
         if needs_trust(plan, given.text):
-            _require(call, "approve", "it lets Hermes do more without asking")
+            _require(call, "approve", t("it lets Hermes do more without asking"))
         counted = await service.reply(
             session, call_id, given.text, by=_BY, plan=given.plan
         )
@@ -548,8 +558,8 @@ class ChatRoutes:
                 data = base64.b64decode(file.data, validate=True)
             except ValueError as error:
                 raise UsageError(
-                    f"{file.name} can't be read: it is not base64.",
-                    hint="Nothing was sent.",
+                    t("{name} can't be read: it is not base64.", name=file.name),
+                    hint=t("Nothing was sent."),
                 ) from error
             name = re.sub(r"[^\w.\-]+", "_", Path(file.name).name).strip("._")[-80:]
             own = folder / hashlib.sha256(data).hexdigest()[:8]
@@ -570,13 +580,13 @@ class ChatRoutes:
                 data = base64.b64decode(picture.data, validate=True)
             except ValueError as error:
                 raise UsageError(
-                    "A picture can't be read: it is not base64.",
-                    hint="Nothing was sent.",
+                    t("A picture can't be read: it is not base64."),
+                    hint=t("Nothing was sent."),
                 ) from error
             if ending is None or not data:
                 raise UsageError(
-                    "That is not a picture.",
-                    hint="PNG, JPEG, GIF and WebP can be shown to a model.",
+                    t("That is not a picture."),
+                    hint=t("PNG, JPEG, GIF and WebP can be shown to a model."),
                 )
             self._board.app.home.ensure(folder)
             path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}{ending}"

@@ -18,6 +18,10 @@ from hermes.surfaces.web import override
 from hermes.surfaces.web.access import covers
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MODULES = (
     "hermes.commands.goals",
@@ -84,9 +88,12 @@ class ChatCommandRoutes:
         one = find_command(_offered(), line.name)
         if one is None:
             known = ", ".join(f"/{known.slash}" for known in _offered())
-            raise NotFound(f"There is no command /{line.name} here.", hint=f"There are: {known}.")  # fmt: skip
+            raise NotFound(
+                t("There is no command /{name} here.", name=line.name),
+                hint=t("There are: {known}.", known=known),
+            )
         if one.role != "user" and not covers(call.caller.scopes, "admin"):
-            raise Refusal(403, f"/{one.slash} needs the scope 'admin'.", "Nothing was changed.")  # fmt: skip
+            raise Refusal(403, t("/{slash} needs the scope 'admin'.", slash=one.slash), t("Nothing was changed."))  # fmt: skip
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         chat = PageChat(self._board.app, self._board.agent, info.id)
         return CommandAnswer(await chat.run(one, line.words), chat.opens)

@@ -15,6 +15,9 @@ from hermes.commands.views import Block, Result, document_of
 from hermes.errors import Refused, UsageError
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class HttpSurface:
@@ -32,10 +35,15 @@ class HttpSurface:
         self.warnings.append(f"{message} {hint}".strip())
 
     def confirm(self, question: str, nothing_done: str) -> bool:
-        raise Refused(question, hint=f'{nothing_done} Confirm it with "yes": true.')
+        raise Refused(
+            question,
+            hint=t(
+                '{nothing_done} Confirm it with "yes": true.', nothing_done=nothing_done
+            ),
+        )
 
     def read_secret(self, name: str) -> str:
-        raise UsageError(f"{name}: a value is missing.")
+        raise UsageError(t("{name}: a value is missing.", name=name))
 
 
 class CommandRoutes:

@@ -42,7 +42,7 @@ from hermes.app.model_sources import (
     local_offers,
     pinned_models,
 )
-from hermes.errors import HermesError, UsageError, in_sentences
+from hermes.errors import HermesError, UsageError, for_reader
 from hermes.providers import provider_table
 from hermes.providers.embedded import (
     KnownModel,
@@ -60,12 +60,16 @@ from hermes.settings import Home
 from hermes.settings.load import environment, load, load_secrets
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.dashboard")
 
 CODEX = "codex"
 _MAX_BODY_BYTES = 16_384
-_UNCHANGED = "Nothing was changed."
+_UNCHANGED = to_translate("Nothing was changed.")
 
 Key = Annotated[str, Meta(max_length=8192)]
 Name = Annotated[str, Meta(max_length=400)]
@@ -167,7 +171,10 @@ class WeightsDownload:
         """Starts a download, or returns the state of the one that runs."""
         entry = known_models(load(home=self._home).local_models).get(name)
         if entry is None:
-            raise UsageError(f"There is no local model {name!r}.", hint=_UNCHANGED)
+            raise UsageError(
+                t("There is no local model {name!r}.", name=name),
+                hint=t.marked(_UNCHANGED),
+            )
         with self._starting:
             if self.state.running:
                 return self.state
@@ -189,11 +196,11 @@ class WeightsDownload:
         try:
             is_stopped = not self._fetch(entry)
         except HermesError as error:
-            problem = in_sentences(error)
+            problem = for_reader(error)
             problem = problem[:1].upper() + problem[1:]
         except Exception as error:
             log.exception("the download of %s failed", entry.id)
-            problem = f"The download failed: {error}"
+            problem = t("The download failed: {error}", error=error)
         self.state = msgspec.structs.replace(
             self.state, running=False, problem=problem, is_stopped=is_stopped
         )
@@ -313,9 +320,12 @@ class ConnectionRoutes:
         if body.provider == EMBEDDED:
             who = display_name(body.model)
         sentence = (
-            f"{who} is used from the next message on. It has not answered yet."
+            t(
+                "{who} is used from the next message on. It has not answered yet.",
+                who=who,
+            )
             if body.force
-            else f"{who} answers from the next message on."
+            else t("{who} answers from the next message on.", who=who)
         )
         return await self._connected(sentence, (*notes, *warnings))
 
@@ -362,8 +372,10 @@ class ConnectionRoutes:
         offers = local_offers(find_files(), choose_download(), pinned)
         if not any(one.name == name and one.is_here for one in offers):
             raise UsageError(
-                "That local model is not on this machine.",
-                hint=f"{_UNCHANGED} Download it first.",
+                t("That local model is not on this machine."),
+                hint=t(
+                    "{unchanged} Download it first.", unchanged=t.marked(_UNCHANGED)
+                ),
             )
         return Connection(provider=EMBEDDED, model=name)
 
@@ -386,7 +398,7 @@ def _recognised(key: str) -> RecognisedKey:
     """The key in what was pasted. Raises UsageError if there is none: a stored key must not stand in for it unseen."""
     found = recognise(key)
     if found.problem:
-        raise UsageError(found.problem, hint=_UNCHANGED)
+        raise UsageError(found.problem, hint=t.marked(_UNCHANGED))
     return found
 
 
@@ -406,6 +418,11 @@ def _require_allowed(base_url: str) -> None:
     """Refuses addresses where no model server is, but a cloud keeps the machine's credentials."""
     if leads_to_own_network(base_url):
         raise UsageError(
-            "Hermes does not call that address: it belongs to the machine's own network.",
-            hint=f"{_UNCHANGED} A model server has an address of its own.",
+            t(
+                "Hermes does not call that address: it belongs to the machine's own network."
+            ),
+            hint=t(
+                "{unchanged} A model server has an address of its own.",
+                unchanged=t.marked(_UNCHANGED),
+            ),
         )

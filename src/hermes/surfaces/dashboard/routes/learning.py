@@ -24,6 +24,9 @@ from hermes.settings.load import environment
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class MemoryFile(msgspec.Struct, frozen=True):
@@ -224,7 +227,9 @@ class LearningRoutes:
         skills.find(name)
         text = skills.text_of(name, file)
         if text is None:
-            raise LearningNotFound(f"The skill {name} has no file {file}.")
+            raise LearningNotFound(
+                t("The skill {name} has no file {file}.", name=name, file=file)
+            )
         return SkillText(parse(text).body.strip() if file == MAIN else text)
 
     def switch(self, call: EndpointCall) -> SkillList:
@@ -232,8 +237,8 @@ class LearningRoutes:
         body: SkillSwitch = call.body
         if body.enabled is None and body.pinned is None:
             raise UsageError(
-                "Nothing to change. Give enabled or pinned.",
-                hint="Nothing was changed.",
+                t("Nothing to change. Give enabled or pinned."),
+                hint=t("Nothing was changed."),
             )
         learning = self._learning()
         learning.home.ensure()

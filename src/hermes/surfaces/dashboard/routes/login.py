@@ -9,11 +9,16 @@ from starlette.responses import HTMLResponse, Response
 
 from hermes.surfaces.dashboard.access_control import Identity
 from hermes.surfaces.dashboard.dashboard import Dashboard
+from hermes.surfaces.dashboard.page_language import direction
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
+from hermes.text.translation import current_language, translator
+
+t = translator(__name__)
 
 SIGNED_IN_S = 30 * 24 * 3600.0
 _MAX_FORM_BYTES = 10_000
+_REFRESH = '<meta http-equiv="refresh" content="0;url=/">'  # not translated: markup
 _FORM_TIMEOUT_S = 30.0
 _PURPOSES = (
     "sec-purpose",
@@ -21,7 +26,8 @@ _PURPOSES = (
     "x-purpose",
     "x-moz",
 )  # headers with which browsers fetch in advance
-_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sign in · Hermes</title>
+# not translated: markup; the words are filled in
+_PAGE = """<!doctype html><html lang="{language}" dir="{direction}"><head><meta charset="utf-8"><title>{title} · Hermes</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">{head}
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <meta name="color-scheme" content="light dark">
@@ -42,20 +48,11 @@ button,.go{{background:var(--accent);border-color:var(--accent);color:var(--on);
 .go{{display:inline-block;padding:.7rem 1.4rem;border-radius:10px;text-decoration:none}}
 ol{{padding-left:1.3rem}}li{{margin:.5rem 0}}code{{display:inline-block;font:.92rem ui-monospace,monospace;padding:.35rem .6rem;
 border:1px solid var(--line);border-radius:8px;user-select:all}}</style></head>
-<body><main>{logo}<h1>Hermes</h1><p class="muted">The AI agent that belongs to you.</p>{body}</main></body></html>"""
-_LOGO = (
+<body><main>{logo}<h1>Hermes</h1><p class="muted">{about}</p>{body}</main></body></html>"""
+_LOGO = (  # not translated: markup
     '<svg width="56" height="56" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9" '
     'fill="#544bdc"/><path d="M9 23V9m14 14V9M9 16h14" stroke="#fff" stroke-width="3.2" stroke-linecap="round" '
     'fill="none"/><circle cx="16" cy="16" r="3.4" fill="#fff"/></svg>'
-)
-_FORM = (
-    '<form method="post" action="/login"><label>Password<input type="password" name="password" required autofocus '
-    'autocomplete="current-password"></label><button>Sign in</button></form>'
-)
-_HOW = (
-    "<ol><li>On the machine that runs Hermes, run<br><code>hermes dashboard --link</code></li>"
-    "<li>Open the link that it prints, in this browser.</li></ol>"
-    '<p class="muted">A link works once. Afterwards this browser stays signed in for 30 days.</p>'
 )
 
 
@@ -118,16 +115,16 @@ class EntryRoutes:
         if (
             not code or call.request.method == "HEAD"
         ):  # a HEAD request must not use up the code
-            return _page(_FORM if self._access.password else _HOW)
+            return _page(_form() if self._access.password else _how())
         purpose = " ".join(
             call.request.headers.get(name, "") for name in _PURPOSES
         ).lower()
         if "prefetch" in purpose or "preview" in purpose:
-            raise Refusal(503, "This link works once, so it can't be prefetched.")
+            raise Refusal(503, t("This link works once, so it can't be prefetched."))
         if self._access.links.redeem(code) is None:
             return self._wrong(
                 "link",
-                f'<p class="bad" role="alert">This link has already been used or has expired.</p>{_HOW}',
+                _alert(t("This link has already been used or has expired.")) + _how(),
             )
         return self._welcome()
 
@@ -139,14 +136,14 @@ class EntryRoutes:
         # No await from here on: otherwise many requests at once would all pass the throttle.
         if wait := throttle.wait("password"):
             return _page(
-                f"<p>Too many wrong passwords. Wait {wait:.0f} seconds.</p>",
+                _paragraph(
+                    t("Too many wrong passwords. Wait {wait:.0f} seconds.", wait=wait)
+                ),
                 429,
                 wait=wait,
             )
         if not self._access.is_password(given):
-            return self._wrong(
-                "password", f'<p class="bad" role="alert">Wrong password.</p>{_FORM}'
-            )
+            return self._wrong("password", _alert(t("Wrong password.")) + _form())
         throttle.succeeded("password")
         return self._welcome()
 
@@ -188,8 +185,8 @@ class EntryRoutes:
     def _welcome(self) -> Response:
         """The page after signing in. A redirect would not work: a browser from another site would not send the cookie."""
         answer = _page(
-            '<p><a class="go" href="/">Continue to Hermes</a></p>',
-            head='<meta http-equiv="refresh" content="0;url=/">',
+            f'<p><a class="go" href="/">{_escaped(t("Continue to Hermes"))}</a></p>',
+            head=_REFRESH,
         )
         answer.set_cookie(
             self._access.cookie_name,
@@ -219,9 +216,9 @@ async def _body(call: EndpointCall) -> bytes:
             async for chunk in call.request.stream():
                 content += chunk
                 if len(content) > _MAX_FORM_BYTES:
-                    raise Refusal(413, "The form is too large.")
+                    raise Refusal(413, t("The form is too large."))
     except TimeoutError as error:
-        raise Refusal(408, "The form took too long.") from error
+        raise Refusal(408, t("The form took too long.")) from error
     return content
 
 
@@ -229,4 +226,46 @@ def _page(
     body: str, status: int = 200, *, wait: float = 0.0, head: str = ""
 ) -> Response:
     headers = {"retry-after": html.escape(f"{max(1, round(wait))}")} if wait else {}
-    return HTMLResponse(_PAGE.format(body=body, head=head, logo=_LOGO), status, headers)
+    language = current_language()
+    content = _PAGE.format(
+        language=language,
+        direction=direction(language),
+        title=_escaped(t("Sign in")),
+        about=_escaped(t("The AI agent that belongs to you.")),
+        body=body,
+        head=head,
+        logo=_LOGO,
+    )
+    return HTMLResponse(content, status, headers)
+
+
+def _form() -> str:  # not translated: markup around translated words
+    return (
+        f'<form method="post" action="/login"><label>{_escaped(t("Password"))}<input type="password" name="password" '
+        'required autofocus autocomplete="current-password"></label>'
+        f"<button>{_escaped(t('Sign in'))}</button></form>"
+    )
+
+
+def _how() -> str:
+    run = _escaped(t("On the machine that runs Hermes, run"))
+    then = _escaped(t("Open the link that it prints, in this browser."))
+    note = _escaped(
+        t("A link works once. Afterwards this browser stays signed in for 30 days.")
+    )
+    return (  # not translated: markup
+        f"<ol><li>{run}<br><code>hermes dashboard --link</code></li><li>{then}</li></ol>"
+        f'<p class="muted">{note}</p>'
+    )
+
+
+def _alert(words: str) -> str:
+    return f'<p class="bad" role="alert">{_escaped(words)}</p>'
+
+
+def _paragraph(words: str) -> str:
+    return f"<p>{_escaped(words)}</p>"
+
+
+def _escaped(words: str) -> str:
+    return html.escape(words, quote=False)

@@ -14,6 +14,10 @@ from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings.load import load
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _BEGIN_TIMEOUT_S = 60.0
 
@@ -53,7 +57,7 @@ class McpLoginRoutes:
         name = call.path["name"]
         settings = await asyncio.to_thread(load, home=self._app.home)
         if name not in settings.mcp_servers:
-            raise NotFound(f"There is no MCP server {name!r}.")
+            raise NotFound(t("There is no MCP server {name!r}.", name=name))
         try:
             sign_in = ServerSignIn(name, settings.mcp_servers[name], self._app.home)
         except ServerFailed as failed:
@@ -69,9 +73,14 @@ class McpLoginRoutes:
             return LoginAttempt(state="waiting", address=address.result())
         if not task.done():
             task.cancel()
-            late = f"it did not answer within {self._begin_timeout_s:g} seconds"
+            late = t(
+                "it did not answer within {begin_timeout_s:g} seconds",
+                begin_timeout_s=self._begin_timeout_s,
+            )
             raise _not_signed_in(name, ServerFailed(late))
-        raise _not_signed_in(name, _failure(task) or ServerFailed("it gave no address"))
+        raise _not_signed_in(
+            name, _failure(task) or ServerFailed(t("it gave no address"))
+        )
 
     def attempt(self, call: EndpointCall) -> LoginAttempt:
         """How the last login at a server went."""
@@ -123,13 +132,16 @@ async def _signed_in(
 def _failure(task: LoginTask) -> ServerFailed | None:
     """Why a login that has ended failed; None if the person is signed in."""
     if task.cancelled():
-        return ServerFailed("the login was stopped, or another one was begun")
+        return ServerFailed(t("the login was stopped, or another one was begun"))
     if task.exception() is not None:  # which was logged
-        return ServerFailed("the login failed", hint="The log says why: hermes logs")
+        return ServerFailed(
+            t("the login failed"), hint=t("The log says why: hermes logs")
+        )
     return task.result()
 
 
 def _not_signed_in(name: str, failed: ServerFailed) -> HermesError:
     return HermesError(
-        f"You are not signed in at {name}: {failed.full}.", hint=failed.hint
+        t("You are not signed in at {name}: {full}.", name=name, full=failed.full),
+        hint=failed.hint,
     )

@@ -16,6 +16,10 @@ from hermes.plugins.plugin_registry import files_of, hash_of
 from hermes.surfaces.dashboard.plugins import Plugins
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _LONGEST_SHOWN = 256 * 1024  # bytes of a file
 _SERVED = frozenset(
@@ -145,8 +149,8 @@ class PluginRoutes:
         )
         if plugin.hash and hash_of(plugin.folder) != plugin.hash:
             raise HermesError(
-                f"The plugin {plugin.name} changed while it was read.",
-                hint="Look at it again.",
+                t("The plugin {name} changed while it was read.", name=plugin.name),
+                hint=t("Look at it again."),
             )
         return PluginContent(self._row(plugin), str(plugin.folder), files)
 
@@ -156,8 +160,8 @@ class PluginRoutes:
         catalogue = self._plugins.catalogue
         if body.enabled and not body.hash:
             raise UsageError(
-                "Which version of the plugin? Its hash is missing.",
-                hint="Nothing was changed.",
+                t("Which version of the plugin? Its hash is missing."),
+                hint=t("Nothing was changed."),
             )
         if body.enabled:
             await asyncio.to_thread(catalogue.enable, name, body.hash)
@@ -180,8 +184,8 @@ class PluginRoutes:
         if content is None:
             raise Refusal(
                 404,
-                "There is no such file.",
-                "If the plugin has changed, enable it again.",
+                t("There is no such file."),
+                t("If the plugin has changed, enable it again."),
             )
         kind = (
             "text/javascript"

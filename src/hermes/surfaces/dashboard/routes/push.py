@@ -10,8 +10,12 @@ from hermes.app.session_documents import title_of
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
+from hermes.text.translation import to_translate, translator
 
-_NOT_AVAILABLE = "Web push needs the library cryptography."
+t = translator(__name__)
+
+
+_NOT_AVAILABLE = to_translate("Web push needs the library cryptography.")
 
 
 class PushKey(msgspec.Struct, frozen=True):
@@ -59,7 +63,7 @@ class PushRoutes:
     def subscribe(self, call: EndpointCall) -> Acknowledged:
         """Pushes to this browser from now on."""
         if not self._push.is_available:
-            raise Refusal(501, _NOT_AVAILABLE, "Install the extra `push`.")
+            raise Refusal(501, t.marked(_NOT_AVAILABLE), t("Install the extra `push`."))
         self._push.subscribe(call.body.endpoint, call.caller.held)
         return Acknowledged()
 
@@ -78,7 +82,10 @@ class PushRoutes:
             body = str(first.get("summary") or first.get("text") or "")
             title = await asyncio.to_thread(self._title, session)
             return Notice(
-                f"Waiting for you: {title}", body[:300], session, len(waiting)
+                t("Waiting for you: {title}", title=title),
+                body[:300],
+                session,
+                len(waiting),
             )
         if not (finished := self._notices.finished):
             return Notice()

@@ -28,6 +28,10 @@ from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _COMING = 5  # planned runs that are listed in advance
 
@@ -210,8 +214,8 @@ class ScheduleRoutes:
         elif not await self._board.jobs.start(job, instant):
             raise Refusal(
                 409,
-                f"{job.name} is running.",
-                "Wait until it ends; its history shows when.",
+                t("{name} is running.", name=job.name),
+                t("Wait until it ends; its history shows when."),
             )
         return await asyncio.to_thread(self._row_of, job)
 
@@ -225,7 +229,11 @@ class ScheduleRoutes:
     def _find(self, name: str) -> ListedJob:
         found = next((one for one in self._listed() if one.job.id == name), None)
         if found is None:
-            raise Refusal(404, f"There is no job {name}.", "It may have been removed.")
+            raise Refusal(
+                404,
+                t("There is no job {name}.", name=name),
+                t("It may have been removed."),
+            )
         return found
 
     def _id(self, call: EndpointCall) -> str:

@@ -28,6 +28,10 @@ from hermes.store.search import MessageHit
 from hermes.store.sessions import FiledAs, SessionInfo
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _LONGEST_TITLE = 500
 _MAX_PINNED = 200
@@ -263,7 +267,8 @@ class SessionRoutes:
         folder = typed_path(cwd or str(self._board.folder))
         if not folder.is_dir():
             raise UsageError(
-                f"There is no folder {folder}.", hint="Nothing was started."
+                t("There is no folder {folder}.", folder=folder),
+                hint=t("Nothing was started."),
             )
         return self._app.begin(SessionCreated(surface="dashboard", cwd=str(folder)))
 
@@ -365,7 +370,10 @@ class SessionRoutes:
         wanted = [*dict.fromkeys(query.sessions.split(","))]
         if len(wanted) > _MAX_EXPORTED:
             raise UsageError(
-                f"At most {_MAX_EXPORTED} sessions can be exported at once."
+                t(
+                    "At most {max_exported} sessions can be exported at once.",
+                    max_exported=_MAX_EXPORTED,
+                )
             )
         found = [find(self._board, session) for session in wanted]
         archive = io.BytesIO()
@@ -407,10 +415,11 @@ def _file_name(session: str) -> str:
 def find(board: Dashboard, session: str) -> SessionInfo:
     """The session with exactly that id."""
     if not board.app.has_log:
-        raise SessionNotFound(f"there is no session {session}")
+        raise SessionNotFound(t("there is no session {session}", session=session))
     info = board.app.store.sessions.find(session)
     if info.id != session:
         raise SessionNotFound(
-            f"there is no session {session}", hint="Its whole id is needed here."
+            t("there is no session {session}", session=session),
+            hint=t("Its whole id is needed here."),
         )
     return info

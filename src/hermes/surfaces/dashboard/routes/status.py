@@ -16,7 +16,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.doctor import check_installation
 from hermes.commands.mcp import list_servers
 from hermes.commands.tools import tools_of
-from hermes.errors import HermesError, ModelError, in_sentences
+from hermes.errors import HermesError, ModelError, for_reader
 from hermes.events import default_bus
 from hermes.providers.local_model import PROVIDER as EMBEDDED
 from hermes.providers.local_model import require_weights
@@ -31,7 +31,10 @@ from hermes.store.sessions import SurfaceUsage, UsageRow
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.commands import HttpSurface, run_command
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
+from hermes.text.translation import translator
 from hermes.tools.toolsets import toolset_of
+
+t = translator(__name__)
 
 
 class DashboardStatus(msgspec.Struct, frozen=True):
@@ -289,10 +292,10 @@ class StateRoutes:
                 require_weights(found.name, self._app.settings.local_models)
         except ModelError as error:
             if error.reason == "not_found" and self._is_unset():
-                return "", "No model is connected yet."
-            return "", in_sentences(error)
+                return "", t("No model is connected yet.")
+            return "", for_reader(error)
         except HermesError as error:
-            return "", in_sentences(error)
+            return "", for_reader(error)
         return f"{found.provider}:{found.name}".removesuffix(":"), ""
 
     def _is_unset(self) -> bool:

@@ -26,6 +26,10 @@ from hermes.surfaces.web.endpoint import (
     EndpointCall,
 )
 from hermes.surfaces.web.errors import Refusal
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -116,7 +120,7 @@ class TerminalRoutes:
     async def end(self, call: EndpointCall) -> Acknowledged:
         """Ends a terminal and everything it started."""
         if not await self._terminals.end(call.path["id"]):
-            raise Refusal(404, "There is no such terminal (any more).")
+            raise Refusal(404, t("There is no such terminal (any more)."))
         return Acknowledged()
 
     async def use(self, socket: WebSocket, query: PtyQuery) -> None:
@@ -138,7 +142,7 @@ class TerminalRoutes:
             await socket.close(GONE)
             return
         if one is None:
-            await socket.close(GONE, "no such terminal")
+            await socket.close(GONE, t("no such terminal"))
             return
         await self._serve(socket, one, query)
 

@@ -22,12 +22,16 @@ from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.sessions import find
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
+from hermes.text.translation import to_translate, translator
 from hermes.tools.sensitive import Guard
+
+t = translator(__name__)
+
 
 MAX_TEXT_BYTES = 1_000_000
 MAX_DOWNLOAD_BYTES = 64_000_000
 _SHOWN_PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-_NOT_SERVED = "This session wrote no such file."
+_NOT_SERVED = to_translate("This session wrote no such file.")
 
 
 class WrittenQuery(msgspec.Struct, frozen=True):
@@ -90,8 +94,12 @@ class WrittenFileRoutes:
         if size > len(content):
             raise Refusal(
                 413,
-                f"{path.name} is too large to download here.",
-                f"The limit is {MAX_DOWNLOAD_BYTES / 1e6:.0f} MB. The file is at {path}.",
+                t("{name} is too large to download here.", name=path.name),
+                t(
+                    "The limit is {max_download_bytes:.0f} MB. The file is at {path}.",
+                    max_download_bytes=MAX_DOWNLOAD_BYTES / 1e6,
+                    path=path,
+                ),
             )
         kind = media_type(content[:16])
         # Never a type that a browser would run, whatever the file is called.
@@ -108,22 +116,23 @@ class WrittenFileRoutes:
         info = find(self._board, call.path["id"])
         root = Path(os.path.realpath(info.cwd)) if info.cwd else None
         if root is None:
-            raise Refusal(404, _NOT_SERVED)
+            raise Refusal(404, t.marked(_NOT_SERVED))
         try:
             named = Path(os.path.normpath(root / call.query.path))
             real = Path(os.path.realpath(named))
         except ValueError as error:  # a name that no file can have
-            raise Refusal(404, _NOT_SERVED) from error
+            raise Refusal(404, t.marked(_NOT_SERVED)) from error
         if not (named.is_relative_to(root) and real.is_relative_to(root)):
-            raise Refusal(404, _NOT_SERVED)
+            raise Refusal(404, t.marked(_NOT_SERVED))
         # A link may have been put there since, which leads to a file that the turn did not change.
         if not {named, real} <= set(
             self._rewind.changed(info.id, turn=call.query.turn)
         ):
-            raise Refusal(404, _NOT_SERVED)
+            raise Refusal(404, t.marked(_NOT_SERVED))
         if self._guard.secret((named, real), root):
             raise Refusal(
-                403, f"{named.name} may hold secrets, so it is not shown here."
+                403,
+                t("{name} may hold secrets, so it is not shown here.", name=named.name),
             )
         return root, real
 
@@ -137,9 +146,12 @@ def _read(root: Path, path: Path, most_bytes: int) -> tuple[bytes, int]:
         with os.fdopen(descriptor, "rb") as file:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode):
-                raise Refusal(404, f"{path.name} is not a regular file.")
+                raise Refusal(404, t("{name} is not a regular file.", name=path.name))
             return file.read(most_bytes), facts.st_size
     except FileNotFoundError as error:
-        raise Refusal(404, f"{path.name} no longer exists.") from error
+        raise Refusal(404, t("{name} no longer exists.", name=path.name)) from error
     except OSError as error:
-        raise Refusal(404, f"{path.name} can't be read: {os_reason(error)}.") from error
+        raise Refusal(
+            404,
+            t("{name} can't be read: {error}.", name=path.name, error=os_reason(error)),
+        ) from error

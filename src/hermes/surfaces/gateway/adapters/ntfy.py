@@ -49,10 +49,14 @@ from hermes.surfaces.gateway.adapter import (
     override,
 )
 from hermes.surfaces.gateway.stream_position import StreamPosition
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 _TAG = "hermes"
 """On each message of ours."""
-_TITLE, _QUESTION_TITLE = "Hermes", "Hermes asks"
+_TITLE, _QUESTION_TITLE = "Hermes", to_translate("Hermes asks")
 _HIGH_PRIORITY = 4
 _TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
 _NO_SUCH_PRIORITY = "9"
@@ -204,7 +208,7 @@ class NtfyAdapter(ChatAdapter):
         message: dict[str, Any] = {
             "topic": _topic(chat.id),
             "message": out.text,
-            "title": _QUESTION_TITLE if out.is_question else _TITLE,
+            "title": t.marked(_QUESTION_TITLE) if out.is_question else _TITLE,
             "tags": [_TAG],
             "markdown": True,
             "priority": self._priority(is_question=out.is_question),

@@ -45,6 +45,10 @@ from hermes.surfaces.gateway.rest_client import FailedCall, RestClient
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.gateway")
 
@@ -392,7 +396,7 @@ def _messages(out: Outbound) -> Iterator[dict[str, Any]]:
         body = {"body": text, "preview_url": False}
         yield context | {"type": "text", "text": body}
     if buttons:
-        question = text if is_short else "What should Hermes do?"
+        question = text if is_short else t("What should Hermes do?")
         yield context | _interactive(question, buttons)
 
 

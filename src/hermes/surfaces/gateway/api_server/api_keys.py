@@ -15,6 +15,10 @@ import msgspec
 
 from hermes.errors import NotFound, SettingsError, UsageError
 from hermes.settings import Home, Secrets, atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 Scope: TypeAlias = Literal["chat", "models", "sessions", "mcp", "memory", "tools"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -74,17 +78,19 @@ class ApiKeys:
         """Removes a key, by its id or name."""
         if not self._path.exists():
             raise NotFound(
-                f"There is no key {which!r}.",
-                hint="There are no keys yet. Make one with: hermes api key add NAME",
+                t("There is no key {which!r}.", which=which),
+                hint=t("There are no keys yet. Make one with: hermes api key add NAME"),
             )
         with atomic.locked(self._path) as target:
             keys = self._read(target)
             found = [key for key in keys if which in (key.id, key.name)]
-            hint = "See: hermes api key list"
+            hint = t("See: hermes api key list")
             if not found:
-                raise NotFound(f"There is no key {which!r}.", hint=hint)
+                raise NotFound(t("There is no key {which!r}.", which=which), hint=hint)
             if len(found) > 1:
-                what = f"There are several keys named {which!r}. Use the id."
+                what = t(
+                    "There are several keys named {which!r}. Use the id.", which=which
+                )
                 raise UsageError(what, hint=hint)
             self._write(target, [key for key in keys if key != found[0]])
         return found[0]
@@ -115,8 +121,12 @@ class ApiKeys:
             return []
         except (OSError, msgspec.MsgspecError) as error:
             raise SettingsError(
-                f"The API keys can't be read: {path} ({error}).",
-                hint="Remove the file and make new keys.",
+                t(
+                    "The API keys can't be read: {path} ({error}).",
+                    path=path,
+                    error=error,
+                ),
+                hint=t("Remove the file and make new keys."),
             ) from error
 
     def _write(self, target: Path, keys: list[ApiKey]) -> None:

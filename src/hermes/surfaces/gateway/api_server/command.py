@@ -23,9 +23,13 @@ from hermes.surfaces.gateway.api_server.api_keys import (
     Scope,
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 EXAMPLES = {
-    "api": """\
+    "api": to_translate("""\
 examples:
   hermes api key add laptop                 make a key; it is shown once
   hermes api                                serve on http://127.0.0.1:8711/v1
@@ -34,7 +38,7 @@ examples:
   hermes api key remove laptop              remove a key, at once
 
 `hermes gateway run` serves the API too, once there is a key.
-"""
+""")
 }
 _DAY_S = 86_400.0
 _MAX_KEY_DAYS = 3650
@@ -53,12 +57,14 @@ class KeyListing(msgspec.Struct, frozen=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if not self.keys:
-            yield line("There are no keys yet. Make one with: hermes api key add NAME")
+            yield line(
+                t("There are no keys yet. Make one with: hermes api key add NAME")
+            )
             return
         rows = [
             (key.id, first_line(key.name), ", ".join(key.scopes)) for key in self.keys
         ]
-        yield table(("KEY", "NAME", "MAY"), rows)
+        yield table((t("KEY"), t("NAME"), t("MAY")), rows)
 
 
 def add_key(
@@ -73,11 +79,17 @@ def add_key(
     """Make a key and show it, once."""
     if not 0 <= days <= _MAX_KEY_DAYS:
         raise UsageError(
-            f"A key is valid for at most {_MAX_KEY_DAYS} days, or without limit (0)."
+            t(
+                "A key is valid for at most {max_key_days} days, or without limit (0).",
+                max_key_days=_MAX_KEY_DAYS,
+            )
         )
     made, text = _keys(context).add(name, _scopes(scope), seconds=days * _DAY_S)
     scopes = ", ".join(made.scopes)
-    shown_once = f"This is the only time that the key is shown. Its scopes: {scopes}."
+    shown_once = t(
+        "This is the only time that the key is shown. Its scopes: {scopes}.",
+        scopes=scopes,
+    )
     return message(text, "", shown_once)
 
 
@@ -91,7 +103,7 @@ def remove_key(
 ) -> TextResult:
     """Remove a key."""
     gone = _keys(context).remove(key)
-    return message(f"Removed the key {gone.name} ({gone.id}).")
+    return message(t("Removed the key {name} ({id}).", name=gone.name, id=gone.id))
 
 
 add_api_key = command("api key add")(add_key)
@@ -111,7 +123,7 @@ def serve_api(
     settings = msgspec.structs.replace(context.settings, api=section)
     with build(settings, context.home) as app:
         asyncio.run(_until_stopped(app, context.secrets))
-    return message("The API server has stopped.")
+    return message(t("The API server has stopped."))
 
 
 def _keys(context: CommandContext) -> ApiKeys:
@@ -122,8 +134,8 @@ def _scopes(wanted: tuple[str, ...]) -> tuple[Scope, ...]:
     unknown = [scope for scope in wanted if scope not in SCOPES]
     if unknown:
         raise UsageError(
-            f"There is no scope {unknown[0]!r}.",
-            hint=f"There are: {', '.join(SCOPES)}.",
+            t("There is no scope {unknown!r}.", unknown=unknown[0]),
+            hint=t("There are: {scopes}.", scopes=", ".join(SCOPES)),
         )
     return tuple(scope for scope in SCOPES if scope in wanted) or DEFAULT_SCOPES
 
@@ -133,13 +145,16 @@ async def _until_stopped(app: App, secrets: Secrets) -> None:
         from hermes.surfaces.gateway.api_server.server import ApiServer
     except ImportError as error:
         raise HermesError(
-            f"The API server needs a package that is not installed ({error.name}).",
+            t(
+                "The API server needs a package that is not installed ({name}).",
+                name=error.name,
+            ),
             hint=install_hint("web"),
         ) from error
 
     def ready(url: str) -> None:
         app.go_live(secrets, "api")
-        print(f"Serving OpenAI's API at {url}. Ctrl-C stops it.", flush=True)
+        print(t("Serving OpenAI's API at {url}. Ctrl-C stops it.", url=url), flush=True)
 
     serving = asyncio.ensure_future(ApiServer(app, secrets).run(ready))
     for number in (signal.SIGINT, signal.SIGTERM):

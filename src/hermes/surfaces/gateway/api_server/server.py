@@ -12,7 +12,7 @@ from hermes.surfaces.gateway.api_server.access_control import ApiAccess, OpenAIE
 from hermes.surfaces.gateway.api_server.api_keys import SECRET, ApiKeys
 from hermes.surfaces.gateway.api_server.routes import OpenAIRoutes
 from hermes.surfaces.web.access import LoginThrottle, Source
-from hermes.surfaces.web.application import WebApplication
+from hermes.surfaces.web.application import InEnglish, WebApplication
 from hermes.surfaces.web.endpoint import routes_of
 from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import RouteTable
@@ -23,6 +23,9 @@ from hermes.surfaces.web.server import (
     listen,
     require_safe,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class ApiServer:
@@ -37,10 +40,12 @@ class ApiServer:
     async def run(self, ready: Callable[[str], object]) -> None:
         """Serves; calls `ready` with the address once it listens."""
         settings = self._app.settings.api
-        require_safe(settings, section="api", who="The API server")
+        require_safe(settings, section="api", who=t("The API server"))
         self._require_key()
-        hint = "Choose another port: hermes config set api.port 8712"
-        listener = listen(settings.host, settings.port, who="The API server", hint=hint)
+        hint = t("Choose another port: hermes config set api.port 8712")
+        listener = listen(
+            settings.host, settings.port, who=t("The API server"), hint=hint
+        )
         routes = OpenAIRoutes(self._app, self._secrets)
         try:
             scheme = "https" if settings.tls_cert else "http"
@@ -49,7 +54,7 @@ class ApiServer:
                 self._application(routes, address),
                 listener,
                 self._app.errors,
-                "the API server",
+                "the API server",  # not translated: for the log
                 protocols=self.protocols,
                 tls=settings,
             )
@@ -63,9 +68,7 @@ class ApiServer:
             listener.close()
             await routes.close()
 
-    def _application(
-        self, routes: OpenAIRoutes, address: ListenAddress
-    ) -> WebApplication:
+    def _application(self, routes: OpenAIRoutes, address: ListenAddress) -> InEnglish:
         clock, settings = self._app.clock.now, self._app.settings.api
         access = ApiAccess(
             Source(Addresses(*address, settings.public_urls), "api.public_urls"),
@@ -77,15 +80,15 @@ class ApiServer:
         table = RouteTable(
             routes_of(routes.endpoints(), errors), ignore_trailing_slash=True
         )
-        return WebApplication(table, access, errors)
+        return InEnglish(WebApplication(table, access, errors))
 
     def _require_key(self) -> None:
         """Without a key nobody could use the API; it is never open."""
         keys = ApiKeys(self._app.home, self._app.clock.now)
         if not self._secrets.get(SECRET) and not keys.all():
             raise SettingsError(
-                "The API server has no key yet.",
-                hint="Make one with: hermes api key add NAME",
+                t("The API server has no key yet."),
+                hint=t("Make one with: hermes api key add NAME"),
             )
 
 

@@ -22,6 +22,10 @@ from hermes.surfaces.gateway.mcp_server.served_tools import (
     ServedTools,
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
+from hermes.text.translation import in_language, translator
+
+t = translator(__name__)
+
 
 DEFAULT_PORT = 8713
 
@@ -42,12 +46,14 @@ def serve_mcp(
     unknown = [one for one in scope if one not in SERVED_SCOPES]
     if unknown:
         raise UsageError(
-            f"There is no scope {unknown[0]!r}.",
-            hint=f"There are: {', '.join(SERVED_SCOPES)}.",
+            t("There is no scope {unknown!r}.", unknown=unknown[0]),
+            hint=t(
+                "There are: {served_scopes}.", served_scopes=", ".join(SERVED_SCOPES)
+            ),
         )
     if http and scope:
         raise UsageError(
-            "Over HTTP, the scopes are those of the key.",
+            t("Over HTTP, the scopes are those of the key."),
             hint="hermes api key add NAME --scope mcp --scope sessions",
         )
     section = listening_on(
@@ -61,7 +67,10 @@ def serve_mcp(
             )
         except ImportError as error:
             raise HermesError(
-                f"Serving needs a package that is not installed ({error.name}).",
+                t(
+                    "Serving needs a package that is not installed ({name}).",
+                    name=error.name,
+                ),
                 hint=install_hint("mcp"),
             ) from error
     return 0
@@ -81,18 +90,21 @@ async def _serve(
     served = await asyncio.to_thread(served_tools, app, secrets, current_folder())
     if transport == "stdio":
         try:
-            await serve_stdio(served, scope or READING_SCOPES)
+            with in_language(None):  # a program reads it
+                await serve_stdio(served, scope or READING_SCOPES)
         finally:
             await served.close()
         return
     if not any("mcp" in key.scopes for key in ApiKeys(app.home, app.clock.now).all()):
         raise SettingsError(
-            "There is no key for the MCP server yet.",
-            hint="Make one with: hermes api key add NAME --scope mcp --scope sessions --scope memory",
+            t("There is no key for the MCP server yet."),
+            hint=t(
+                "Make one with: hermes api key add NAME --scope mcp --scope sessions --scope memory"
+            ),
         )
 
     def ready(url: str) -> None:
-        sys.stdout.write(f"Serving MCP at {url}. Ctrl-C stops it.\n")
+        sys.stdout.write(t("Serving MCP at {url}. Ctrl-C stops it.\n", url=url))
         sys.stdout.flush()
 
     serving = asyncio.ensure_future(McpHttpServer(app, secrets, served).run(ready))

@@ -29,7 +29,7 @@ from hermes.surfaces.gateway.mcp_server.served_tools import (
     served_caller,
 )
 from hermes.surfaces.web.access import LoginThrottle, Source
-from hermes.surfaces.web.application import WebApplication
+from hermes.surfaces.web.application import InEnglish, WebApplication
 from hermes.surfaces.web.endpoint import CALLER
 from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import Route, RouteTable
@@ -130,7 +130,7 @@ class McpHttpServer:
             finally:
                 listener.close()
 
-    def _application(self, address: ListenAddress) -> WebApplication:
+    def _application(self, address: ListenAddress) -> InEnglish:
         clock, settings = self._app.clock.now, self._app.settings.api
         access = ApiAccess(
             Source(Addresses(*address, settings.public_urls), "api.public_urls"),
@@ -141,7 +141,7 @@ class McpHttpServer:
         methods = frozenset({"POST", "GET", "DELETE"})
         route = Route("http", methods, re.compile("/mcp"), "mcp", self._serve)
         table = RouteTable([route], ignore_trailing_slash=True)
-        return WebApplication(table, access, OpenAIErrors())
+        return InEnglish(WebApplication(table, access, OpenAIErrors()))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         scopes = frozenset(SERVED_SCOPES).intersection(scope[CALLER].scopes)

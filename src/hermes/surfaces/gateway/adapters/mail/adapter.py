@@ -40,6 +40,10 @@ from hermes.surfaces.gateway.adapters.mail.text import (
     sender_of,
     vouching_server,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.gateway")
 
@@ -150,7 +154,7 @@ class MailAdapter(ChatAdapter):
         if chat.thread:
             mail["In-Reply-To"] = mail["References"] = chat.thread
         mail["Auto-Submitted"] = "auto-replied" if chat.thread else "auto-generated"
-        mail.set_content(out.text or "See the attachment.")
+        mail.set_content(out.text or t("See the attachment."))
         return mail
 
     def _deliver(self, mail: EmailMessage) -> None:

@@ -55,6 +55,10 @@ from hermes.surfaces.gateway.connection import redacted_logger
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 from hermes.surfaces.gateway.question_reactions import QuestionReactions
 from hermes.surfaces.gateway.stream_position import StreamPosition
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.gateway")
 
@@ -78,11 +82,11 @@ _TOKEN_ERRORS = frozenset(("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIV
 _TOKEN_HINT = (
     "Log in once as the bot to get one, then: hermes config set MATRIX_ACCESS_TOKEN"  # noqa: S105
 )
-_UNREADABLE = (
+_UNREADABLE = to_translate(
     "I could not decrypt this message. Your app has not shared its key with this device of mine;"
     " please write it again, or check in the app that unverified devices get keys."
 )
-_NO_ENCRYPTION = (
+_NO_ENCRYPTION = to_translate(
     "This room is encrypted, and I can't read encrypted messages here."
     " Please write to me in a room without encryption."
 )
@@ -386,7 +390,7 @@ class MatrixAdapter(ChatAdapter):
             return
         self._told[mark] = True
         log.warning("matrix: a message in %s can't be decrypted", room.room_id)
-        text = _UNREADABLE if can_decrypt else _NO_ENCRYPTION
+        text = t.marked(_UNREADABLE if can_decrypt else _NO_ENCRYPTION)
         with suppress(AdapterError):
             if can_decrypt:
                 await _called(self._client.request_room_key(event))
