@@ -9,10 +9,17 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from tests.integration.providers.local_models import missing
 
-from hermes.app.attachments import AttachmentFolder, attach
+from hermes.app.attachments import (
+    AttachmentFolder,
+    attach,
+    received_file,
+    uploaded_file,
+)
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.media.picture_text import ocr_is_available
 from hermes.tools.documents.document import Document
 from hermes.tools.documents.extract import (
     ExtractedDocument,
@@ -25,6 +32,12 @@ from hermes.tools.files.file_tools import FileTools
 from hermes.tools.sensitive import Guard
 
 FOX = "The quick brown fox jumps over the lazy dog."
+
+
+def need_ocr() -> None:
+    """Where OCR is not installed the test is skipped; in CI that is a failure."""
+    if not ocr_is_available():
+        missing("the extra `ocr` is not installed, so no scan is read")
 
 
 def make_pdf(pages: int, *, table: bool = False) -> bytes:
@@ -248,6 +261,16 @@ async def test_read_file_reads_a_document_in_the_sandbox(tmp_path: Path) -> None
     assert "Heading of page 31" in later.text
 
 
+async def test_read_file_reads_a_long_email_from_its_beginning(tmp_path: Path) -> None:
+    """Its kind is told by its first bytes, which must not be missing afterwards."""
+    body = "\n".join([FOX] * 200)
+    (tmp_path / "a.eml").write_text(f"Subject: Foxes\n\n{body}\nThe end.\n")
+    result = await FileTools().read_file.run({"path": "a.eml"}, context(tmp_path))
+    assert 'e-mail "Foxes"' in result.text
+    assert result.text.count(FOX) == 200
+    assert "The end." in result.text
+
+
 def test_a_reader_that_is_stopped_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text("[" * 200_000)  # the parser of JSON recurses too deep
@@ -287,8 +310,71 @@ def test_an_attached_document_sends_the_pages_that_were_named(tmp_path: Path) ->
     assert attached.left == ()
 
 
+def make_zip() -> bytes:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("sub/one.txt", "1")
+    return buffer.getvalue()
+
+
+def make_tar_gz() -> bytes:
+    buffer = BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("sub/two.txt"))
+    return buffer.getvalue()
+
+
+def test_every_document_that_read_file_reads_can_be_attached(tmp_path: Path) -> None:
+    texts = {
+        "report": (make_pdf(1), "Heading of page 1"),
+        "form.dotx": (make_docx(), "Grüße aus Köln."),
+        "macros.xlsm": (make_xlsx(), "sheet Sales"),
+        "code.tar.gz": (make_tar_gz(), "sub/two.txt"),
+        "code.zip": (make_zip(), "sub/one.txt"),
+    }
+    for name, (data, _) in texts.items():
+        (tmp_path / name).write_bytes(data)
+    named = " ".join(f"@{name}" for name in texts)
+    sent = attach(named, AttachmentFolder(tmp_path, Guard(Path("/nowhere"))))
+    assert [text for _, text in texts.values() if text not in sent.text] == []
+    assert sent.left == ()
+    in_chat_app = received_file(tmp_path / "code.zip", alone=True)
+    on_page = uploaded_file(tmp_path / "code.zip")
+    assert ("sub/one.txt" in in_chat_app, "sub/one.txt" in on_page) == (True, True)
+
+
+def test_an_attached_file_that_nothing_reads_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.doc").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    (said,) = attach("@a.doc", AttachmentFolder(tmp_path, Guard(Path("/nowhere")))).left
+    assert "Save it in the current format (.docx" in said
+    assert "Save it in the current format" in uploaded_file(tmp_path / "a.doc")
+
+
+def test_a_long_attached_document_begins_with_its_contents(tmp_path: Path) -> None:
+    cells = [{"cell_type": "markdown", "source": "x" * 1_000}] * 60
+    (tmp_path / "long.ipynb").write_text(json.dumps({"cells": cells}))
+    folder = AttachmentFolder(tmp_path, Guard(Path("/nowhere")))
+    sent = attach("@long.ipynb", folder).text
+    head = sent.split("--- cell 1 ")[0]
+    assert "contents: cell 1 (markdown): line 1; cell 3 (markdown): line 5;" in head
+    assert sent.rstrip().endswith("[cut here: read_file shows the rest]\n</attached>")
+
+
+def test_an_attached_table_has_the_types_of_its_columns(tmp_path: Path) -> None:
+    rows = "".join(f"2026-01-0{n % 9 + 1},{n}.5\n" for n in range(9_000))
+    (tmp_path / "long.csv").write_text(f"day,amount\n{rows}")
+    (tmp_path / "short.csv").write_text("day,amount\n2026-01-02,7.5\n")
+    folder = AttachmentFolder(tmp_path, Guard(Path("/nowhere")))
+    for name in ("long.csv", "short.csv"):
+        sent = attach(f"@{name}", folder)
+        assert "[columns: day (date), amount (number)]\nday,amount\n" in sent.text
+        assert sent.left == ()
+        assert len(sent.text) < 2_000
+        assert ("[cut here: read_file shows the rest]" in sent.text) == (name[0] == "l")
+
+
 def test_a_scanned_page_is_recognised(tmp_path: Path) -> None:
-    pytest.importorskip("rapidocr", reason="needs the extra `ocr`")
+    need_ocr()
     pdfium = pytest.importorskip("pypdfium2")
     from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas
