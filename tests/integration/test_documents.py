@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tarfile
 import zipfile
 from datetime import date
@@ -171,6 +172,32 @@ def test_slides_have_their_notes() -> None:
     assert document.label == "PowerPoint presentation, 2 slides"
 
 
+def retyped(data: bytes, new: str) -> bytes:
+    """An Office file whose main part has another type."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as made:
+        for name in old.namelist():
+            part = old.read(name)
+            if name == "[Content_Types].xml":
+                part, count = re.subn(
+                    rb'"application/[^"]*\.main\+xml"', new.encode(), part
+                )
+                assert count == 1
+            made.writestr(name, part)
+    return buffer.getvalue()
+
+
+def test_templates_macro_files_and_slide_shows_are_read_like_documents() -> None:
+    office = "application/vnd.openxmlformats-officedocument"
+    template = f'"{office}.wordprocessingml.template.main+xml"'
+    macros = '"application/vnd.ms-word.document.macroEnabled.main+xml"'
+    show = f'"{office}.presentationml.slideshow.main+xml"'
+    assert "Grüße" in read("a.dotx", retyped(make_docx(), template)).text()
+    assert "Grüße" in read("a.docm", retyped(make_docx(), macros)).text()
+    assert "Why foxes" in read("a.ppsx", retyped(make_pptx(), show)).text()
+    assert "no Word file" in problem("a.docx", make_xlsx())
+
+
 def test_a_workbook_is_read_by_sheet_with_dates_and_formulas() -> None:
     document = read("a.xlsx", make_xlsx())
     assert [part.name for part in document.parts] == ["sheet Sales", "sheet Empty"]
@@ -232,7 +259,8 @@ def test_a_bomb_is_refused_before_it_unpacks() -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(6):
             archive.writestr(f"word/{number}.xml", bytes(100 * 1024**2))
-    assert "unpacks to" in problem("a.docx", buffer.getvalue())
+    found = problem("a.docx", buffer.getvalue())
+    assert found.startswith("it is too large: it unpacks to 629,145,600 bytes in 6")
 
 
 def test_a_book_with_entities_is_refused() -> None:
@@ -297,6 +325,9 @@ async def test_an_old_office_file_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match=r"old Word 97-2003 format") as failed:
         await FileTools().read_file.run({"path": "a.doc"}, context(tmp_path))
     assert ".docx" in (failed.value.hint or "")
+    (tmp_path / "a.doc").rename(tmp_path / "a.docx")
+    with pytest.raises(ToolFailed, match="protected by a password"):
+        await FileTools().read_file.run({"path": "a.docx"}, context(tmp_path))
 
 
 def test_an_attached_document_sends_the_pages_that_were_named(tmp_path: Path) -> None:
@@ -327,7 +358,6 @@ def make_tar_gz() -> bytes:
 def test_every_document_that_read_file_reads_can_be_attached(tmp_path: Path) -> None:
     texts = {
         "report": (make_pdf(1), "Heading of page 1"),
-        "form.dotx": (make_docx(), "Grüße aus Köln."),
         "macros.xlsm": (make_xlsx(), "sheet Sales"),
         "code.tar.gz": (make_tar_gz(), "sub/two.txt"),
         "code.zip": (make_zip(), "sub/one.txt"),

@@ -52,9 +52,16 @@ def old_office_format(name: str, start: bytes) -> str:
     return _OLD_NAMES.get(PurePath(name.lower()).suffix, "")
 
 
+def is_locked_office(name: str, start: bytes) -> bool:
+    """Whether this is a current Office file with a password, which is wrapped in the old format."""
+    suffix = PurePath(name.lower()).suffix
+    return start.startswith(_OLD_OFFICE) and suffix in _IN_ZIP
+
+
 def is_document(path: Path) -> bool:
-    """Whether a file is a document, or an old Office file, of which the reader says what to do. Raises OSError."""
+    """Whether a file is a document, or an Office file of which the reader says why it can't be read. Raises OSError."""
     with path.open("rb") as file:
         start = file.read(START_BYTES)
     is_known = document_kind(path.name, start) is not None
-    return is_known or bool(old_office_format(path.name, start))
+    is_old = bool(old_office_format(path.name, start))
+    return is_known or is_old or is_locked_office(path.name, start)

@@ -20,6 +20,7 @@ from hermes.tools.documents.extract import (
 from hermes.tools.documents.kinds import (
     START_BYTES,
     document_kind,
+    is_locked_office,
     old_office_format,
 )
 from hermes.tools.files.read_window import FileWindow, open_regular, text_window
@@ -59,7 +60,10 @@ class DocumentReader:
         self._lock = threading.Lock()
 
     def kind(self, name: str, file: BinaryIO) -> DocumentKind | None:
-        """Which kind of document an open file is; None if it is none. Raises ToolFailed for an old Office format."""
+        """Which kind of document an open file is; None if it is none.
+
+        Raises ToolFailed for an Office file in an old format or with a password.
+        """
         start = file.read(START_BYTES)
         file.seek(0)
         if old := old_office_format(name, start):
@@ -67,6 +71,11 @@ class DocumentReader:
                 f"{name} is in the old {old} format, which Hermes can't read.",
                 hint="Save it in the current format (.docx, .xlsx, .pptx) first,"
                 " for example with `soffice --convert-to`.",
+            )
+        if is_locked_office(name, start):
+            raise ToolFailed(
+                f"{name} can't be read: it is protected by a password.",
+                hint="Save a copy without the password, and use that.",
             )
         return document_kind(name, start)
 
