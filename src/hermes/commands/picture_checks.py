@@ -89,14 +89,15 @@ def _generation(given: ImageSettings) -> Finding:
 
 
 def _browser(settings: Settings, site: Site) -> list[Finding]:
-    """The browser, if its tools are enabled."""
+    """The browser, if there is one or its tools are enabled."""
     from hermes.tools.browser.executable import find_browser
     from hermes.tools.toolsets import ToolChoice
 
     choice = ToolChoice("cli", settings.tools.enabled, settings.tools.disabled)
-    if not choice.wants("browser_navigate"):
-        return []
     found = find_browser(settings.browser.executable, site.environ)
+    if not choice.wants("browser_navigate"):
+        text = f"off; to use {found}, add browser to tools.enabled"
+        return [Finding("browser", OK, text)] if found else []
     if found:
         return [Finding("browser", OK, found)]
     to_do = "Install Chromium and the extra `browser`, or set browser.executable."

@@ -45,6 +45,12 @@ from hermes.settings import Home
             "warn",
             "there is no browser",
         ),
+        (
+            {"HERMES_BROWSER_EXECUTABLE": "/bin/sh"},
+            "browser",
+            "ok",
+            "off; to use /bin/sh, add browser to tools.enabled",
+        ),
     ],
 )
 def test_the_doctor_says_who_looks_and_who_draws(
