@@ -199,7 +199,7 @@ def _received(path: Path, listen: "Callable[[Path], str] | None") -> str:
         return ""
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: OSError | ToolFailed | UsageError) -> str:
     """Why a file was not read, and what to do."""
     if isinstance(error, OSError):
         return f"{os_reason(error)}."

@@ -39,13 +39,15 @@ def _vision(settings: Settings, secrets: Secrets) -> Finding:
                 return Finding("vision", OK, seeing)
         except HermesError as error:
             return Finding("vision", WARN, error.message, error.hint)
-    if PageOcr().is_available:
+    is_named = wanted not in ("auto", "ocr")
+    if not is_named and PageOcr().is_available:
         text = "no model looks at pictures; OCR reads the text in them"
         return Finding("vision", OK, text)
     to_do = "Choose a model that sees (hermes model), name one in auxiliary.vision, or install OCR."
     if wanted == "auto":
         return Finding("vision", OK, f"not set up (optional). {to_do}")
-    return Finding("vision", WARN, f"{wanted} can't look at pictures", to_do)
+    text = f"{wanted} (media.vision) can't look at pictures"
+    return Finding("vision", WARN, text, to_do)
 
 
 def _seeing_model(settings: Settings, secrets: Secrets, wanted: str) -> str:

@@ -40,6 +40,18 @@ from hermes.settings import Home
         ),
         ({}, "image generation", "ok", "not set up (optional)"),
         (
+            {"HERMES_MEDIA_IMAGE_GENERATION": "foo"},
+            "image generation",
+            "warn",
+            "media.image_generation: there is no provider called foo.",
+        ),
+        (
+            {"OPENAI_API_KEY": "k", "HERMES_MEDIA_VISION": "foo"},
+            "vision",
+            "warn",
+            "foo (media.vision) can't look at pictures",
+        ),
+        (
             {"HERMES_TOOLS_ENABLED": '["browser"]', "PATH": "/nonexistent"},
             "browser",
             "warn",
