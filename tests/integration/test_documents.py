@@ -6,6 +6,7 @@ import re
 import tarfile
 import zipfile
 from datetime import date
+from email.message import EmailMessage
 from io import BytesIO
 from pathlib import Path
 
@@ -220,6 +221,18 @@ def test_an_email_in_an_unknown_charset_keeps_its_body() -> None:
         read("a.eml", message).text()
         == "From: a@example.org\nSubject: Hi\n\nHello there."
     )
+
+
+def test_a_forwarded_email_is_read_too() -> None:
+    inner, outer = EmailMessage(), EmailMessage()
+    inner["Subject"], outer["Subject"] = "The plan", "Fwd: The plan"
+    inner.set_content("We meet on Thursday.")
+    outer.set_content("See below.")
+    outer.add_attachment(inner)
+    document = read("a.eml", outer.as_bytes())
+    assert [part.name for part in document.parts] == ["message 1", "message 2"]
+    assert "- The plan (message 2)" in document.parts[0].text
+    assert "We meet on Thursday." in document.parts[1].text
 
 
 def test_a_notebook_shows_cells_and_outputs() -> None:

@@ -235,7 +235,10 @@ export async function understoodOrKept(recording, keep) {
     return (await api.upload("/api/speech/transcriptions", {}, recording)).text;
   } catch (error) {
     keep(recording);
-    toast(`${errorText(error)} The recording is attached: send it, or remove it and try again.`, "bad");
+    toast(
+      `${errorText(error)} The recording is attached: send it, or remove it and try again.`,
+      "bad",
+    );
     return "";
   }
 }
