@@ -414,6 +414,8 @@ def test_an_attached_table_has_the_types_of_its_columns(tmp_path: Path) -> None:
         assert sent.left == ()
         assert len(sent.text) < 2_000
         assert ("[cut here: read_file shows the rest]" in sent.text) == (name[0] == "l")
+    secret = (tmp_path / "short.csv").rename(tmp_path / "credentials.csv")
+    assert received_file(secret, alone=True) == f"[file: {secret}]"
 
 
 def test_a_scanned_page_is_recognised(tmp_path: Path) -> None:

@@ -297,7 +297,8 @@ def _extracted(
         return _block(name, f"[what is said in it]\n{text}") if text else ""
     if _is_long_page(path) or _is_document(path):
         return _document(name, path, room)
-    return _table(name, path, room) if suffix in _TABLES else ""
+    is_table = suffix in _TABLES and not _SECRET.search(path.name)
+    return _table(name, path, room) if is_table else ""
 
 
 def _is_document(path: Path) -> bool:
