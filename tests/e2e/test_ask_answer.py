@@ -60,11 +60,21 @@ async def test_several_words_are_one_question(tmp_path: Path) -> None:
 
 
 async def test_what_is_piped_in_follows_the_question(tmp_path: Path) -> None:
+    """A file that the question names is attached, one that the piped text or a path out of the folder names is not."""
     async with ModelServer("fine") as server:
-        await InstalledHermes(tmp_path, server.url).run(
-            "-z", "review:", stdin="line 1\nline 2\n"
+        hermes = InstalledHermes(tmp_path, server.url)
+        hermes.work.mkdir(exist_ok=True)
+        for folder in (hermes.work, hermes.work.parent):
+            (folder / "a.txt").write_text("of a file\n")
+        done = await hermes.run(
+            "-z", "review @a.txt @../a.txt:", stdin="line 1\nsee @a.txt\n"
         )
-        assert last_words(server) == "review:\n\nline 1\nline 2"
+        block = '<attached path="a.txt">\nof a file\n</attached>'
+        assert (
+            last_words(server)
+            == f"review @a.txt @../a.txt:\n\n{block}\n\nline 1\nsee @a.txt"
+        )
+        assert "There is no file ../a.txt here" in done.err
 
 
 async def test_without_a_question_stdin_is_the_question(tmp_path: Path) -> None:

@@ -115,6 +115,9 @@ async def test_a_page_is_opened_read_clicked_filled_and_left(tmp_path: Path) -> 
             "click", {"ref": ref_of((await drive("snapshot")).text, "Second page")}
         )
         assert "the second page" in second.text
+        # Chromium itself asks nobody about the forms of a page; a refused request would be told
+        seen = (opened, clicked, chosen, sent, second)
+        assert not any("googleapis" in one.text for one in seen)
 
 
 async def test_whoever_decides_is_told_which_element_of_which_page(

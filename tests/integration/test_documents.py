@@ -2,17 +2,26 @@
 
 import json
 import os
+import re
 import tarfile
 import zipfile
 from datetime import date
+from email.message import EmailMessage
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+from tests.integration.providers.local_models import missing
 
-from hermes.app.attachments import AttachmentFolder, attach
+from hermes.app.attachments import (
+    AttachmentFolder,
+    attach,
+    received_file,
+    uploaded_file,
+)
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
+from hermes.media.picture_text import ocr_is_available
 from hermes.tools.documents.document import Document
 from hermes.tools.documents.extract import (
     ExtractedDocument,
@@ -25,6 +34,12 @@ from hermes.tools.files.file_tools import FileTools
 from hermes.tools.sensitive import Guard
 
 FOX = "The quick brown fox jumps over the lazy dog."
+
+
+def need_ocr() -> None:
+    """Where OCR is not installed the test is skipped; in CI that is a failure."""
+    if not ocr_is_available():
+        missing("the extra `ocr` is not installed, so no scan is read")
 
 
 def make_pdf(pages: int, *, table: bool = False) -> bytes:
@@ -158,6 +173,32 @@ def test_slides_have_their_notes() -> None:
     assert document.label == "PowerPoint presentation, 2 slides"
 
 
+def retyped(data: bytes, new: str) -> bytes:
+    """An Office file whose main part has another type."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as made:
+        for name in old.namelist():
+            part = old.read(name)
+            if name == "[Content_Types].xml":
+                part, count = re.subn(
+                    rb'"application/[^"]*\.main\+xml"', new.encode(), part
+                )
+                assert count == 1
+            made.writestr(name, part)
+    return buffer.getvalue()
+
+
+def test_templates_macro_files_and_slide_shows_are_read_like_documents() -> None:
+    office = "application/vnd.openxmlformats-officedocument"
+    template = f'"{office}.wordprocessingml.template.main+xml"'
+    macros = '"application/vnd.ms-word.document.macroEnabled.main+xml"'
+    show = f'"{office}.presentationml.slideshow.main+xml"'
+    assert "Grüße" in read("a.dotx", retyped(make_docx(), template)).text()
+    assert "Grüße" in read("a.docm", retyped(make_docx(), macros)).text()
+    assert "Why foxes" in read("a.ppsx", retyped(make_pptx(), show)).text()
+    assert "no Word file" in problem("a.docx", make_xlsx())
+
+
 def test_a_workbook_is_read_by_sheet_with_dates_and_formulas() -> None:
     document = read("a.xlsx", make_xlsx())
     assert [part.name for part in document.parts] == ["sheet Sales", "sheet Empty"]
@@ -180,6 +221,18 @@ def test_an_email_in_an_unknown_charset_keeps_its_body() -> None:
         read("a.eml", message).text()
         == "From: a@example.org\nSubject: Hi\n\nHello there."
     )
+
+
+def test_a_forwarded_email_is_read_too() -> None:
+    inner, outer = EmailMessage(), EmailMessage()
+    inner["Subject"], outer["Subject"] = "The plan", "Fwd: The plan"
+    inner.set_content("We meet on Thursday.")
+    outer.set_content("See below.")
+    outer.add_attachment(inner)
+    document = read("a.eml", outer.as_bytes())
+    assert [part.name for part in document.parts] == ["message 1", "message 2"]
+    assert "- The plan (message 2)" in document.parts[0].text
+    assert "We meet on Thursday." in document.parts[1].text
 
 
 def test_a_notebook_shows_cells_and_outputs() -> None:
@@ -219,7 +272,8 @@ def test_a_bomb_is_refused_before_it_unpacks() -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(6):
             archive.writestr(f"word/{number}.xml", bytes(100 * 1024**2))
-    assert "unpacks to" in problem("a.docx", buffer.getvalue())
+    found = problem("a.docx", buffer.getvalue())
+    assert found.startswith("it is too large: it unpacks to 629,145,600 bytes in 6")
 
 
 def test_a_book_with_entities_is_refused() -> None:
@@ -248,6 +302,16 @@ async def test_read_file_reads_a_document_in_the_sandbox(tmp_path: Path) -> None
     assert "Heading of page 31" in later.text
 
 
+async def test_read_file_reads_a_long_email_from_its_beginning(tmp_path: Path) -> None:
+    """Its kind is told by its first bytes, which must not be missing afterwards."""
+    body = "\n".join([FOX] * 200)
+    (tmp_path / "a.eml").write_text(f"Subject: Foxes\n\n{body}\nThe end.\n")
+    result = await FileTools().read_file.run({"path": "a.eml"}, context(tmp_path))
+    assert 'e-mail "Foxes"' in result.text
+    assert result.text.count(FOX) == 200
+    assert "The end." in result.text
+
+
 def test_a_reader_that_is_stopped_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text("[" * 200_000)  # the parser of JSON recurses too deep
@@ -274,6 +338,9 @@ async def test_an_old_office_file_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match=r"old Word 97-2003 format") as failed:
         await FileTools().read_file.run({"path": "a.doc"}, context(tmp_path))
     assert ".docx" in (failed.value.hint or "")
+    (tmp_path / "a.doc").rename(tmp_path / "a.docx")
+    with pytest.raises(ToolFailed, match="protected by a password"):
+        await FileTools().read_file.run({"path": "a.docx"}, context(tmp_path))
 
 
 def test_an_attached_document_sends_the_pages_that_were_named(tmp_path: Path) -> None:
@@ -287,8 +354,72 @@ def test_an_attached_document_sends_the_pages_that_were_named(tmp_path: Path) ->
     assert attached.left == ()
 
 
+def make_zip() -> bytes:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("sub/one.txt", "1")
+    return buffer.getvalue()
+
+
+def make_tar_gz() -> bytes:
+    buffer = BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("sub/two.txt"))
+    return buffer.getvalue()
+
+
+def test_every_document_that_read_file_reads_can_be_attached(tmp_path: Path) -> None:
+    texts = {
+        "report": (make_pdf(1), "Heading of page 1"),
+        "macros.xlsm": (make_xlsx(), "sheet Sales"),
+        "code.tar.gz": (make_tar_gz(), "sub/two.txt"),
+        "code.zip": (make_zip(), "sub/one.txt"),
+    }
+    for name, (data, _) in texts.items():
+        (tmp_path / name).write_bytes(data)
+    named = " ".join(f"@{name}" for name in texts)
+    sent = attach(named, AttachmentFolder(tmp_path, Guard(Path("/nowhere"))))
+    assert [text for _, text in texts.values() if text not in sent.text] == []
+    assert sent.left == ()
+    in_chat_app = received_file(tmp_path / "code.zip", alone=True)
+    on_page = uploaded_file(tmp_path / "code.zip")
+    assert ("sub/one.txt" in in_chat_app, "sub/one.txt" in on_page) == (True, True)
+
+
+def test_an_attached_file_that_nothing_reads_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.doc").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    (said,) = attach("@a.doc", AttachmentFolder(tmp_path, Guard(Path("/nowhere")))).left
+    assert "Save it in the current format (.docx" in said
+    assert "Save it in the current format" in uploaded_file(tmp_path / "a.doc")
+
+
+def test_a_long_attached_document_begins_with_its_contents(tmp_path: Path) -> None:
+    cells = [{"cell_type": "markdown", "source": "x" * 1_000}] * 60
+    (tmp_path / "long.ipynb").write_text(json.dumps({"cells": cells}))
+    folder = AttachmentFolder(tmp_path, Guard(Path("/nowhere")))
+    sent = attach("@long.ipynb", folder).text
+    head = sent.split("--- cell 1 ")[0]
+    assert "contents: cell 1 (markdown): line 1; cell 3 (markdown): line 5;" in head
+    assert sent.rstrip().endswith("[cut here: read_file shows the rest]\n</attached>")
+
+
+def test_an_attached_table_has_the_types_of_its_columns(tmp_path: Path) -> None:
+    rows = "".join(f"2026-01-0{n % 9 + 1},{n}.5\n" for n in range(9_000))
+    (tmp_path / "long.csv").write_text(f"day,amount\n{rows}")
+    (tmp_path / "short.csv").write_text("day,amount\n2026-01-02,7.5\n")
+    folder = AttachmentFolder(tmp_path, Guard(Path("/nowhere")))
+    for name in ("long.csv", "short.csv"):
+        sent = attach(f"@{name}", folder)
+        assert "[columns: day (date), amount (number)]\nday,amount\n" in sent.text
+        assert sent.left == ()
+        assert len(sent.text) < 2_000
+        assert ("[cut here: read_file shows the rest]" in sent.text) == (name[0] == "l")
+    secret = (tmp_path / "short.csv").rename(tmp_path / "credentials.csv")
+    assert received_file(secret, alone=True) == f"[file: {secret}]"
+
+
 def test_a_scanned_page_is_recognised(tmp_path: Path) -> None:
-    pytest.importorskip("rapidocr", reason="needs the extra `ocr`")
+    need_ocr()
     pdfium = pytest.importorskip("pypdfium2")
     from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas

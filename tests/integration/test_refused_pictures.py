@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.integration.test_documents import need_ocr
 from tests.integration.test_tools_images import png
 
 from hermes.app import App, build
@@ -51,13 +52,17 @@ class Chat:
 
 @asynccontextmanager
 async def chatting(
-    folder: Path, server: ModelServer, model: str = "gpt-5", api: Format = "chat"
+    folder: Path,
+    server: ModelServer,
+    model: str = "gpt-5",
+    api: Format = "chat",
+    vision: str = "off",
 ) -> AsyncIterator[Chat]:
     chosen = msgspec.convert({"default": model, "api": api}, ModelSettings)
     settings = Settings(
         model=chosen,
         auxiliary=AuxiliarySettings(title="off"),
-        media=MediaSettings(vision="off"),
+        media=MediaSettings(vision=vision),
     )
     secrets = Secrets({}, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"})
     with build(settings, Home(folder / "home"), bus=Bus()) as app:
@@ -121,6 +126,24 @@ async def test_a_refused_picture_is_left_out_and_every_later_turn_works(
     assert fault.message in withheld.detail
     assert "hermes model" in withheld.detail
     assert b"a picture was left out: it was not accepted" in server.posts[-1].body
+
+
+async def test_a_refused_picture_is_described_by_ocr_if_no_other_model_sees(
+    tmp_path: Path,
+) -> None:
+    need_ocr()
+    picture = tmp_path / "dot.png"
+    picture.write_bytes(png(4, 3))
+    fault = ServerFault(status=400, message="image input is not supported")
+    async with (
+        ModelServer(respond=refusing(has_picture, fault)) as server,
+        chatting(tmp_path, server, vision="auto") as chat,
+    ):
+        await chat.say("what is this?", picture)
+        (withheld,) = chat.rows(PictureWithheld)
+    assert b"OCR found no text in it." in server.posts[-1].body
+    assert isinstance(withheld, PictureWithheld)
+    assert withheld.detail.endswith("The model got a description in words instead.")
 
 
 async def test_a_picture_that_is_too_large_is_sent_smaller_once(tmp_path: Path) -> None:

@@ -5,14 +5,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-import pytest
+from tests.integration.test_documents import need_ocr
 from tests.integration.test_refused_pictures import Chat, has_picture
 from tests.integration.test_tools_images import png
 
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.events import Bus
-from hermes.media.picture_text import ocr_is_available
 from hermes.schema.events import PictureWithheld, SessionCreated, TurnEnded
 from hermes.schema.messages import ToolFinished
 from hermes.settings import Home, Secrets, Settings
@@ -107,8 +106,8 @@ async def test_a_model_named_in_the_settings_looks_even_if_the_main_one_sees(
         assert b"It is black." in server.posts[2].body
 
 
-@pytest.mark.skipif(not ocr_is_available(), reason="the extra `ocr` is not installed")
 async def test_without_a_model_ocr_reads_the_text_in_a_picture(tmp_path: Path) -> None:
+    need_ocr()
     from PIL import Image, ImageDraw, ImageFont
 
     picture = Image.new("RGB", (640, 120), "white")

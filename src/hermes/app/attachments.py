@@ -1,9 +1,9 @@
 """Attachments of a message: the text of files named with `@`, and images. The same on every surface.
 
-Of a document (PDF, Office, EPUB, e-mail) the text is attached; `@report.pdf#3-7` means these pages. Of a recording, what
-is said in it is attached. A long file, or one
-that may hold secrets, is only named; the model reads it with its tools, which ask. For a person who is not at this
-machine, files outside the session's folder are only named too.
+Of a document (PDF, Office, EPUB, e-mail) the text is attached; `@report.pdf#3-7` means these pages. An archive is listed. Of
+a recording, what is said in it is attached; of a CSV file also the types of its columns. A long file, or one that may hold
+secrets, is only named; the model reads it with its tools, which ask. For a person who is not at this machine, files outside
+the session's folder are only named too.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.errors import ToolFailed, UsageError, os_reason
+from hermes.errors import ToolFailed, UsageError, in_sentences, os_reason
 from hermes.images.image_info import picture_type
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.messages import Image
@@ -27,6 +27,7 @@ t = translator(__name__)
 _MAX_BYTES = 48 * 1024
 _ALL_BYTES = 192 * 1024
 _MAX_FOLDER_NAMES = 200
+_CUT = "[cut here: read_file shows the rest]"
 _NAMED = lazy_pattern(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
 _FILE = lazy_pattern(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # probably meant as a file
 _BLOCK = lazy_pattern(
@@ -48,14 +49,17 @@ _PICTURES = frozenset(
         ".bmp",
     )
 )
-_DOCUMENTS = frozenset((".pdf", ".docx", ".xlsx", ".pptx", ".epub", ".eml", ".ipynb"))
+_TABLES = frozenset((".csv", ".tsv"))
+_LONG_TABLE_LINES = 20
+"""So many lines of a table are attached that is too long to be attached."""
 _WEB_PAGES = frozenset((".html", ".htm"))
 """Attached as source, or as text if the source is long, as that of a saved page is."""
 _RECORDINGS = frozenset(
     (".wav", ".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".flac", ".amr", ".weba")
 )
 _PAGES = lazy_pattern(
-    r"(?<=\.pdf|docx|xlsx|pptx|epub|pynb)#(\d+)(?:-(\d+))?$", re.IGNORECASE
+    r"(?<=\.pdf|doc[xm]|dotx|xls[xm]|ppt[xm]|ppsx|epub|pynb)#(\d+)(?:-(\d+))?$",
+    re.IGNORECASE,
 )
 _SECRET = lazy_pattern(
     r"(^|[./_-])(env|secrets?|credentials?|id_[a-z0-9]+|netrc|pem|key|p12|pfx|kdbx)($|[./_-])",
@@ -114,11 +118,10 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
             return "it may hold secrets"
         if not path.is_file():
             return "it is not a regular file"
-        may_be_long = path.suffix.lower() in (
-            _PICTURES | _DOCUMENTS | _RECORDINGS | _WEB_PAGES
-        )
-        is_long = not may_be_long and path.stat().st_size > _MAX_BYTES
-        return "it is long" if is_long else ""
+        if path.suffix.lower() in _PICTURES | _RECORDINGS | _WEB_PAGES | _TABLES:
+            return ""
+        is_long = path.stat().st_size > _MAX_BYTES
+        return "it is long" if is_long and not _is_document(path) else ""
 
 
 def attach(text: str, shelf: AttachmentFolder) -> Attached:
@@ -135,9 +138,7 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
                 ("", ()) if why else _content(name, path, room, shelf.listen)
             )
         except (OSError, UsageError, ToolFailed) as error:
-            left.append(
-                f"Only the path of {name} is sent: {getattr(error, 'message', None) or error}"
-            )
+            left.append(f"Only the path of {name} is sent: {_reason(error)}")
             continue
         room -= len(block)
         blocks += [block] if block else []
@@ -161,8 +162,7 @@ def received_file(
     try:
         block = _received(path, listen)
     except (OSError, ToolFailed) as error:
-        why = error.message if isinstance(error, ToolFailed) else os_reason(error)
-        return f"{line}\n[its text can't be read: {why}]"
+        return f"{line}\n[its text can't be read: {_reason(error)}]"
     if not block:
         return line
     return line + block if alone else block.removeprefix("\n")
@@ -174,24 +174,26 @@ def may_name_recording(text: str) -> bool:
     return any(suffix in low for suffix in _RECORDINGS)
 
 
+def is_recording(name: str) -> bool:
+    """Whether a file is a recording, by its name."""
+    return name.lower().endswith(tuple(_RECORDINGS))
+
+
 def uploaded_file(path: Path, *, listen: "Callable[[Path], str] | None" = None) -> str:
     """The same as an attachment, which a page folds away; of a file without text, where it is."""
     try:
         block = _received(path, listen)
     except (OSError, ToolFailed) as error:
-        why = error.message if isinstance(error, ToolFailed) else os_reason(error)
-        return _block(str(path), f"[its text can't be read: {why}]")
+        return _block(str(path), f"[its text can't be read: {_reason(error)}]")
     size = path.stat().st_size
     return block or _block(str(path), f"[not text, {size:,} bytes, saved as {path}]")
 
 
 def _received(path: Path, listen: "Callable[[Path], str] | None") -> str:
     """The block of a file that came with a message; empty if it is only named."""
-    suffix = path.suffix.lower()
-    if suffix in _DOCUMENTS or _is_long_page(path):
-        return _document(str(path), path, _MAX_BYTES)
-    if suffix in _RECORDINGS and listen is not None:
-        return _block(str(path), f"[what is said in it]\n{listen(path)}")
+    block = _extracted(str(path), path, _MAX_BYTES, listen)
+    if block:
+        return block
     data = path.read_bytes() if path.stat().st_size <= _MAX_BYTES else b"\0"
     if b"\0" in data or _SECRET.search(path.name):
         return ""
@@ -199,6 +201,13 @@ def _received(path: Path, listen: "Callable[[Path], str] | None") -> str:
         return _block(str(path), without_hidden(data.decode().rstrip("\n")))
     except UnicodeDecodeError:  # neither a document nor text
         return ""
+
+
+def _reason(error: OSError | ToolFailed | UsageError) -> str:
+    """Why a file was not read, and what to do."""
+    if isinstance(error, OSError):
+        return f"{os_reason(error)}."
+    return in_sentences(error)
 
 
 def typed_part(text: str) -> str:
@@ -277,17 +286,35 @@ def _content(
         return _block(name, "\n".join(names[:_MAX_FOLDER_NAMES] + more)), ()
     if path.suffix.lower() in _PICTURES:
         return "", images_of([str(path)])
-    if path.suffix.lower() in _DOCUMENTS or _is_long_page(path):
-        return _document(name, path, min(room, _MAX_BYTES)), ()
-    if path.suffix.lower() in _RECORDINGS:
-        text = listen(path)[:room] if listen else ""
-        return _block(name, f"[what is said in it]\n{text}") if text else "", ()
+    block = _extracted(name, path, min(room, _MAX_BYTES), listen)
+    if block:
+        return block, ()
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"
     if b"\0" in data:
         return "", ()
     return _block(
         name, without_hidden(data.decode("utf-8", "replace").rstrip("\n"))
     ), ()
+
+
+def _extracted(
+    name: str, path: Path, room: int, listen: "Callable[[Path], str] | None"
+) -> str:
+    """The block of a recording, a document or a table; empty for any other file, and for a recording nobody listens to."""
+    suffix = path.suffix.lower()
+    if suffix in _RECORDINGS:
+        text = listen(path)[:room] if listen else ""
+        return _block(name, f"[what is said in it]\n{text}") if text else ""
+    if _is_long_page(path) or _is_document(path):
+        return _document(name, path, room)
+    is_table = suffix in _TABLES and not _SECRET.search(path.name)
+    return _table(name, path, room) if is_table else ""
+
+
+def _is_document(path: Path) -> bool:
+    from hermes.tools.documents.kinds import is_document
+
+    return is_document(path)
 
 
 def _is_long_page(path: Path) -> bool:
@@ -305,10 +332,28 @@ def _document(name: str, path: Path, room: int) -> str:
     pages = read_pages(reader, path, int(first), int(last or 0), kind)
     if pages is None:
         return ""
-    text = without_hidden(pages.text)
+    text, label = without_hidden(pages.text), pages.label
     if len(text) > room:
-        text = f"{text[:room]}\n[cut here: read_file shows the rest]"
-    return _block(name, f"[{pages.label}]\n{text}")
+        label = f"{label}; contents: {pages.contents}" if pages.contents else label
+        text = f"{text[:room]}\n{_CUT}"
+    return _block(name, f"[{label}]\n{text}")
+
+
+def _table(name: str, path: Path, room: int) -> str:
+    """The block of a CSV file: the types of its columns, then all of it or its first lines; empty if it is no text."""
+    from hermes.tools.documents.csv_columns import describe_columns
+
+    with path.open("rb") as file:
+        data = file.read(room + 1)
+    if b"\0" in data:
+        return ""
+    is_cut = len(data) > room
+    whole_lines = data.rpartition(b"\n")[0] if is_cut else data.rstrip(b"\n")
+    text = without_hidden(whole_lines.decode("utf-8", "replace"))
+    columns = describe_columns(text).removeprefix("; ")
+    if is_cut:
+        text = "\n".join((*text.splitlines()[:_LONG_TABLE_LINES], _CUT))
+    return _block(name, f"[{columns}]\n{text}" if columns else text)
 
 
 def _block(name: str, text: str) -> str:

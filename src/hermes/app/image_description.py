@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary_models import AuxiliaryModels, NoModel
+from hermes.core.rejected_images import NOT_DESCRIBED
 from hermes.errors import HermesError, ModelError
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.vision import PictureAnswer
@@ -92,15 +93,15 @@ class ImageDescriber:
             return await self._asked(session, image, words)
         except HermesError as error:
             failure = error
-        if not self._may_recognise(image):
+        if not self._reads(image):
             raise _media_error(failure) from failure
         return await _read_by_ocr(image)
 
     async def _described(
         self, session: str, new: Mapping[str, tuple[Image, Message]]
     ) -> list[PictureDescribed]:
-        if not self._blind and not self._auxiliary.has_own("vision"):
-            return []
+        if not self._has_model:
+            new = {source: one for source, one in new.items() if self._reads(one[0])}
         looked = list(new.values())[-_MAX_IMAGES:]
         passed = list(new)[: len(new) - len(looked)]
         described = await asyncio.gather(
@@ -126,6 +127,8 @@ class ImageDescriber:
 
     async def _asked(self, session: str, image: Image, words: str) -> PictureAnswer:
         """What a model says. Raises HermesError."""
+        if not self._has_model:
+            raise NoModel("no other model looks at pictures.")
         if self._auxiliary.setting_of("vision") == "off":
             raise NoModel("no model looks at pictures (auxiliary.vision is off).")
         request = ModelRequest(
@@ -139,9 +142,15 @@ class ImageDescriber:
             raise HermesError(t.later("nothing was said"))
         return PictureAnswer(text, f"{reply.provider}:{reply.model}")
 
-    def _may_recognise(self, image: Image) -> bool:
-        may = self._ocr and bool(self._blind)
-        if not may or not _is_file(image):
+    @property
+    def _has_model(self) -> bool:
+        """Whether a model can be asked: for one that reads only text always, else another than the main model, which
+        rejected the image."""
+        return bool(self._blind) or self._auxiliary.has_own("vision")
+
+    def _reads(self, image: Image) -> bool:
+        """Whether OCR can read an image."""
+        if not self._ocr or not _is_file(image):
             return False
         from hermes.media.picture_text import ocr_is_available
 
@@ -228,7 +237,7 @@ def _instead(descriptions: Sequence[str]) -> str:
 
 
 def _unseen(source: str, why: str) -> PictureDescribed:
-    return PictureDescribed(source=source, text=f"it could not be described: {why}")
+    return PictureDescribed(source=source, text=f"{NOT_DESCRIBED}: {why}")
 
 
 def _pictures(messages: Sequence[Message]) -> list[tuple[Message, Image]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.app import App
-from hermes.errors import HermesError, NotFound, UsageError
+from hermes.errors import HermesError, NotFound, UsageError, os_reason
 from hermes.primitives.files import create_private, make_private_folder
 from hermes.settings import Home
 from hermes.settings.gateway import CHAT_PLATFORMS
@@ -110,8 +110,10 @@ class MessageOutbox:
             found = path.expanduser().resolve(strict=True)
             size = found.stat().st_size
         except (OSError, RuntimeError) as error:
+            why = os_reason(error) if isinstance(error, OSError) else str(error)
             raise UsageError(
-                t.later("{path} can't be read.", path=path), hint=str(error)
+                t.later("{path} can't be read: {why}.", path=path, why=why),
+                hint=t.later("Nothing was sent."),
             ) from error
         if not found.is_file():
             raise UsageError(t.later("{path} is not a file.", path=path))

@@ -122,7 +122,8 @@ def heard(deps: SpeechDeps, path: Path, kind: str) -> tuple[str, str]:
         reason = in_sentences(error)
         log.warning("a recording was not understood (%s): %s", path.name, reason)
         line = f"[{kind}: {path}] (not transcribed: {reason})"
-        return line, f"I couldn't understand the {kind}. {reason} The file is kept."
+        what = "voice note" if kind == "voice" else "recording"
+        return line, f"I couldn't understand the {what}. {reason} The file is kept."
     if kind == "voice":
         return f"{VOICE_NOTE} {text}", ""
     return f"[{kind}: {path}] It says: {text}", ""

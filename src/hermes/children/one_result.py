@@ -14,6 +14,7 @@ def write_one_result(
 ) -> None:
     """Works on the file on the input and writes the result to the output; whatever libraries print is dropped.
 
+    The file is read from its beginning: its position is shared with whoever opened it, and may have read some of it.
     `limits` are those of the module `resource`; core dumps are never made.
     """
     output = os.dup(1)
@@ -22,6 +23,7 @@ def write_one_result(
     os.dup2(nothing, 2)
     for what, limit in {resource.RLIMIT_CORE: 0, **limits}.items():
         resource.setrlimit(what, (limit, limit))
+    os.lseek(0, 0, os.SEEK_SET)
     with os.fdopen(0, "rb") as file:
         result = work(file)
     with os.fdopen(output, "wb") as pipe:

@@ -42,7 +42,8 @@ def _vision(settings: Settings, secrets: Secrets) -> Finding:
                 return Finding("vision", OK, seeing)
         except HermesError as error:
             return Finding("vision", WARN, error.message, error.hint)
-    if PageOcr().is_available:
+    is_named = wanted not in ("auto", "ocr")
+    if not is_named and PageOcr().is_available:
         text = t("no model looks at pictures; OCR reads the text in them")
         return Finding("vision", OK, text)
     to_do = t(
@@ -50,9 +51,8 @@ def _vision(settings: Settings, secrets: Secrets) -> Finding:
     )
     if wanted == "auto":
         return Finding("vision", OK, t("not set up (optional). {to_do}", to_do=to_do))
-    return Finding(
-        "vision", WARN, t("{wanted} can't look at pictures", wanted=wanted), to_do
-    )
+    text = t("{wanted} (media.vision) can't look at pictures", wanted=wanted)
+    return Finding("vision", WARN, text, to_do)
 
 
 def _seeing_model(settings: Settings, secrets: Secrets, wanted: str) -> str:
@@ -102,14 +102,15 @@ def _generation(given: ImageSettings) -> Finding:
 
 
 def _browser(settings: Settings, site: Site) -> list[Finding]:
-    """The browser, if its tools are enabled."""
+    """The browser, if there is one or its tools are enabled."""
     from hermes.tools.browser.executable import find_browser
     from hermes.tools.toolsets import ToolChoice
 
     choice = ToolChoice("cli", settings.tools.enabled, settings.tools.disabled)
-    if not choice.wants("browser_navigate"):
-        return []
     found = find_browser(settings.browser.executable, site.environ)
+    if not choice.wants("browser_navigate"):
+        text = t("off; to use {found}, add browser to tools.enabled", found=found)
+        return [Finding("browser", OK, text)] if found else []
     if found:
         return [Finding("browser", OK, found)]
     to_do = t("Install Chromium and the extra `browser`, or set browser.executable.")

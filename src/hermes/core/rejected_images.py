@@ -5,10 +5,15 @@ An image stays in the conversation, so one that is rejected would fail every lat
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from hermes.errors import ModelError
-from hermes.schema.events import PictureReduced, PictureWithheld
+from hermes.schema.event_base import Event
+from hermes.schema.events import PictureDescribed, PictureReduced, PictureWithheld
 from hermes.schema.messages import AssistantMessage, Image, Message
 
+NOT_DESCRIBED = "it could not be described"
+"""How the description of an image begins that nobody could describe."""
 _WORDS = ("image", "picture", "vision", "multimodal")
 _REASONS = frozenset(("bad_request", "too_long", "refused", "not_found", "malformed"))
 _NO_EYES = (
@@ -58,6 +63,21 @@ def steps(
     others = [one for one in all_of_them if one.source not in _sources(suspects)]
     if others:
         yield _withheld(others, error)
+
+
+def with_descriptions(
+    row: PictureReduced | PictureWithheld, described: Sequence[Event]
+) -> PictureReduced | PictureWithheld:
+    """The row, which also tells the user if the model got all its images in words."""
+    in_words = {
+        one.source
+        for one in described
+        if isinstance(one, PictureDescribed) and not one.text.startswith(NOT_DESCRIBED)
+    }
+    if isinstance(row, PictureReduced) or not in_words.issuperset(row.sources):
+        return row
+    detail = f"{row.detail} The model got a description in words instead."
+    return msgspec.structs.replace(row, detail=detail)
 
 
 def _withheld(images: Sequence[Image], error: ModelError) -> PictureWithheld:

@@ -243,7 +243,7 @@ class NativeRuntime:
                 messages = change_pictures(messages, one)
             tried = [
                 *(one for one in tried if not isinstance(one, PictureReduced)),
-                row,
+                rejected_images.with_descriptions(row, described),
                 *described,
             ]
             try:

@@ -28,6 +28,10 @@ _SPEECH_BITS_PER_S = 48_000  # one voice needs no more
 _CODECS = {"ogg": ("libopus", 48_000), "mp3": ("libmp3lame", 44_100)}
 
 
+class _NotUsable(Exception):
+    """A file that is whole, but of no use here."""
+
+
 class ChildAudio(msgspec.Struct, frozen=True, tag="audio"):
     """A file that was converted."""
 
@@ -58,7 +62,7 @@ def decode(file: IO[bytes]) -> "array.array[int]":
     for frame in _resampled(file, "s16", SPEECH_RATE_HZ):
         samples.frombytes(frame.to_ndarray().tobytes())
         if len(samples) > MAX_RECORDING_S * SPEECH_RATE_HZ:
-            raise ValueError(f"it is longer than {MAX_RECORDING_S // 3600} hours")
+            raise _NotUsable(f"it is longer than {MAX_RECORDING_S // 3600} hours")
     return samples
 
 
@@ -75,6 +79,8 @@ def _resampled(file: IO[bytes], sample_format: str, rate: int) -> Iterator[Any]:
     av: Any = import_module("av")
     resampler = av.AudioResampler(format=sample_format, layout="mono", rate=rate)
     with av.open(file) as container:
+        if not container.streams.audio:
+            raise _NotUsable("there is no sound in it")
         for frame in container.decode(audio=0):
             yield from resampler.resample(frame)
         yield from resampler.resample(None)
@@ -181,8 +187,16 @@ def work(
     except MemoryError:
         return ChildProblem("it needs too much memory")
     except Exception as error:  # noqa: BLE001 - libraries raise anything for a broken file
-        text = " ".join(str(error).split())[:300].rstrip(".")
-        return ChildProblem(text or type(error).__name__)
+        return ChildProblem(_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    """Why a file can't be read. PyAV's errors have the words for people in `strerror`."""
+    if isinstance(error, _NotUsable):
+        return str(error)
+    words = getattr(error, "strerror", None) or str(error)
+    text = " ".join((words or type(error).__name__).split())[:300].rstrip(".")
+    return f"it is damaged, or not a sound file ({text})"
 
 
 def _done(

@@ -19,6 +19,9 @@ from hermes.tools.sandbox.session_tmp import TemporaryFolder
 _MAX_OUTPUT_BYTES = 400 * 1024**2
 _CONVERSION_TIMEOUT_S = 300.0
 _SENSE = "sound conversion"
+_UNREADABLE_HINT = (
+    "The file is unchanged. Record it again, or convert it to WAV, MP3 or OGG."
+)
 _RESULT = msgspec.json.Decoder(ChildAudio | ChildTranscript | ChildProblem)
 
 
@@ -95,7 +98,7 @@ def run_audio_child(
             kind,
             f"{path.name} can't be read: {result.message}.",
             sense=sense,
-            hint=install_hint("voice") if result.package else "",
+            hint=install_hint("voice") if result.package else _UNREADABLE_HINT,
         )
     return result
 

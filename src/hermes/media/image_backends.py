@@ -80,7 +80,8 @@ def _service(given: ImageSettings, name: str) -> "ImageBackend":
         route = route_to(given.settings, given.secrets, name, "")
         keys = keys_of(route, given.secrets)
     except HermesError as error:
-        raise _missing(error.message, error.hint) from error
+        what = error.message.replace("model.provider", "media.image_generation", 1)
+        raise _missing(what, error.hint) from error
     headers = dict(route.headers)
     if keys:
         headers["authorization"] = f"Bearer {keys[0]}"

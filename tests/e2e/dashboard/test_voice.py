@@ -1,6 +1,7 @@
 """Voice on the page: a browser whose microphone hears a hum, and a speech service that understands it."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -157,13 +158,18 @@ async def test_a_conversation_needs_no_hands(
     assert all(piece in "It is bought. Anything else?" for piece in _spoken(speech))
 
 
-async def test_a_recording_that_is_not_understood_is_said(
+async def test_a_recording_that_is_not_understood_is_said_and_kept(
     talking: Page, speech: AudioServer, complaints: Complaints
 ) -> None:
     speech.failure = 401
     complaints.expect("api/speech/transcriptions")
     await _record(talking)
     await expect(talking.get_by_text("rejected the key")).to_be_visible()
+    files = talking.locator(".attached-files li")
+    await expect(files).to_have_text([re.compile(r"^recording-[\d-]+\.wav")])
+    sound = {"name": "note.wav", "mimeType": "audio/wav", "buffer": tone()}
+    await talking.set_input_files("input[type=file]", sound)
+    await expect(files.nth(1)).to_contain_text("note.wav")
 
 
 async def test_a_reply_is_cut_into_sentences_without_its_code(talking: Page) -> None:

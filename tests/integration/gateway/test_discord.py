@@ -231,13 +231,15 @@ async def test_a_slash_command_is_confirmed_and_run(tmp_path: Path) -> None:
         assert [one["data"]["content"] for one in answers] == ["/status"]
 
 
-async def test_files_come_in_and_go_out(tmp_path: Path) -> None:
+async def test_files_come_in_and_go_out_and_a_voice_message_is_one(
+    tmp_path: Path,
+) -> None:
     def respond(request: Recorded) -> ScriptedResponse:
         (tmp_path / "work" / "report.txt").write_text("a report")
         return ScriptedResponse(text="Here: [report](report.txt)")
 
     async with DiscordServer() as server, ModelServer(respond=respond) as model:
-        server.files["pic.png"] = PNG
+        server.files["pic.png"], server.files["note.ogg"] = PNG, b"no sound"
         async with opened(tmp_path, model, server) as harness:
             url = f"{server.url}/cdn/pic.png"
             about = {
@@ -247,11 +249,24 @@ async def test_files_come_in_and_go_out(tmp_path: Path) -> None:
                 "url": url,
                 "proxy_url": url,
             }
-            server.say("look", attachments=[about | {"content_type": "image/png"}])
+            note = {
+                "id": "2",
+                "filename": "note.ogg",
+                "size": 8,
+                "url": f"{server.url}/cdn/note.ogg",
+                "proxy_url": f"{server.url}/cdn/note.ogg",
+                "content_type": "audio/ogg",
+                "duration_secs": 1.5,
+                "waveform": "AAAA",
+            }
+            server.say(
+                "look", attachments=[about | {"content_type": "image/png"}, note]
+            )
             await server.until(lambda: any(one.file for one in server.messages))
             said = harness.said("discord/1")[0]
             assert isinstance(said, UserMessage)
             assert Path(said.images[0].source).read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
+            assert "[voice: " in said.text
         assert [(one.name, one.file) for one in server.messages if one.file] == [
             ("report.txt", b"a report")
         ]

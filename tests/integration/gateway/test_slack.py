@@ -237,7 +237,7 @@ async def test_commands_have_an_exclamation_mark_or_follow_the_slash_command(
         await server.sees("Nothing is running.", "D1")
 
 
-async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
+async def test_files_come_in_and_go_out_a_clip_is_a_voice_note_and_the_token_goes_to_slack_alone(
     tmp_path: Path,
 ) -> None:
     def respond(request: Recorded) -> ScriptedResponse:
@@ -250,6 +250,7 @@ async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
         ModelServer(respond=respond) as model,
     ):
         server.files["pic.png"] = elsewhere.files["bad.png"] = PNG
+        server.files["clip.m4a"] = b"no sound"
         async with opened(tmp_path, model, server) as harness:
             about = {"name": "pic.png", "mimetype": "image/png", "size": len(PNG)}
             ours = about | {"url_private_download": f"{server.url}/files/pic.png"}
@@ -257,7 +258,13 @@ async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
                 "name": "bad.png",
                 "url_private": f"{elsewhere.url}/files/bad.png",
             }
-            server.say("look", subtype="file_share", files=[ours, theirs])
+            clip = {
+                "name": "clip.m4a",
+                "mimetype": "audio/mp4",
+                "subtype": "slack_audio",
+                "url_private_download": f"{server.url}/files/clip.m4a",
+            }
+            server.say("look", subtype="file_share", files=[ours, theirs, clip])
             await server.until(lambda: any(one.file for one in server.messages))
             said = harness.said("slack/D1")[0]
             assert isinstance(said, UserMessage)
@@ -266,6 +273,7 @@ async def test_files_come_in_and_go_out_and_the_token_goes_to_slack_alone(
                 "[A file did not arrive: bad.png. It is stored outside Slack.]"
                 in said.text
             )
+            assert "[voice: " in said.text
         assert [(one.name, one.file) for one in server.messages if one.file] == [
             ("report.txt", b"a report")
         ]

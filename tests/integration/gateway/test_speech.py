@@ -50,6 +50,24 @@ async def test_a_voice_note_is_transcribed(tmp_path: Path) -> None:
     assert speech.requests[0].file == b"OggS-a-voice"
 
 
+async def test_a_recording_that_is_sent_as_a_file_is_transcribed_too(
+    tmp_path: Path,
+) -> None:
+    file = {"file_id": "memo", "file_name": "memo.m4a", "mime_type": "audio/mp4"}
+    with AudioServer() as speech:
+        async with (
+            TelegramServer() as telegram,
+            ModelServer("noted") as model,
+            opened(tmp_path, model, telegram, media=_media(speech)) as harness,
+        ):
+            telegram.files["memo"] = b"a recording"
+            telegram.say("", document=file)
+            await telegram.sees("noted")
+            said = _said(harness)
+    assert said.startswith("[audio: ")
+    assert said.endswith("It says: buy some milk")
+
+
 async def test_a_voice_note_that_is_not_understood_is_kept_and_said(
     tmp_path: Path,
 ) -> None:
@@ -65,7 +83,7 @@ async def test_a_voice_note_that_is_not_understood_is_kept_and_said(
             told = telegram.texts()[0]
             said = _said(harness)
             kept = await asyncio.to_thread(_named_file, said)
-    assert told.startswith("I couldn't understand the voice")
+    assert told.startswith("I couldn't understand the voice note. ")
     assert "rejected the key" in told
     assert said.startswith("[voice: ")
     assert "rejected the key" in said

@@ -12,6 +12,7 @@ from tests.integration.media.speech_models import (
     need_whisper,
     speech,
 )
+from tests.integration.test_tools_images import png
 
 from hermes.media.audio import Audio, samples_of
 from hermes.media.audio_conversion import converted, decoded
@@ -35,11 +36,24 @@ def test_a_voice_message_is_opus_and_becomes_wav_again(tmp_path: Path) -> None:
     assert max(samples) > 4000
 
 
-def test_a_file_that_is_no_sound_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"OggS" + bytes(1000), "it is damaged, or not a sound file"),
+        (png(8, 8), "there is no sound in it"),
+    ],
+    ids=["garbage", "picture"],
+)
+def test_a_file_that_is_no_sound_says_so_in_words(
+    tmp_path: Path, data: bytes, why: str
+) -> None:
     path = tmp_path / "note.ogg"
-    path.write_bytes(b"OggS" + bytes(1000))
-    with pytest.raises(MediaError, match=r"note.ogg can't be read"):
+    path.write_bytes(data)
+    with pytest.raises(MediaError) as failed:
         decoded(path, os.environ)
+    assert failed.value.message.startswith(f"note.ogg can't be read: {why}")
+    assert "Errno" not in failed.value.message
+    assert "The file is unchanged." in failed.value.hint
 
 
 def test_english_is_understood_without_a_network(tmp_path: Path) -> None:

@@ -40,10 +40,28 @@ from hermes.settings import Home
         ),
         ({}, "image generation", "ok", "not set up (optional)"),
         (
+            {"HERMES_MEDIA_IMAGE_GENERATION": "foo"},
+            "image generation",
+            "warn",
+            "media.image_generation: there is no provider called foo.",
+        ),
+        (
+            {"OPENAI_API_KEY": "k", "HERMES_MEDIA_VISION": "foo"},
+            "vision",
+            "warn",
+            "foo (media.vision) can't look at pictures",
+        ),
+        (
             {"HERMES_TOOLS_ENABLED": '["browser"]', "PATH": "/nonexistent"},
             "browser",
             "warn",
             "there is no browser",
+        ),
+        (
+            {"HERMES_BROWSER_EXECUTABLE": "/bin/sh"},
+            "browser",
+            "ok",
+            "off; to use /bin/sh, add browser to tools.enabled",
         ),
     ],
 )

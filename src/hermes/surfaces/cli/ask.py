@@ -9,11 +9,12 @@ import asyncio
 import os
 import signal
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
-from hermes.app.attachments import images_of
+from hermes.app.attachments import Attached, AttachmentFolder, attach, images_of
 from hermes.errors import LeaseLost, StoreError, UsageError
 from hermes.schema.goals import GoalSet
 from hermes.schema.messages import Image
@@ -21,7 +22,7 @@ from hermes.settings.load import load_secrets
 from hermes.store.lock_holders import owner_in_words
 from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
-from hermes.surfaces.cli.question import joined, read_piped
+from hermes.surfaces.cli.question import is_piped, joined, read_piped
 from hermes.surfaces.terminal.event_watcher import events_in_loop, subscribed
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import (
@@ -43,6 +44,7 @@ from hermes.surfaces.terminal.signals import (
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
 from hermes.text.translation import translator
+from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
     from hermes.surfaces.cli.jsonlines import JsonLines
@@ -52,10 +54,8 @@ t = translator(__name__)
 
 def ask(question: RunOptions) -> int:
     """Asks, prints the answer and returns the exit code."""
-    text = joined(question.text, read_piped())
-    if question.goal:
-        text = question.goal
-    if not text:
+    piped = read_piped()
+    if not joined(question.text or question.goal, piped):
         raise UsageError(
             t("There is no question: none was given, and stdin is empty."),
             hint=t(
@@ -76,7 +76,9 @@ def ask(question: RunOptions) -> int:
             model=question.model,
         )
         agent.describe()  # what is wrong with the settings is said now
-        run = _Run(app, agent, target, text, images)
+        attached = _attached(app, agent, target.cwd, question.text or "")
+        text = question.goal or joined(attached.text, piped)
+        run = _Run(app, agent, target, text, (*images, *attached.images))
         run.as_agent = question.agent
         if question.goal:
             from hermes.app.goals.contract import parse_goal
@@ -86,6 +88,28 @@ def ask(question: RunOptions) -> int:
             return asyncio.run(run.to_end(as_json=question.json))
         except asyncio.CancelledError:  # a signal
             return run.say_left()
+
+
+def _attached(app: App, agent: Agent, folder: Path, question: str) -> Attached:
+    """The question with the files that it names.
+
+    A script's question may hold a stranger's words, so without a terminal only files in the folder are attached.
+    """
+    if "@" not in question:
+        return Attached(question)
+    from hermes.app.speech import listener
+
+    named = AttachmentFolder(
+        folder,
+        Guard(app.home.root, Path.home()),
+        is_far=is_piped(),
+        listen=listener(app),
+        is_elsewhere=agent.names_resource,
+    )
+    attached = attach(question, named)
+    for reason in attached.left:
+        remark(reason)
+    return attached
 
 
 class _Run:

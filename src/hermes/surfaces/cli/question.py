@@ -222,7 +222,7 @@ def _resume(args: argparse.Namespace) -> str:
     return args.resume
 
 
-def _is_piped() -> bool:
+def is_piped() -> bool:
     """Whether stdin is not a terminal."""
     if sys.stdin is None or sys.stdin.closed:
         return False
@@ -234,7 +234,7 @@ def _is_piped() -> bool:
 
 def read_piped() -> str:
     """All of stdin, as text; empty if it is a terminal or closed."""
-    if not _is_piped():
+    if not is_piped():
         return ""
     try:
         if stat.S_ISDIR(os.fstat(sys.stdin.fileno()).st_mode):

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.agent import Agent
-from hermes.app.attachments import received_file
+from hermes.app.attachments import is_recording, received_file
 from hermes.app.people_access import PeopleAccess, Role
 from hermes.app.speech import SpeechQueue, heard
 from hermes.core.accepted_plan import needs_trust
@@ -287,11 +287,14 @@ class InboundMessages:
             )
             if image is not None:
                 images.append(image)
-            if attachment.kind == "file":
+            kind = attachment.kind
+            if kind == "file" and is_recording(path.name):
+                kind = "audio"
+            if kind == "file":
                 alone = not lines
                 lines.append(await asyncio.to_thread(received_file, path, alone=alone))
             else:
-                lines.append(await self._line(inbound, path, attachment.kind))
+                lines.append(await self._line(inbound, path, kind))
         text = "\n".join(lines)
         if inbound.chat.kind == "direct" or not text:
             return text, tuple(images)

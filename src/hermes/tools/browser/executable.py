@@ -50,6 +50,7 @@ ARGUMENTS = (
     "--disable-background-networking",
     "--disable-sync",
     "--gaia-url=http://127.0.0.1:1/",  # otherwise it asks Google who is signed in
+    "--autofill-server-url=http://127.0.0.1:1/",  # otherwise it tells Google which forms a page has
     "--component-updater=url-source=http://127.0.0.1:1/",  # otherwise it asks Google for updates
 )
 

@@ -27,6 +27,10 @@ _MAX_ENTRIES = 50_000
 _ZIPPED = ("docx", "xlsx", "pptx", "epub")
 
 
+class _TooLarge(Exception):
+    """A document that is far larger than any that is read."""
+
+
 class ExtractionProblem(msgspec.Struct, frozen=True, tag="problem"):
     """Why a document could not be read."""
 
@@ -52,6 +56,8 @@ def extract(
         return ExtractionProblem(
             f"reading it needs the package {error.name}", install_hint("documents")
         )
+    except _TooLarge as error:
+        return ExtractionProblem(str(error))
     except MemoryError:
         return ExtractionProblem("it needs too much memory")
     except Exception as error:  # noqa: BLE001 - libraries raise anything for a broken file
@@ -78,13 +84,16 @@ def _reader(kind: DocumentKind) -> Callable[[IO[bytes]], Document]:
 
 
 def _check_size(file: IO[bytes]) -> None:
-    """Raises ValueError for an archive that would unpack to far more than a document has."""
+    """Raises _TooLarge for an archive that would unpack to far more than a document has."""
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
     file.seek(0)
     size = sum(entry.file_size for entry in entries)
     if size > _MAX_UNPACKED_BYTES or len(entries) > _MAX_ENTRIES:
-        raise ValueError(f"it unpacks to {size:,} bytes in {len(entries):,} files")
+        raise _TooLarge(
+            f"it is too large: it unpacks to {size:,} bytes in {len(entries):,} files, and at most"
+            f" {_MAX_UNPACKED_BYTES:,} bytes in {_MAX_ENTRIES:,} files are read"
+        )
 
 
 def _reason(error: Exception) -> str:

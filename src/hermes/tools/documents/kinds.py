@@ -1,8 +1,11 @@
 """Tells which files are documents: by how they begin, and by their name where the beginning is not enough."""
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from hermes.tools.documents.document import DocumentKind
+
+START_BYTES = 1024
+"""How much of a file tells what it is."""
 
 _ZIP = b"PK\x03\x04"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -28,10 +31,10 @@ _OLD_NAMES = {
 
 
 def document_kind(name: str, start: bytes) -> DocumentKind | None:
-    """The kind of document that a file is, by its first 512 bytes and its name; None if it is none."""
+    """The kind of document that a file is, by its first kilobyte and its name; None if it is none."""
     lower = name.lower()
     suffix = PurePath(lower).suffix
-    if start[:1024].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"%PDF-"):
+    if start[:START_BYTES].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"%PDF-"):
         return "pdf"
     if start.startswith(_ZIP):
         return _IN_ZIP.get(suffix, "archive")
@@ -47,3 +50,18 @@ def old_office_format(name: str, start: bytes) -> str:
     if not start.startswith(_OLD_OFFICE):
         return ""
     return _OLD_NAMES.get(PurePath(name.lower()).suffix, "")
+
+
+def is_locked_office(name: str, start: bytes) -> bool:
+    """Whether this is a current Office file with a password, which is wrapped in the old format."""
+    suffix = PurePath(name.lower()).suffix
+    return start.startswith(_OLD_OFFICE) and suffix in _IN_ZIP
+
+
+def is_document(path: Path) -> bool:
+    """Whether a file is a document, or an Office file of which the reader says why it can't be read. Raises OSError."""
+    with path.open("rb") as file:
+        start = file.read(START_BYTES)
+    is_known = document_kind(path.name, start) is not None
+    is_old = bool(old_office_format(path.name, start))
+    return is_known or is_old or is_locked_office(path.name, start)

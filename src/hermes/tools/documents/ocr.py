@@ -9,6 +9,7 @@ from hermes.installation import install_hint
 from hermes.tools.documents.document import Document, DocumentPart
 
 _MAX_SIDE_PIXELS = 4_000  # larger ones are made smaller first
+_MIN_SIDE_PIXELS = 8  # no letter is lower; loading the engine for nothing takes seconds
 
 
 class PageOcr:
@@ -65,5 +66,6 @@ def read_picture(file: IO[bytes]) -> Document:
 
     with Image.open(file) as picture:
         picture.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
-        text = PageOcr().read(picture)
+        may_hold_text = min(picture.size) >= _MIN_SIDE_PIXELS
+        text = PageOcr().read(picture) if may_hold_text else ""
     return Document("picture", (DocumentPart("picture", text),))

@@ -8,14 +8,27 @@ from hermes.tools.documents.document import Document, DocumentPart, markdown_tab
 
 _MAX_SHEET_ROWS = 20_000
 _MAX_SHEET_COLUMNS = 200
+_WORD_TYPES = (
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
+    "application/vnd.ms-word.document.macroEnabled.main+xml",
+    "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
+)
+_SLIDE_TYPES = (
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml",
+    "application/vnd.openxmlformats-officedocument.presentationml.slideshow.main+xml",
+    "application/vnd.openxmlformats-officedocument.presentationml.template.main+xml",
+    "application/vnd.ms-powerpoint.presentation.macroEnabled.main+xml",
+    "application/vnd.ms-powerpoint.slideshow.macroEnabled.main+xml",
+)
+"""Templates, slide shows and files with macros are read like documents; the libraries open only the first kind."""
 
 
 def read_docx(file: IO[bytes]) -> Document:
     """Paragraphs, headings, lists and tables in their order."""
-    import docx
     from docx.table import Table
 
-    document = docx.Document(file)
+    document = _opened_docx(file)
     blocks = [
         markdown_table(_cells(block)) if isinstance(block, Table) else _paragraph(block)
         for block in document.iter_inner_content()
@@ -24,6 +37,19 @@ def read_docx(file: IO[bytes]) -> Document:
     text = "\n\n".join(block for block in blocks if block)
     title = (document.core_properties.title or "").strip()
     return Document("docx", (DocumentPart("document", text),), title)
+
+
+def _opened_docx(file: IO[bytes]) -> Any:
+    import docx  # noqa: F401 - it registers the other parts
+    from docx.opc.part import PartFactory
+    from docx.package import Package
+    from docx.parts.document import DocumentPart as WordPart
+
+    PartFactory.part_type_for.update(dict.fromkeys(_WORD_TYPES, WordPart))
+    main: Any = Package.open(file).main_document_part
+    if main.content_type not in _WORD_TYPES:
+        raise ValueError(f"it is no Word file, but {main.content_type}")
+    return main.document
 
 
 def _paragraph(paragraph: Any) -> str:
@@ -48,11 +74,22 @@ def _cells(table: Any) -> list[list[str]]:
     return rows
 
 
+def _opened_pptx(file: IO[bytes]) -> Any:
+    import pptx  # noqa: F401 - it registers the other parts
+    from pptx.opc.package import PartFactory
+    from pptx.package import Package
+    from pptx.parts.presentation import PresentationPart
+
+    PartFactory.part_type_for.update(dict.fromkeys(_SLIDE_TYPES, PresentationPart))
+    main: Any = Package.open(file).main_document_part
+    if main.content_type not in _SLIDE_TYPES:
+        raise ValueError(f"it is no PowerPoint file, but {main.content_type}")
+    return main.presentation
+
+
 def read_pptx(file: IO[bytes]) -> Document:
     """Slide by slide: text, tables and the speaker's notes."""
-    from pptx import Presentation
-
-    presentation = Presentation(file)
+    presentation = _opened_pptx(file)
     parts: list[DocumentPart] = []
     for number, slide in enumerate(presentation.slides, 1):
         blocks = list(_shapes(slide.shapes))

@@ -17,7 +17,12 @@ from hermes.tools.documents.extract import (
     ExtractedDocument,
     ExtractionProblem,
 )
-from hermes.tools.documents.kinds import document_kind, old_office_format
+from hermes.tools.documents.kinds import (
+    START_BYTES,
+    document_kind,
+    is_locked_office,
+    old_office_format,
+)
 from hermes.tools.files.read_window import FileWindow, open_regular, text_window
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
@@ -26,7 +31,6 @@ MAX_DOCUMENT_BYTES = 200 * 1024**2
 _MAX_OUTPUT_BYTES = 100 * 1024**2
 _TIMEOUT_S = MAX_CPU_S + 60.0
 _KEPT_DOCUMENTS = 8
-_START_BYTES = 1024
 _RESULT = msgspec.json.Decoder(ExtractedDocument | ExtractionProblem)
 
 
@@ -38,10 +42,11 @@ class ShownPart(msgspec.Struct, frozen=True):
 
 
 class ShownPages(msgspec.Struct, frozen=True):
-    """The text of some pages, and what to say about the document."""
+    """The text of some pages, and what to say about the document. `contents` is where each part of all of it begins."""
 
     label: str
     text: str
+    contents: str
 
 
 class DocumentReader:
@@ -55,14 +60,22 @@ class DocumentReader:
         self._lock = threading.Lock()
 
     def kind(self, name: str, file: BinaryIO) -> DocumentKind | None:
-        """Which kind of document an open file is; None if it is none. Raises ToolFailed for an old Office format."""
-        start = file.read(_START_BYTES)
+        """Which kind of document an open file is; None if it is none.
+
+        Raises ToolFailed for an Office file in an old format or with a password.
+        """
+        start = file.read(START_BYTES)
         file.seek(0)
         if old := old_office_format(name, start):
             raise ToolFailed(
                 f"{name} is in the old {old} format, which Hermes can't read.",
                 hint="Save it in the current format (.docx, .xlsx, .pptx) first,"
                 " for example with `soffice --convert-to`.",
+            )
+        if is_locked_office(name, start):
+            raise ToolFailed(
+                f"{name} can't be read: it is protected by a password.",
+                hint="Save a copy without the password, and use that.",
             )
         return document_kind(name, start)
 
@@ -160,4 +173,4 @@ def read_pages(
     label = "; ".join((document.label, *document.notes))
     if len(chosen) < len(document.parts):
         label = f"{label}; {chosen[0].name} to {chosen[-1].name}"
-    return ShownPages(label, text)
+    return ShownPages(label, text, document.contents())

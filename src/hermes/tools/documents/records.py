@@ -19,19 +19,48 @@ _MAX_OUTPUT_CHARACTERS = 4_000
 
 
 def read_email(file: IO[bytes]) -> Document:
-    """The headers that people read, the body, and the names of attachments."""
+    """The headers that people read, the body, and the names of attachments. Messages that are attached are read too."""
     message = email.message_from_binary_file(file, policy=email.policy.default)
+    messages = [message, *_attached_messages(message)]
+    texts = [_message_text(one, messages) for one in messages]
+    title = str(message["Subject"] or "").strip()
+    if len(texts) == 1:
+        return Document("email", (DocumentPart("message", texts[0]),), title)
+    parts = tuple(
+        DocumentPart(f"message {number}", text) for number, text in enumerate(texts, 1)
+    )
+    return Document("email", parts, title)
+
+
+def _attached_messages(message: EmailMessage) -> Iterator[EmailMessage]:
+    """The messages inside a message, at any depth."""
+    for part in message.iter_attachments():
+        if part.get_content_type() == "message/rfc822":
+            inner = part.get_content()
+            yield inner
+            yield from _attached_messages(inner)
+
+
+def _message_text(message: EmailMessage, messages: list[EmailMessage]) -> str:
     headers = [f"{name}: {message[name]}" for name in _HEADERS if message[name]]
     attachments = [
-        f"- {part.get_filename() or 'no name'} ({part.get_content_type()}, {len(_payload(part)):,} bytes)"
+        _attachment_line(part, messages)
         for part in message.iter_attachments()
         if isinstance(part, EmailMessage)
     ]
     blocks = ["\n".join(headers), _body(message)]
     if attachments:
         blocks.append("Attachments:\n" + "\n".join(attachments))
-    title = str(message["Subject"] or "").strip()
-    return Document("email", (DocumentPart("message", "\n\n".join(blocks)),), title)
+    return "\n\n".join(blocks)
+
+
+def _attachment_line(part: EmailMessage, messages: list[EmailMessage]) -> str:
+    if part.get_content_type() == "message/rfc822":
+        inner = part.get_content()
+        number = next(n for n, one in enumerate(messages, 1) if one is inner)
+        return f"- {inner['Subject'] or 'no subject'} (message {number})"
+    name = part.get_filename() or "no name"
+    return f"- {name} ({part.get_content_type()}, {len(_payload(part)):,} bytes)"
 
 
 def _body(message: EmailMessage) -> str:

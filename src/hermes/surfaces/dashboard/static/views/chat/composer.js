@@ -23,7 +23,7 @@ import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
 import { isPicture, MOST, readFile, readPicture } from "./pictures.js";
 import { answerQuestion } from "./requests.js";
-import { understood, VoiceButtons, VoiceStatus } from "./voice.js";
+import { understoodOrKept, VoiceButtons, VoiceStatus } from "./voice.js";
 
 const PLACEHOLDER = matchMedia("(max-width: 30rem)").matches
   ? t("Ask Hermes anything")
@@ -99,18 +99,26 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     setText((now) => (now.trim() ? `${now.trimEnd()} ${words}` : words));
     area.current.focus();
   };
+  /** @param {File} file one of the same name is replaced */
+  const attach = async (file) => {
+    const one = await readFile(file);
+    setDocuments((now) => {
+      const others = now.filter((other) => other.name !== one.name);
+      return others.length < MOST ? [...others, one] : now;
+    });
+  };
   /** @param {Iterable<File>} list */
   const add = async (list) => {
     for (const file of list) {
       try {
         if (file.type.startsWith("audio/")) {
-          hear(await understood(file));
+          const words = await understoodOrKept(file, attach);
+          if (words) hear(words);
         } else if (isPicture(file)) {
           const picture = await readPicture(file);
           setImages((now) => (now.length < MOST ? [...now, picture] : now));
         } else {
-          const one = await readFile(file);
-          setDocuments((now) => (now.length < MOST ? [...now, one] : now));
+          await attach(file);
         }
       } catch (error) {
         toast(errorText(error), "bad");
@@ -253,7 +261,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       <input ref=${files} type="file" multiple hidden
         onChange=${chooseFiles} />
       <${Button} kind="quiet" icon="attach" label=${t("Attach files")} onClick=${() => files.current.click()} />
-      <${VoiceButtons} fill=${hear} send=${chat.send} isRunning=${() => Boolean(running)}
+      <${VoiceButtons} fill=${hear} keep=${attach} send=${chat.send} isRunning=${() => Boolean(running)}
         transcript=${chat.transcript} />
       <${VoiceStatus} />
       <span class="spring" />

@@ -36,7 +36,7 @@ export class Microphone {
       throw new Error(
         refused
           ? "The browser does not allow the microphone here. Allow it beside the address, then try again."
-          : "No microphone was found.",
+          : "No microphone was found. Connect one and try again, or attach a sound file.",
       );
     }
   }

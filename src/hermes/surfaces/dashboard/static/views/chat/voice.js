@@ -19,6 +19,7 @@ const WHILE_SPEAKING = 2.5; // how much louder somebody must be to interrupt Her
  * What the composer lends the voice.
  * @typedef {object} VoiceHost
  * @property {(text: string) => void} fill
+ * @property {(recording: File) => void} keep attaches a recording; one of the same name is replaced
  * @property {(text: string, delivery: Delivery) => void} send
  * @property {() => boolean} isRunning
  * @property {Store<Transcript> | undefined} transcript
@@ -140,7 +141,8 @@ class Voice {
     this.#recording = null;
     clearInterval(this.#timer);
     this.#set({ phase: "transcribing", level: 0 });
-    const text = recording ? await this.#understand(() => recording.finish()) : "";
+    const name = `recording-${new Date().toTimeString().slice(0, 8).replaceAll(":", "-")}.wav`;
+    const text = recording ? await this.#understand(() => recording.finish(), name) : "";
     this.#silence();
     if (text) this.#host?.fill(text);
   }
@@ -165,7 +167,8 @@ class Voice {
         this.#set({ phase: "hearing" });
       } else if (found === "end") {
         this.#set({ phase: "transcribing" });
-        const text = await this.#understand(() => recording.finish(detector.startedAt));
+        const spoken = () => recording.finish(detector.startedAt);
+        const text = await this.#understand(spoken, "recording.wav"); // of noises only the last is kept
         if (!this.state.value.isHandsFree) return;
         if (text) this.#host?.send(text, this.#host.isRunning() ? "interrupt" : "queue");
         recording = this.#record(microphone);
@@ -185,10 +188,14 @@ class Voice {
     return recording;
   }
 
-  /** @param {() => Promise<Blob>} finish */
-  async #understand(finish) {
+  /**
+   * @param {() => Promise<Blob>} finish
+   * @param {string} name of the recording, if it must be kept
+   */
+  async #understand(finish, name) {
     try {
-      return await understood(await finish());
+      const recording = new File([await finish()], name, { type: "audio/wav" });
+      return await understoodOrKept(recording, (one) => this.#host?.keep(one));
     } catch (error) {
       toast(errorText(error), "bad");
       return "";
@@ -219,11 +226,21 @@ class Voice {
 export const voice = new Voice();
 
 /**
- * What is said in a recording. Throws an ApiError with a message for the user.
- * @param {Blob} recording
+ * What is said in a recording. If it can't be understood, the user is told why, and the recording is kept.
+ * @param {File} recording
+ * @param {(recording: File) => void} keep
  */
-export async function understood(recording) {
-  return (await api.upload("/api/speech/transcriptions", {}, recording)).text;
+export async function understoodOrKept(recording, keep) {
+  try {
+    return (await api.upload("/api/speech/transcriptions", {}, recording)).text;
+  } catch (error) {
+    keep(recording);
+    toast(
+      `${errorText(error)} The recording is attached: send it, or remove it and try again.`,
+      "bad",
+    );
+    return "";
+  }
 }
 
 /** Whether the browser has a microphone for this page. It has one only over HTTPS or on this machine. */
@@ -261,6 +278,7 @@ export function VoiceButtons(props) {
     () =>
       voice.attach({
         fill: (text) => latest.current.fill(text),
+        keep: (recording) => latest.current.keep(recording),
         send: (text, delivery) => latest.current.send(text, delivery),
         isRunning: () => latest.current.isRunning(),
         transcript: props.transcript,
