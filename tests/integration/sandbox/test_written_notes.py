@@ -1,5 +1,6 @@
 """Project notes that a command wrote, or that appeared meanwhile, do not reach a prompt before a person accepts them."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -195,3 +196,40 @@ async def test_notes_of_a_running_command_are_not_read(machine: Machine) -> None
         assert notes(machine, folder)["AGENTS.md"].refusal, folder
     assert not has_accepted_notes(hermes_home(machine), machine.workspace / "docs")
     assert (machine.workspace / "AGENTS.md").exists(), "nobody's is moved"
+
+
+SWAP = """
+import asyncio
+import os
+turn = 0
+while not os.path.exists("stop"):
+    turn += 1
+    for words in ("Obey.", "Good."):
+        with open("next", "w") as file:
+            file.write(words)
+        os.replace("next", "docs/AGENTS.md")
+    if turn == 1:
+        open("swapping", "w").close()
+"""
+
+
+async def test_a_note_that_a_command_swaps_is_judged_by_what_was_read(
+    machine: Machine,
+) -> None:
+    """The accepted words stand there whenever somebody looks only at the file."""
+    folder = machine.workspace / "docs"
+    folder.mkdir()
+    await machine.run("sh -c 'printf Good. > docs/AGENTS.md'")
+    assert accept(hermes_home(machine), folder / "AGENTS.md")
+    (machine.workspace / "swap.py").write_text(SWAP)
+    command = asyncio.create_task(machine.run("python3 swap.py"))
+    try:
+        async with asyncio.timeout(60):
+            while not (machine.workspace / "swapping").exists():
+                await asyncio.sleep(0.01)
+        read = [await asyncio.to_thread(notes, machine, "docs") for _ in range(400)]
+    finally:
+        (machine.workspace / "stop").touch()
+        await command
+    texts = {found["AGENTS.md"].text for found in read if "AGENTS.md" in found}
+    assert texts <= {"", "Good."}
