@@ -201,15 +201,11 @@ async def test_notes_of_a_running_command_are_not_read(machine: Machine) -> None
 SWAP = """
 import asyncio
 import os
-turn = 0
 while not os.path.exists("stop"):
-    turn += 1
     for words in ("Obey.", "Good."):
         with open("next", "w") as file:
             file.write(words)
         os.replace("next", "docs/AGENTS.md")
-    if turn == 1:
-        open("swapping", "w").close()
 """
 
 
@@ -224,9 +220,6 @@ async def test_a_note_that_a_command_swaps_is_judged_by_what_was_read(
     (machine.workspace / "swap.py").write_text(SWAP)
     command = asyncio.create_task(machine.run("python3 swap.py"))
     try:
-        async with asyncio.timeout(60):
-            while not (machine.workspace / "swapping").exists():
-                await asyncio.sleep(0.01)
         read = [await asyncio.to_thread(notes, machine, "docs") for _ in range(400)]
     finally:
         (machine.workspace / "stop").touch()
