@@ -8,7 +8,7 @@ A search finds exactly what `re` would find.
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ from hermes.learning.scan.gaps import Piece, alternatives, pieces
 _MAX_PREFIX_CHARS = 5
 _MAX_PREFIXES = 96  # that the combination of several with what follows them may make
 _MAX_CLASS_CHARS = 6  # of a character class that is spelled out
+_FEW_PLACES = 24
+"""A pattern is tried at so few places without asking what follows its gaps."""
 
 
 class _Part(NamedTuple):
@@ -36,8 +38,6 @@ class PrefixedPattern(NamedTuple):
     pattern: "re.Pattern[str]"
     prefixes: tuple[str, ...] | None
     at_start: bool  # whether it can also match at the start of a text
-    gapped: tuple[tuple[_Part, ...], ...] = ()
-    """The alternatives with wide gaps, each in pieces."""
 
 
 def prefixed(source: str) -> PrefixedPattern:
@@ -46,21 +46,30 @@ def prefixed(source: str) -> PrefixedPattern:
     starts = None if pattern.flags & re.IGNORECASE else _starts(pattern.pattern)
     if starts is None:
         return PrefixedPattern(pattern, None, at_start=False)
-    all_starts = _shortest(starts.all())
-    whole = PrefixedPattern(pattern, all_starts, starts.at_start)
-    parts = [_parts(one) for one in alternatives(pattern.pattern)]
-    gapped = tuple(part for part in parts if len(part) > 1)
-    if starts.at_start or not gapped:
-        return whole
-    plain = [
-        starts
-        for one, part in zip(alternatives(pattern.pattern), parts, strict=True)
-        if len(part) < 2 and (starts := _starts(one)) is not None
-    ]
-    if len(plain) + len(gapped) < len(parts):
-        return whole
-    prefixes = frozenset(string for starts in plain for string in starts.all())
-    return PrefixedPattern(pattern, _shortest(prefixes), at_start=False, gapped=gapped)
+    return PrefixedPattern(pattern, _shortest(starts.all()), starts.at_start)
+
+
+class GappedPattern(NamedTuple):
+    """The alternatives of a pattern: what those without a wide gap can begin with, and the others in pieces."""
+
+    prefixes: tuple[str, ...]
+    gapped: tuple[tuple[_Part, ...], ...]
+
+
+@cache
+def in_pieces(source: str) -> GappedPattern | None:
+    """Returns None for a pattern without wide gaps. Made when it is needed: compiling the pieces is slow."""
+    every = alternatives(source)
+    parts = [_parts(one) for one in every]
+    gapped = tuple(some for some in parts if some)
+    if not gapped:
+        return None
+    plain = [_starts(one) for one, some in zip(every, parts, strict=True) if not some]
+    known = [one for one in plain if one is not None and not one.at_start]
+    if len(known) < len(plain):
+        return None
+    strings = frozenset(string for one in known for string in one.all())
+    return GappedPattern(_shortest(strings), gapped)
 
 
 class SearchedText:
@@ -90,10 +99,13 @@ class SearchedText:
 
     def _starts(self, one: PrefixedPattern) -> list[int]:
         places = self._candidates(one.prefixes or (), one.at_start)
-        gapped = [found for parts in one.gapped if (found := self._chained(parts))]
-        if not gapped:
+        if len(places) <= _FEW_PLACES or one.at_start:
             return places
-        return sorted({*places, *(place for some in gapped for place in some)})
+        pieces = in_pieces(one.pattern.pattern)
+        if pieces is None:
+            return places
+        found = {*self._candidates(pieces.prefixes, at_start=False)}
+        return sorted(found.union(*map(self._chained, pieces.gapped)))
 
     def _chained(self, parts: tuple[_Part, ...]) -> list[int]:
         """Returns where the first part stands with all others behind it."""
