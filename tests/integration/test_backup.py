@@ -28,6 +28,7 @@ from hermes.settings import Home
 from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store
 from hermes.surfaces.dashboard.credentials import Keyring
+from hermes.surfaces.dashboard.push import WebPush
 from hermes.surfaces.gateway.api_server.api_keys import ApiKeys
 from hermes.testing.installed import InstalledHermes
 
@@ -268,6 +269,9 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(
     signing = Keyring(home, lambda: 0.0)
     token = signing.mint("token", ("admin",), seconds=60)
     ApiKeys(home, lambda: 0.0).add("laptop", ("chat",))
+    assert WebPush(home, lambda _: True).public_key()
+    (home.root / "gateway" / "matrix").mkdir(parents=True, exist_ok=True)
+    (home.root / "gateway" / "matrix" / "device.db").write_bytes(b"\0device-key")
     (home.root / "plugins" / "p").mkdir(parents=True)
     (home.root / "plugins" / "p" / ".env").write_text("OTHER_TOKEN=abcdefgh12345678")
     (home.root / "notes.txt").write_text(f"use {key} here")
@@ -287,12 +291,16 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(
     signed = msgspec.json.decode((home.root / "dashboard/keys.json").read_bytes())[
         "key"
     ]
+    pushes = (home.root / "dashboard/push.json").read_bytes()
+    pushing = msgspec.json.decode(pushes)["key"]
     for name, content in contents(done.file).items():
         for value in (
             key,
             password,
             msgspec.json.encode(password).decode()[1:-1],
             signed,
+            pushing,
+            "device-key",
             token,
             "abcdefgh12345678",
         ):

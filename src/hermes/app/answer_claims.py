@@ -23,7 +23,7 @@ _DENIAL = lazy_pattern(
 _FILE = lazy_pattern(
     r"`([\w./-]+\.\w{1,8})`|(?<![\w/.:-])([\w-][\w./-]*\.[a-z]{1,5})\b(?!\()"
 )
-_ADDRESS = lazy_pattern(r"\w+://\S+|\bwww\.\S+|\bv?\d+(?:\.\d+)+\S*")
+_ADDRESS = lazy_pattern(r"(?<!\w)\w++://\S+|\bwww\.\S+|\bv?\d+(?:\.\d+)+\S*")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+|\n+")
 _FENCED = lazy_pattern(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _READING_TOOLS = frozenset(

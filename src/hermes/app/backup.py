@@ -56,13 +56,15 @@ _SECRET_FILES = (
     ".env",
     "auth.json",
     "mcp-logins.json",
-    "dashboard/keys.json",
+    "dashboard",
     "gateway/api_keys.json",
+    "gateway/matrix",
     "gateway/status.json",
     "bridge",
     "webhooks",
 )
-"""Keys, what they sign, and events that wait to be sent with them. They are never in a backup without secrets."""
+"""Keys (of the dashboard and its pushes, of Matrix devices), what they sign, and events that wait to be sent with them.
+They are never in a backup without secrets."""
 _MIN_LIKELY_SECRET_CHARS = 8
 _LONG_WORD_CHARS = 16  # a longer word is more likely a secret
 _MAX_NAME_CHARS, _MAX_DEPTH = 1_000, 60

@@ -15,13 +15,14 @@ from hermes.core.prompt import (
     ProjectFile,
 )
 from hermes.text.hidden_text import without_hidden
-from hermes.tools.sandbox.written_notes import is_written
+from hermes.tools.sandbox.written_notes import MAX_NOTE_BYTES, is_written, stamps
 from hermes.tools.sensitive import Guard
 
 log = logging.getLogger("hermes.app")
 
 IDENTITY_FILE = "SOUL.md"
 _MAX_BYTES = 4 * MAX_PROJECT_CHARS  # a character of UTF-8 has at most four
+_MAX_READS = 3  # of a note that changes while it is read
 
 
 def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
@@ -31,12 +32,7 @@ def read_project_files(cwd: Path, hermes_home: Path) -> tuple[ProjectFile, ...]:
         return ()
     home = Path(os.path.realpath(hermes_home))
     guard = Guard(home, Path.home())
-    found = (
-        _unaccepted(cwd, name)
-        if is_written(home, cwd / name)
-        else _read(cwd, name, guard)
-        for name in names
-    )
+    found = (_judged(cwd, name, home, guard) for name in names)
     return tuple(file for file in found if file is not None)
 
 
@@ -51,6 +47,21 @@ def has_accepted_notes(hermes_home: Path, cwd: Path) -> bool:
     )
 
 
+def _judged(
+    cwd: Path, name: str, hermes_home: Path, guard: Guard
+) -> ProjectFile | None:
+    """Reads a note and judges what was read. A note that changes meanwhile is read again."""
+    path = cwd / name
+    for _ in range(_MAX_READS):
+        before = stamps([str(path)])
+        file, content = _read(cwd, name, guard)
+        if is_written(hermes_home, path, content):
+            return _unaccepted(cwd, name)
+        if stamps([str(path)]) == before:
+            return file
+    return ProjectFile(name, refusal="it is being changed")
+
+
 def _unaccepted(cwd: Path, name: str) -> ProjectFile:
     refusal = (
         "an agent's command wrote it or may have, and the user has not accepted it"
@@ -59,23 +70,26 @@ def _unaccepted(cwd: Path, name: str) -> ProjectFile:
     return ProjectFile(name, refusal=refusal)
 
 
-def _read(cwd: Path, name: str, guard: Guard) -> ProjectFile | None:
+def _read(
+    cwd: Path, name: str, guard: Guard
+) -> tuple[ProjectFile | None, bytes | None]:
+    """Returns a note, and the content it was made of; None if nothing was read."""
     try:
         real = Path(os.path.realpath(cwd / name, strict=True))
         root = Path(os.path.realpath(cwd, strict=True))
         if refusal := _refusal(real, root, guard):
-            return ProjectFile(name, refusal=refusal)
-        return _read_ordinary(name, real)
+            return ProjectFile(name, refusal=refusal), None
+        content = _ordinary_content(real)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return None, None
     except OSError as error:
         loop = error.errno == errno.ELOOP
-        return ProjectFile(
-            name,
-            refusal="it is a broken symbolic link"
-            if loop
-            else (error.strerror or "it can't be read"),
-        )
+        reason = error.strerror or "it can't be read"
+        refusal = "it is a broken symbolic link" if loop else reason
+        return ProjectFile(name, refusal=refusal), None
+    if content is None:
+        return ProjectFile(name, refusal="it is not a regular file"), None
+    return _note(name, content), content
 
 
 def _refusal(real: Path, root: Path, guard: Guard) -> str:
@@ -84,17 +98,24 @@ def _refusal(real: Path, root: Path, guard: Guard) -> str:
     return "it leads to a file that may hold secrets" if guard.secret([real]) else ""
 
 
-def _read_ordinary(name: str, real: Path) -> ProjectFile:
-    """Opens a file without waiting for a pipe, and without following a link that was put there meanwhile."""
+def _ordinary_content(real: Path) -> bytes | None:
+    """Opens a file without waiting for a pipe, and without following a link that was put there meanwhile.
+
+    Returns None for what is no regular file.
+    """
     descriptor = os.open(
         real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     )
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return ProjectFile(name, refusal="it is not a regular file")
-        content = os.read(descriptor, _MAX_BYTES + 1)
+            return None
+        return os.read(descriptor, MAX_NOTE_BYTES)
     finally:
         os.close(descriptor)
+
+
+def _note(name: str, content: bytes) -> ProjectFile:
+    content = content[: _MAX_BYTES + 1]
     if b"\0" in content:
         return ProjectFile(name, refusal="it is not text")
     text = without_hidden(content.decode("utf-8", errors="replace"))
@@ -109,7 +130,8 @@ def read_identity(hermes_home: Path) -> str:
     if not path.exists():
         return ""
     try:
-        return _read_ordinary(IDENTITY_FILE, Path(os.path.realpath(path))).text.strip()
+        content = _ordinary_content(Path(os.path.realpath(path)))
+        return _note(IDENTITY_FILE, content or b"").text.strip()
     except OSError as error:
         log.warning("%s was not read: %s", path, error.strerror or error)
         return ""

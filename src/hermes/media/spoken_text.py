@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hermes.primitives.lazy_pattern import lazy_pattern
 
 _FENCE = lazy_pattern(
-    r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(^ {0,3}\1[`~]*[ \t]*$|\Z)",
+    r"^ {0,3}(`{3,12}|~{3,12})[^\n]*\n.*?(^ {0,3}\1[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _COMMENT = lazy_pattern(r"<!--.*?(-->|\Z)", re.DOTALL)
@@ -17,12 +17,14 @@ _TAG = lazy_pattern(r"</?[A-Za-z][^<>\n]*>")
 _IMAGE_OR_LINK = lazy_pattern(
     r"!?\[([^\[\]\n]*)\]\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)"
 )
-_REFERENCE = lazy_pattern(r"\[\^[^\]\n]+\]:?|^ {0,3}\[[^\]\n]+\]:[^\n]*$", re.MULTILINE)
+_REFERENCE = lazy_pattern(
+    r"\[\^[^\[\]\n]+\]:?|^ {0,3}\[[^\]\n]+\]:[^\n]*$", re.MULTILINE
+)
 _ADDRESS = lazy_pattern(
-    r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//+(?:[^\s/@<>\"]*@)?([^\s/<>\"')\]:?#]*)[^\s<>\"')\]]*"
+    r"(?:[A-Za-z][A-Za-z0-9+.-]{0,30}:){1,3}//+(?:[^\s/@<>\"]*@)?([^\s/<>\"')\]:?#]*)[^\s<>\"')\]]*"
 )
 _RULE = lazy_pattern(r"^ {0,3}([-*_=])[ \t]*(?:\1[ \t]*)+$", re.MULTILINE)
-_TABLE_LINE = lazy_pattern(r"^[ \t]*\|?[ \t:|-]*-[ \t:|-]*$", re.MULTILINE)
+_TABLE_LINE = lazy_pattern(r"^(?=[ \t:|]*+-)[ \t:|-]++$", re.MULTILINE)
 _LEAD = lazy_pattern(
     r"^[ \t]*(?:>[ \t]*)*(?:#{1,6}(?=[ \t]|$)|[-*+](?=[ \t])|\d{1,3}[.)](?=[ \t]))?[ \t]*(?:\[[ xX]\][ \t]+)?"
 )
@@ -30,19 +32,23 @@ _MARKS = lazy_pattern(r"[*~`#|]+|(?<!\w)_+|_+(?!\w)")
 _UNSPOKEN = lazy_pattern("[\U0001f000-\U0001faff☀-➿⬀-⯿︎️‍→-⇿\x00-\x08\x0b-\x1f]+")
 _SPACES = lazy_pattern(r"[ \t\xa0]+")
 _ENDS = ".!?:;,…。！？：；、"
-_SENTENCE_END = lazy_pattern(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』”]*|\n+")
+_SENTENCE_END = lazy_pattern(
+    r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]+[」』”]*|\n+"
+)
 _ABBREVIATION = lazy_pattern(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|No|Nr|ca|approx|Fig|e\.g|i\.e|z\.B|d\.h|u\.a)|\b[A-Za-z]|(?:^|\s)\d{1,3})\.$"
 )
 _MIN_SENTENCE_CHARACTERS = 20
+_MAX_PASSES = 8
 
 
 def spoken(markdown: str) -> str:
     """The text as it is read aloud: one line for each paragraph, heading, list item or row; no marks, no addresses."""
     text = markdown.replace("\r\n", "\n").replace("\r", "\n")
-    before = None
-    while before != text:  # taking one mark away can complete another
+    for _ in range(_MAX_PASSES):  # taking one mark away can complete another
         before, text = text, _plain(text)
+        if text == before:
+            break
     return text
 
 

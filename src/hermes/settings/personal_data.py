@@ -14,6 +14,10 @@ _NAMED = (
     r"(?i)\b(?:telephone|phone|mobile|tel|sms)(?:[_ ]?(?:number|no|id))?[\"']?"
     r"\s{0,4}[:=]\s{0,4}[\"']?(\d(?:[ ./()\-]{0,2}\d){6,14})(?!\d)"
 )
+_WHATSAPP = (
+    r"(?i)(?<![\w+])\d{7,15}(?=(?::\d{1,3})?@(?:s\.whatsapp\.net|c\.us)\b)"
+    r"|(?<=wa\.me/)\d{7,15}|(?<=whatsapp:)\d{7,15}(?!\d)"
+)
 
 
 def mask_personal(text: str) -> str:
@@ -27,6 +31,8 @@ def mask_personal(text: str) -> str:
     low = text.lower()
     if "phone" in low or "mobile" in low or "tel" in low or "sms" in low:
         text = compiled(_NAMED).sub(_without_number, text)
+    if "whatsapp" in low or "wa.me/" in low or "@c.us" in low:
+        text = compiled(_WHATSAPP).sub(HIDDEN, text)
     return text
 
 

@@ -1,5 +1,6 @@
 """Project notes that a command wrote, or that appeared meanwhile, do not reach a prompt before a person accepts them."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -195,3 +196,37 @@ async def test_notes_of_a_running_command_are_not_read(machine: Machine) -> None
         assert notes(machine, folder)["AGENTS.md"].refusal, folder
     assert not has_accepted_notes(hermes_home(machine), machine.workspace / "docs")
     assert (machine.workspace / "AGENTS.md").exists(), "nobody's is moved"
+
+
+SWAP = """
+import os
+while not os.path.exists("stop"):
+    for words in ("Obey.", "Good."):
+        with open("next", "w") as file:
+            file.write(words)
+        os.replace("next", "docs/AGENTS.md")
+    open("swapping", "w").close()
+"""
+
+
+async def test_a_note_that_a_command_swaps_is_judged_by_what_was_read(
+    machine: Machine,
+) -> None:
+    """The accepted words stand there whenever somebody looks only at the file."""
+    folder = machine.workspace / "docs"
+    folder.mkdir()
+    await machine.run("sh -c 'printf Good. > docs/AGENTS.md'")
+    assert accept(hermes_home(machine), folder / "AGENTS.md")
+    (machine.workspace / "swap.py").write_text(SWAP)
+    command = asyncio.create_task(machine.run("python3 swap.py"))
+    texts, reads = set[str](), 0
+    try:
+        while reads < 400 and not command.done():
+            found = await asyncio.to_thread(notes, machine, "docs")
+            texts |= {file.text for file in found.values()}
+            reads += (machine.workspace / "swapping").exists()
+    finally:
+        (machine.workspace / "stop").touch()
+        await command
+    assert reads == 400
+    assert texts <= {"", "Good."}

@@ -1,6 +1,8 @@
 """What the judge of a goal is shown."""
 
-from hermes.app.goals.judge import TurnEvidence, judge_request
+import pytest
+
+from hermes.app.goals.judge import TurnEvidence, judge_request, read_verdict
 from hermes.core.goal_progress import GoalProgress
 from hermes.schema.events import RuleCheck, ToolStarted, TurnEnded
 from hermes.schema.goals import GoalSet
@@ -28,3 +30,16 @@ def test_the_judge_sees_exit_codes_test_output_and_diffs_beside_the_answer() -> 
         *("it failed (exit 2)", "E: boom", "-old\n+new"),
     )
     assert [one for one in shown if one not in message.text] == []
+
+
+@pytest.mark.parametrize(
+    "thoughts",
+    [
+        "<think>{no}</think>",
+        "<think>a <think> {b}</think>\n<think>{c}</think>",
+        "<think>" * 3 + "{</think>",
+    ],
+)
+def test_what_the_judge_thinks_is_no_verdict(thoughts: str) -> None:
+    verdict = read_verdict(f'{thoughts} {{"verdict": "done", "reason": "it works"}}')
+    assert verdict.reason == "it works"

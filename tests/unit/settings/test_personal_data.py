@@ -18,6 +18,10 @@ from hermes.settings.personal_data import mask_personal
         ("<@U024BE7LH> said hello", "U024BE7LH"),
         ("<@!80351110224678912> hi", "80351110224678912"),
         ("<@U024BE7LH|bob> hi", "bob"),
+        ("4915112345678@s.whatsapp.net joined", "4915112345678"),
+        ("4915112345678:12@s.whatsapp.net", "4915112345678"),
+        ("see https://wa.me/4915112345678", "4915112345678"),
+        ("message from whatsapp:4915112345678: hi", "4915112345678"),
     ],
 )
 def test_people_are_masked(text: str, number: str) -> None:
@@ -36,6 +40,7 @@ def test_people_are_masked(text: str, number: str) -> None:
         "@alice please review",
         "telemetry: 12 spans in 3 ms",
         "@@ -10,7 +10,12 @@",
+        "whatsapp: 12 messages of 1234567890123@example.org",
     ],
 )
 def test_look_alikes_stay(text: str) -> None:

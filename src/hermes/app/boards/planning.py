@@ -235,13 +235,18 @@ def check_plan(plan: CardPlan) -> None:
 
 def parsed_answer(text: str, kind: type[T]) -> T:
     """The JSON of an answer, also inside a code block. Raises HermesError if it can't be used."""
-    fenced = re.search(r"```(?:json)?\s*(\{.*\})\s*```", text, re.DOTALL)
-    plain = re.search(r"\{.*\}", text, re.DOTALL)
-    found = fenced[1] if fenced else plain[0] if plain else ""
+    found = _fenced_object(text) or text[max(text.find("{"), 0) : text.rfind("}") + 1]
     try:
         return msgspec.json.decode(found.encode(), type=kind)
     except msgspec.MsgspecError as error:
         raise _unusable(str(error) if found else "it has no JSON") from error
+
+
+def _fenced_object(text: str) -> str:
+    """What is in braces in a code block, whose own text may have code blocks too; empty if there is none."""
+    begin = re.search(r"```(?:json)?\s*+\{", text)
+    last = max((end.start() for end in re.finditer(r"\}\s*+```", text)), default=-1)
+    return text[begin.end() - 1 : last + 1] if begin else ""
 
 
 def _unusable(why: str) -> HermesError:

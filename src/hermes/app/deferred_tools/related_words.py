@@ -141,7 +141,7 @@ def related_stems() -> dict[str, frozenset[str]]:
 
 _CUES = (
     (lazy_pattern(r"https?://|\bwww\.", re.IGNORECASE), ("url", "http")),
-    (lazy_pattern(r"\S+@\S+\.\w+"), ("email",)),
+    (lazy_pattern(r"[^\s@]@[^\s@]{1,253}\.\w"), ("email",)),
     (
         lazy_pattern(r"\b\w[\w-]*\.(?:txt|csv|json|pdf|png|jpe?g|exe|py|md)\b"),
         ("file",),

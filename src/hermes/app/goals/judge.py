@@ -4,7 +4,6 @@ It sees what Hermes itself recorded: calls and their results, exit codes, change
 command. All of that is fenced: text in a tool's output or in an answer can't end a goal.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -147,9 +146,18 @@ def _ends(text: str) -> str:
     return f"{text[:half]}\n[...]\n{text[-half:]}"
 
 
+def _without_thoughts(text: str) -> str:
+    before, opening, rest = text.partition("<think>")
+    kept = [before]
+    while opening and "</think>" in rest:
+        before, opening, rest = rest.partition("</think>")[2].partition("<think>")
+        kept.append(before)
+    return "".join([*kept, opening, rest])
+
+
 def read_verdict(text: str) -> JudgeAnswer:
     """The verdict in a judge's answer. Raises UnreadableVerdict."""
-    body = re.sub(r"(?s)<think>.*?</think>", "", text)
+    body = _without_thoughts(text)
     start, end = body.find("{"), body.rfind("}")
     if start < 0 or end < start:
         raise UnreadableVerdict("the judge gave no verdict")

@@ -1,5 +1,7 @@
 """Patterns for orders to drop instructions or to keep quiet in other languages. A reading may lack
 accents.
+
+The rest of a word is part of the gap after it: `\\w*` before a gap would be tried in every length.
 """
 # ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
 
@@ -44,17 +46,17 @@ LANGUAGES: tuple[tuple[str, bool, str], ...] = (
     (
         _DROP,
         True,
-        r"(?:игнорир\w*|проигнорир\w*|забуд\w*|отбрось\w*|не обращаи внимания|не следуи)[^.!?\n]{0,60}(?:инструкц\w*|указан\w*|правил\w*|команд\w*)",
+        r"(?:игнорир|проигнорир|забуд|отбрось|не обращаи внимания|не следуи)[^.!?\n]{0,80}(?:инструкц\w*|указан\w*|правил\w*|команд\w*)",
     ),
     (
         _DROP,
         True,
-        r"(?:ігнору\w*|проігнору\w*|забуд\w*)[^.!?\n]{0,60}(?:інструкц\w*|вказівк\w*|правил\w*|вказивк\w*|інструкцій)",
+        r"(?:ігнору|проігнору|забуд)[^.!?\n]{0,80}(?:інструкц\w*|вказівк\w*|правил\w*|вказивк\w*|інструкцій)",
     ),
     (
         _DROP,
         True,
-        r"(?:onceki|yukaridaki|tum|butun)[^.!?\n]{0,40}(?:talimat\w*|komut\w*|kural\w*)[^.!?\n]{0,30}(?:yok say|gormezden gel|unut|dikkate alma)",
+        r"(?:onceki|yukaridaki|tum|butun)[^.!?\n]{0,40}(?:talimat|komut|kural)[^.!?\n]{0,50}(?:yok say|gormezden gel|unut|dikkate alma)",
     ),
     (
         _DROP,
@@ -114,10 +116,10 @@ LANGUAGES: tuple[tuple[str, bool, str], ...] = (
     (
         _DROP,
         True,
-        r"(?:התעלמ\w*|התעלם|שכח\w*|אל תציית)[^.\n]{0,40}(?:הוראות|הנחיות|פקודות)",
+        r"(?:התעלמ|התעלם|שכח|אל תציית)[^.\n]{0,60}(?:הוראות|הנחיות|פקודות)",
     ),
     (_DROP, True, r"(?:دستور|قوانین|قواعد)[^.\n]{0,40}(?:نادیده|فراموش)"),
-    (_DROP, True, r"(?:αγνο\w+|ξεχασ\w*)[^.\n]{0,60}(?:οδηγι\w+|εντολ\w+|κανον\w+)"),
+    (_DROP, True, r"(?:αγνο\w|ξεχασ)[^.\n]{0,80}(?:οδηγι\w+|εντολ\w+|κανον\w+)"),
     (
         _DROP,
         True,

@@ -28,8 +28,9 @@ from hermes.tools.sandbox.command_markers import (
 )
 from hermes.tools.sensitive import is_build_product
 
+MAX_NOTE_BYTES = 1024 * 1024
+"""How much of a file counts as its content."""
 _FILE = "written_notes.json"
-_MAX_BYTES = 1024 * 1024
 _LOCK_TIMEOUT_S = 5.0
 _ACCEPTED = "accepted "
 _PRODUCTS = "/."
@@ -64,14 +65,17 @@ def record_cut(
         _change(hermes_home, {key: str(began_ns - CLOCK_NS)})
 
 
-def is_written(hermes_home: Path, path: Path) -> bool:
-    """Whether a command wrote this file as it is now, and nobody has accepted it."""
+def is_written(hermes_home: Path, path: Path, content: bytes | None = None) -> bool:
+    """Whether a command wrote this file as it is now, and nobody has accepted it.
+
+    Whoever has read the file gives its `content`: a command may have put other words there for that moment.
+    """
     known, real = _read(hermes_home), os.path.realpath(path)
     entry = known.get(real)
     suspected = _may_be_written(known, real) or _is_being_written(hermes_home, path)
     if entry is None and not suspected:
         return False
-    digest = digest_of(str(path))
+    digest = digest_of(str(path)) if content is None else _digest(content)
     if entry == _ACCEPTED + digest:
         return False
     # Of a file with another name, nobody knows who changed it: a command may have used that name.
@@ -184,9 +188,13 @@ def digest_of(path: str) -> str:
     """The content of a file, as a digest."""
     try:
         with open(path, "rb", opener=_opened) as file:
-            return hashlib.sha256(file.read(_MAX_BYTES)).hexdigest()
+            return _digest(file.read(MAX_NOTE_BYTES))
     except OSError:
         return "unreadable"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content[:MAX_NOTE_BYTES]).hexdigest()
 
 
 def _opened(path: str, flags: int) -> int:

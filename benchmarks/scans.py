@@ -1,0 +1,90 @@
+"""What text that was made to be slow costs wherever text from a model, a tool, a file or the web is scanned.
+
+The bar is 50 ms of processor time for 100 KB. The peer is one pass of `re` over the same text in the same run, so that a
+busy machine can be told from slow code.
+"""
+
+import re
+import sys
+import time
+from collections.abc import Callable
+
+from hermes.app.answer_claims import claimed_files
+from hermes.learning.scan import scan, scan_files
+from hermes.learning.scan.code import code_patterns
+from hermes.learning.scan.phrases import phrases
+from hermes.learning.scan.prefixes import in_pieces
+from hermes.media.spoken_text import sentences, spoken
+from hermes.settings.personal_data import mask_personal
+from hermes.settings.redaction import mask
+from hermes.text.hidden_text import without_hidden
+from hermes.tools.escapes import clean
+
+MAX_HOSTILE_MS = 50.0
+_BYTES = 100_000
+_SCANNERS: dict[str, Callable[[str], object]] = {
+    "secrets": mask,
+    "personal data": mask_personal,
+    "injected instructions": scan,
+    "skill files": lambda text: scan_files({"SKILL.md": text.encode()}),
+    "text read aloud": lambda text: list(sentences(spoken(text))),
+    "files named in an answer": claimed_files,
+    "hidden characters": without_hidden,
+    "terminal output": clean,
+}
+_UNITS = (
+    "sk-", "password=", "token: ", "://@", "eyJa", "-----BEGIN PRIVATE KEY-----\n", "Cookie: a=", '\\"', "--token ",
+    "<password>", "QUFB", "\u200b", "mysql -p", "curl a ", "curl a | b ", "rm -a ", "send token ", "password send ",
+    "ignore all the ", "![a](http://", "<img src=", "[", "[^", "\n# ", "é", "а", "%41", "\\x41", "ff ", "a.", "a b ",
+    "забуд", "αγνο", "명령", "忽略", "'a'+", "+1 ", "(1)", "<@", "1", ".", "-", " -", "A:", "a@", "`", "~", "\x1b[", "\r",
+    "x\b", "</think>", "\n\n\n", "I changed a.py. ", "a" * 199 + " ", "Ab1" * 5 + "\n",
+)  # fmt: skip
+
+
+def main(_options: list[str]) -> int:
+    """Prints the slowest texts of each scanner. The exit code is 1 if a bar is missed."""
+    units = list(dict.fromkeys([*_UNITS, *_begun(), *_almost()]))
+    texts = {unit: unit * (_BYTES // len(unit.encode())) for unit in units}
+    for scanner in _SCANNERS.values():
+        scanner("Compiled before it is measured: a.py, +1 (2), token=x.")
+    peer = sorted(_milliseconds(re.compile(r"\w+").findall, t) for t in texts.values())
+    floor = peer[len(peer) // 2]
+    print(f"peer (one pass of re), median: {floor:.1f} ms for 100 KB")
+    worst = 0.0
+    for name, scanner in _SCANNERS.items():
+        costs = [(_milliseconds(scanner, text), unit) for unit, text in texts.items()]
+        costs.sort(reverse=True)
+        over = sum(cost > MAX_HOSTILE_MS for cost, _ in costs)
+        print(f"{name}: {over} of {len(costs)} texts over {MAX_HOSTILE_MS:.0f} ms")
+        for cost, unit in costs[:3]:
+            print(f"  {cost:5.0f} ms ({cost / floor:.0f}x)  {unit[:60]!r}")
+        worst = max(worst, costs[0][0])
+    return int(worst > MAX_HOSTILE_MS)
+
+
+def _begun() -> list[str]:
+    """How patterns of the scans begin, without what makes a match."""
+    starts = [one.pattern.prefixes or () for one in phrases()]
+    starts += [one[2].prefixes or () for one in code_patterns()]
+    return [f"{prefixes[0]} " for prefixes in starts[::6] if prefixes]
+
+
+def _almost() -> list[str]:
+    """Both ends of a gap, with something between them that it can't hold."""
+    patterns = [one.pattern for one in phrases()] + [one[2] for one in code_patterns()]
+    split = [in_pieces(one.pattern.pattern) for one in patterns]
+    parts = [parts for one in split if one for parts in one.gapped]
+    return [
+        f"{parts[0].prefixes[0]} " * 12 + f".\n{parts[-1].prefixes[0]}"
+        for parts in parts[::8]
+    ]
+
+
+def _milliseconds(function: Callable[[str], object], text: str) -> float:
+    start = time.process_time()
+    function(text)
+    return (time.process_time() - start) * 1000
+
+
+if __name__ == "__main__":
+    sys.exit(main([]))
