@@ -15,7 +15,7 @@ from hermes.schema.messages import AssistantMessage
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
-from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
+from hermes.testing.scripted_responses import ScriptedResponse
 
 _TIMEOUT_S = 60.0
 
@@ -54,9 +54,11 @@ async def test_a_locked_database_is_said_with_who_holds_it(tmp_path: Path) -> No
         assert (process.returncode, out) == (0, b"two\n")
 
 
-async def test_a_session_that_another_process_works_on_is_said(tmp_path: Path) -> None:
+async def test_a_session_that_another_process_works_on_is_said_and_each_prints_its_own_answer(
+    tmp_path: Path,
+) -> None:
     async with ModelServer(
-        ScriptedResponse(text="first", fault=ServerFault(hang="middle"))
+        ScriptedResponse(text="the first answer", pauses=True), "the second answer"
     ) as server:
         hermes = InstalledHermes(tmp_path, server.url)
         first = await begun(hermes, "-z", "one")
@@ -64,9 +66,10 @@ async def test_a_session_that_another_process_works_on_is_said(tmp_path: Path) -
         second = await begun(hermes, "--continue", "-z", "two")
         told = await said(second, "is working on this session")
         assert f"(process {first.pid})" in told
-        for process in (second, first):
-            process.terminate()
-            await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
+        server.go_on.set()
+        for process, answer in ((first, b"the first"), (second, b"the second")):
+            out, _ = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
+            assert (process.returncode, out) == (0, answer + b" answer\n")
 
 
 async def test_a_run_whose_session_was_taken_over_says_so_and_prints_no_answer_of_another(

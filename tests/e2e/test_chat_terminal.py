@@ -126,7 +126,7 @@ async def test_a_question_shows_what_will_happen_and_takes_an_answer(
 
 async def test_what_is_typed_meanwhile_waits_for_its_turn(tmp_path: Path) -> None:
     replies = (
-        ScriptedResponse(text="one two three four", chunk=4, delay=0.4),
+        ScriptedResponse(text="one two three four", chunk=4, pauses=True),
         "And the second.",
     )
     async with ModelServer(*replies) as server:
@@ -136,13 +136,14 @@ async def test_what_is_typed_meanwhile_waits_for_its_turn(tmp_path: Path) -> Non
             await terminal.sees("one")
             terminal.type("and then" + ENTER)
             await terminal.sees("queued › and then")
+            server.go_on.set()
             await terminal.sees("And the second.")
         assert texts(server) == ["count", "and then"]
 
 
 async def test_a_command_typed_meanwhile_splits_no_word(tmp_path: Path) -> None:
     reply = ScriptedResponse(
-        text="The incomprehensibilities go on", chunk=10, delay=0.7
+        text="The incomprehensibilities go on", chunk=10, pauses=True
     )
     async with (
         ModelServer(reply) as server,
@@ -153,6 +154,7 @@ async def test_a_command_typed_meanwhile_splits_no_word(tmp_path: Path) -> None:
         await terminal.sees("The incomp")
         terminal.type("/title A talk" + ENTER)
         await terminal.sees("Title: A talk")
+        server.go_on.set()
         await terminal.sees("tokens")
         shown = terminal.screen.replace("\r", "")
         assert "› /title A talk\n" in shown

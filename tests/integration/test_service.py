@@ -4,7 +4,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
@@ -76,6 +76,7 @@ class Wait:
     def __init__(self) -> None:
         self.running = asyncio.Event()
         self.go = asyncio.Event()
+        self.question = ""
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         return ()
@@ -84,6 +85,8 @@ class Wait:
         self, arguments: Mapping[str, Any], context: ToolContext
     ) -> ToolResult:
         self.running.set()
+        if self.question:
+            return ToolResult(text=await context.ask(self.question, ()))
         await self.go.wait()
         return ToolResult(text="waited")
 
@@ -509,9 +512,21 @@ async def test_a_crashed_turn_is_closed_and_nothing_is_run_again(
         assert not desk.tool.running.is_set()
 
 
-def _crash_while_asking(desk: Desktop, *, expires: float = 0.0) -> str:
-    """A session whose process ended while a call waited for approval and another ran."""
+def _crash_while_asking(
+    desk: Desktop, *, expires: float = 0.0, question: str = ""
+) -> str:
+    """A session whose process ended while a call waited for a person and another ran."""
     session = desk.begin()
+    request: Event = ApprovalRequested(
+        call_id="b",
+        name="wait",
+        arguments="{}",
+        summary="wait a while",
+        shape="wait {}",
+        expires=expires,
+    )
+    if question:
+        request = QuestionAsked(call_id="b", text=question)
     calls = tuple(ToolCall(id=name, name="wait", arguments="{}") for name in "ab")
     desk.app.record(
         session,
@@ -521,14 +536,7 @@ def _crash_while_asking(desk: Desktop, *, expires: float = 0.0) -> str:
         AssistantMessage(tool_calls=calls),
         ToolStarted(call_id="a", name="wait", arguments="{}"),
         ToolStarted(call_id="b", name="wait", arguments="{}"),
-        ApprovalRequested(
-            call_id="b",
-            name="wait",
-            arguments="{}",
-            summary="wait a while",
-            shape="wait {}",
-            expires=expires,
-        ),
+        request,
         turn="old",
     )
     return session
@@ -758,42 +766,85 @@ async def test_an_answer_counts_while_the_dead_turn_is_being_ended(
 
 
 @pytest.mark.parametrize("is_ended", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("verdict", ["once", "deny"])
 async def test_an_answer_counts_while_another_process_ends_the_dead_turn(
-    tmp_path: Path, *, is_ended: bool
+    tmp_path: Path, *, verdict: Literal["once", "deny"], is_ended: bool
 ) -> None:
-    async with desktop(tmp_path, ScriptedModel("all done"), "ask") as desk:
+    model = ScriptedModel("all done")
+    async with desktop(tmp_path, model, "ask") as desk:
         session = _crash_while_asking(desk)
-        unknown = ToolFinished(call_id="a", name="wait", text="?", ok=False)
-        end = (unknown, TurnEnded(reason="crashed"))
-        other = Leases(desk.app.store._db, desk.app.clock)
         with desk.questions.attached("test"):
             (request,) = await desk.service.pending(session)
             assert isinstance(request, ApprovalRequested)
             desk.tool.go.set()
-            lease = other.acquire(session)
-            if is_ended:
-                desk.app.record(session, *end, turn="old", lease=lease)
-            asked = _on(desk.bus, "agent.approval.requested")
-            ran = _on(desk.bus, "agent.turn.ended")
-            assert await desk.service.answer(
-                session, "b", "once", by="test", shown=approval_hash(request)
-            )
-            if not is_ended:
-                desk.app.record(session, *end, turn="old", lease=lease)
-                await asyncio.wait_for(ran, 20)
-                ran = _on(desk.bus, "agent.turn.ended")
-            assert await desk.service.pending(session)
-            other.release(lease)
-            await asyncio.wait_for(asked, 20)
-            await asyncio.wait_for(ran, 20)
-            await asyncio.wait_for(desk.service.idle(session), 20)
-        events = desk.events(session)
-        results = {
-            one.call_id: one.text for one in events if isinstance(one, ToolFinished)
-        }
-        assert results["b"] == "waited"
-        ends = [one.reason for one in events if isinstance(one, TurnEnded)]
-        assert ends == ["crashed", "done"]
+
+            async def answer() -> bool:
+                return await desk.service.answer(
+                    session,
+                    "b",
+                    verdict,
+                    by="test",
+                    shown=approval_hash(request),
+                    reason="not today" if verdict == "deny" else "",
+                )
+
+            await _answer_while_another_ends(desk, session, answer, is_ended=is_ended)
+        (result,) = [
+            one.text
+            for one in desk.events(session)
+            if isinstance(one, ToolFinished) and one.call_id == "b"
+        ]
+        assert ("waited" if verdict == "once" else "not today") in result
+        assert result in [one.text for one in model.requests[-1].messages]
+
+
+@pytest.mark.parametrize("is_ended", [False, True], ids=["before", "after"])
+async def test_a_typed_answer_counts_while_another_process_ends_the_dead_turn(
+    tmp_path: Path, *, is_ended: bool
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("all done")) as desk:
+        desk.tool.question = "Which one?"
+        session = _crash_while_asking(desk, question=desk.tool.question)
+        with desk.questions.attached("test"):
+
+            async def answer() -> bool:
+                return await desk.service.reply(session, "b", "the left one", by="test")
+
+            await _answer_while_another_ends(desk, session, answer, is_ended=is_ended)
+        (result,) = [
+            one.text
+            for one in desk.events(session)
+            if isinstance(one, ToolFinished) and one.call_id == "b"
+        ]
+        assert "the left one" in result
+
+
+async def _answer_while_another_ends(
+    desk: Desktop,
+    session: str,
+    answer: Callable[[], Awaitable[bool]],
+    *,
+    is_ended: bool,
+) -> None:
+    """A person answers the request of call b while another process ends its dead turn, before or after that is written."""
+    unknown = ToolFinished(call_id="a", name="wait", text="?", ok=False)
+    end = (unknown, TurnEnded(reason="crashed"))
+    other = Leases(desk.app.store._db, desk.app.clock)
+    lease = other.acquire(session)
+    if is_ended:
+        desk.app.record(session, *end, turn="old", lease=lease)
+    ran = _on(desk.bus, "agent.turn.ended")
+    assert await answer()
+    if not is_ended:
+        desk.app.record(session, *end, turn="old", lease=lease)
+        await asyncio.wait_for(ran, 20)
+        ran = _on(desk.bus, "agent.turn.ended")
+    assert await desk.service.pending(session)
+    other.release(lease)
+    await asyncio.wait_for(ran, 20)
+    await asyncio.wait_for(desk.service.idle(session), 20)
+    ends = [one.reason for one in desk.events(session) if isinstance(one, TurnEnded)]
+    assert ends == ["crashed", "done"]
 
 
 async def test_words_that_interrupt_a_turn_which_is_ending_are_answered(

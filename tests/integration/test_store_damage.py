@@ -16,7 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.errors import StoreDamaged, StoreError
-from hermes.schema.events import SessionCreated, SessionRecovered
+from hermes.schema.events import (
+    QuestionAnswered,
+    QuestionAsked,
+    SessionCreated,
+    SessionRecovered,
+)
 from hermes.schema.messages import UserMessage
 from hermes.store import Store, open_store
 from hermes.store.sqlite.connection import connect
@@ -527,6 +532,17 @@ def test_a_flipped_bit_in_a_large_database_is_not_served(
     with open_store(path) as store:
         assert store.recovery
         assert store.recovery.lost == 1
+
+
+def test_a_question_that_was_damaged_takes_no_answer(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with open_store(path) as store:
+        store.log.create("s", SessionCreated(surface="test", cwd="/"))
+        store.log.append("s", QuestionAsked(call_id="q", text="Delete the old one?"))
+        with connect(path, busy_timeout=1000) as other:
+            other.execute("UPDATE events SET data = replace(data, 'old', 'new')")
+        with pytest.raises(StoreDamaged, match="does not match its checksum"):
+            store.log.append("s", QuestionAnswered(call_id="q", text="yes"))
 
 
 def test_damage_met_while_open_leaves_the_file_as_it_was(

@@ -19,7 +19,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.messages import ToolFinished
-from hermes.store.log_row import COLUMNS, Row
+from hermes.store.log_row import STORED, checked_lazily
 from hermes.store.sql import SqlConnection
 from hermes.text.translation import translator
 
@@ -37,21 +37,21 @@ _KINDS = (
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _KINDS)
 # SQL searches for the call's id, so that only the few rows that name it are decoded.
 _BACKWARDS = f"""
-SELECT {COLUMNS} FROM events WHERE session = ? AND type IN ({_TOPICS})
+SELECT {STORED} FROM events WHERE session = ? AND type IN ({_TOPICS})
   AND (type = '{TurnStarted.topic}' OR instr(data, ?) > 0)
 ORDER BY seq DESC
 """  # noqa: S608 - our own names
 
 
 _READ = f"""
-SELECT {COLUMNS} FROM events WHERE session = ? AND seq > ?
+SELECT {STORED} FROM events WHERE session = ? AND seq > ?
   AND type IN ('{TurnStarted.topic}', '{Steered.topic}', '{MessageWithdrawn.topic}')
 """  # noqa: S608 - our own names
 _MESSAGE = "SELECT 1 FROM events WHERE session = ? AND seq = ? AND role = 'user'"
 
 
 _NEWEST_TITLE = f"""
-SELECT {COLUMNS} FROM events WHERE session = ? AND type = '{SessionTitled.topic}'
+SELECT {STORED} FROM events WHERE session = ? AND type = '{SessionTitled.topic}'
 ORDER BY seq DESC LIMIT 1
 """  # noqa: S608 - our own names
 
@@ -75,8 +75,8 @@ def require_allowed(connection: SqlConnection, session: str, event: Event) -> No
 
 def require_not_named(connection: SqlConnection, session: str) -> None:
     """Raises if the newest title is the user's own."""
-    for columns in connection.execute(_NEWEST_TITLE, (session,)):
-        match Row(*columns).event:
+    for row in checked_lazily(connection.execute(_NEWEST_TITLE, (session,))):
+        match row.event:
             case SessionTitled(by="user", title=title) if title:
                 raise TitledAlready(
                     t.later("the user has named session {session}", session=session)
@@ -91,8 +91,8 @@ def require_waiting(
     """Raises unless the message is there, and no turn has read it yet."""
     number = withdrawn.message
     is_waiting = connection.execute(_MESSAGE, (session, number)).get is not None
-    for columns in connection.execute(_READ, (session, number)):
-        match Row(*columns).event:
+    for row in checked_lazily(connection.execute(_READ, (session, number))):
+        match row.event:
             case TurnStarted(inputs=inputs) | Steered(inputs=inputs):
                 is_waiting = is_waiting and number not in inputs
             case MessageWithdrawn(message=other):
@@ -114,8 +114,8 @@ def require_open(connection: SqlConnection, session: str, answer: Answer) -> Non
     result.
     """
     written = f'"call_id":{msgspec.json.encode(answer.call_id).decode()}'
-    for columns in connection.execute(_BACKWARDS, (session, written)):
-        match Row(*columns).event:
+    for row in checked_lazily(connection.execute(_BACKWARDS, (session, written))):
+        match row.event:
             case (
                 ApprovalRequested(call_id=call_id) | QuestionAsked(call_id=call_id)
             ) as request:

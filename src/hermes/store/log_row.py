@@ -155,12 +155,18 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
     return rows
 
 
+def checked_lazily(stored: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+    """As `checked`, for a search that usually ends after a few rows."""
+    for columns in stored:
+        yield from checked((columns,))
+
+
 class _HeadSums(dict[tuple[Any, ...], int]):
-    """The checksum of the columns that many rows have in common: session, type, role, turn."""
+    """The checksum of the columns that many rows have in common: session, type, role."""
 
     def __missing__(self, key: tuple[Any, ...]) -> int:
-        session, kind, role, turn = key
-        row = Row(0, session, 0, 0, 0.0, kind, role, turn, "")
+        session, kind, role = key
+        row = Row(0, session, 0, 0, 0.0, kind, role, "", "")
         self[key] = _head_sum(row)
         return self[key]
 
@@ -184,8 +190,9 @@ def _match(heads: _HeadSums, columns: _Columns, sums: tuple[Any, ...]) -> bool:
     Every row that is read passes here, so the loops are those of `map`, which cost less than loops in Python.
     """
     crc32 = zlib.crc32
-    common = map(heads.__getitem__, zip(*columns[:4], strict=True))
-    places = map(crc32, map(_PLACE, *columns[4:7]), common)
+    common = map(heads.__getitem__, zip(*columns[:3], strict=True))
+    with_turns = map(crc32, map(_encoded, columns.turns), common)
+    places = map(crc32, map(_PLACE, *columns[4:7]), with_turns)
     try:
         found = tuple(
             map(_FRAMES_SINCE_VERSION.__or__, map(crc32, columns.texts, places))

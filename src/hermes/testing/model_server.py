@@ -72,6 +72,7 @@ class ModelServer:
             asyncio.Event()
         )  # a client went away while it was being answered
         self.hanging = asyncio.Event()  # a scripted silence began
+        self.go_on = asyncio.Event()  # ends the pauses of scripted replies
         self.connections = 0
         self.url = ""  # the base address for all three formats, once it listens
         self.record: Path | None = None
@@ -190,7 +191,11 @@ class ModelServer:
             return await self._fail(reply.fault, events, kind, connection)
         if reply.delivery == "json":
             events = [render_whole(kind, reply, model, self._served)]
-        return await connection.stream(events, reply.delay, reply.delivery)
+        return await (
+            connection.stream_in_two(events)
+            if reply.pauses
+            else connection.stream(events, reply.delay, reply.delivery)
+        )
 
     def _next(self, request: Recorded) -> ScriptedResponse | None:
         if self._respond is not None:
@@ -330,6 +335,19 @@ class _Connection:
             if delay:
                 await self._writer.drain()
                 await asyncio.sleep(delay)
+        self._writer.write(b"0\r\n\r\n")
+        await self._writer.drain()
+        return True
+
+    async def stream_in_two(self, events: list[bytes]) -> bool:
+        """Sends half of a stream, and the rest when the server's `go_on` is set."""
+        self._begin()
+        half = len(events) // 2
+        self._chunk(b"".join(events[:half]))
+        await self._writer.drain()
+        self._owner.hanging.set()
+        await self._owner.go_on.wait()
+        self._chunk(b"".join(events[half:]))
         self._writer.write(b"0\r\n\r\n")
         await self._writer.drain()
         return True

@@ -54,6 +54,7 @@ class ScriptedResponse(
     signature: str = "c2lnbmVk"  # of thinking, or its encrypted form
     chunk: Annotated[int, msgspec.Meta(ge=1)] = 8  # characters of a delta
     delay: float = 0.0  # seconds between events
+    pauses: bool = False  # after half of the events, until the server's `go_on` is set
     delivery: Literal["stream", "plain", "gzip", "deflate", "json"] = "stream"
     """As a stream, a stream called text/plain or compressed, or all at once as one JSON object."""
     fault: ServerFault | None = None

@@ -256,7 +256,7 @@ async def test_words_are_said_into_the_turn_that_runs(
     page: Page, dashboard: Board
 ) -> None:
     dashboard.says(
-        ScriptedResponse(text="on and on " * 20, chunk=2, delay=0.05), "In green then."
+        ScriptedResponse(text="on and on " * 20, chunk=2, pauses=True), "In green then."
     )
     await say(page, "paint it")
     await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
@@ -265,6 +265,7 @@ async def test_words_are_said_into_the_turn_that_runs(
     await expect(page.locator(".message.user").last).to_contain_text(
         "will be read during this turn"
     )
+    dashboard.model.go_on.set()
     await rests(page, 1)
     assert "in green, please" in said(dashboard)[-1]
     state = await transcript(page)

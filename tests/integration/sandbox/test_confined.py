@@ -1,6 +1,7 @@
 """What a confined command can do, what it is told when it can't, and how far `reach` lets it go."""
 
 import os
+import shlex
 import subprocess
 import tempfile
 from pathlib import Path
@@ -597,9 +598,12 @@ async def test_a_sandbox_that_cannot_be_made_is_told_and_nothing_runs(
 ) -> None:
     """What it was to cover may be gone by then: it is tried again, and then given up."""
     fails = place / "bwrap"
-    enough = f"[ $(wc -l < {place}/tries) -gt $(cat {place}/most) ]"
+    tries, most, real = (
+        shlex.quote(str(path)) for path in (place / "tries", place / "most", bubblewrap)
+    )
+    enough = f"[ $(wc -l < {tries}) -gt $(cat {most}) ]"
     fails.write_text(
-        f'#!/bin/sh\necho >> {place}/tries\n{enough} && exec {bubblewrap} "$@"\necho no; exit 1\n'
+        f'#!/bin/sh\necho >> {tries}\n{enough} && exec {real} "$@"\necho no; exit 1\n'
     )
     fails.chmod(0o755)
     (place / "most").write_text("2")

@@ -26,6 +26,9 @@ class Answer:
 
     def __init__(self, session: str) -> None:
         self._session = session
+        self._is_other_turn = False
+        self.message: int | None = None
+        """The `seq` of the question, once it is known: turns about other messages do not count."""
         self._parts: list[str] = []
         self._goes_on = False
         self._streamed: list[str] = []
@@ -77,6 +80,12 @@ class Answer:
         """Updates the outcome from an event."""
         if event.get("session_id") != self._session:
             return
+        if event["type"] == "agent.turn.started" and self.message is not None:
+            self._is_other_turn = self.message not in event.get("inputs", ())
+        if not self._is_other_turn:
+            self._add(event)
+
+    def _add(self, event: Mapping[str, Any]) -> None:
         match event["type"]:
             case "agent.message.delta":
                 self._streamed.append(event["text"])

@@ -133,6 +133,7 @@ class _Run:
         self.goal: GoalSet | None = None
         """What is worked towards, if it is a goal and no question."""
         self._session = ""
+        self._answer = Answer("")
         self._interrupts: Interrupts | None = None
         self._lines: JsonLines | None = None
         self._waiting: asyncio.Task[Any] | None = None
@@ -153,7 +154,7 @@ class _Run:
                 begin, self._app, self._target, "cli"
             )
             begin_as(self._app, self._session, self.as_agent)
-            answer = Answer(self._session)
+            self._answer = answer = Answer(self._session)
             self._interrupts = Interrupts(self._agent.service, self._session)
             stack.callback(self._interrupts.close)
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._press)
@@ -239,7 +240,9 @@ class _Run:
             if self.goal is not None:
                 await service.note_goal(self._session, self.goal)
             else:
-                await service.submit(self._session, self._text, images=self._images)
+                _, self._answer.message = await service.submit(
+                    self._session, self._text, images=self._images
+                )
             self._saved = True
             if holder and not self._elsewhere:
                 remark(

@@ -168,3 +168,14 @@ def test_a_failed_check_of_the_project_is_not_success(outcome: str, code: int) -
 def test_a_check_that_passes_after_a_repair_is_success() -> None:
     answer = seen(checked("failed"), checked("passed"), DONE)
     assert (answer.code, answer.failed_checks) == (0, [])
+
+
+def test_turns_about_messages_of_others_do_not_count() -> None:
+    answer = Answer("s")
+    answer.message = 7
+    for number, text in ((5, "before"), (7, "mine"), (9, "after")):
+        answer.on_event(event("turn.started", inputs=(number,)))
+        answer.on_event(event("message.assistant", text=text))
+        reason = "done" if number == 7 else "failed"
+        answer.on_event(event("turn.ended", reason=reason))
+    assert (answer.text, answer.code) == ("mine", 0)

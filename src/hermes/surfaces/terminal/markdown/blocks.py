@@ -87,15 +87,17 @@ class Blocks:
         return done
 
     def open_block(self) -> Block | None:
-        """Returns the open paragraph or item, if following text can only extend it."""
+        """Returns the open paragraph, item or quoted line, if following text can only extend it."""
         line = self._partial_line()
         block = self._open
         if self._fence or (
             block is not None
-            and (block.kind not in {"text", "item"} or _may_head_table(block.lines[0]))
+            and (block.kind == "table" or _may_head_table(block.lines[0]))
         ):
             return None
         if block is None:
+            if quoted := _QUOTE.fullmatch(line):
+                return Block("quote", (quoted[1],))
             return self._item(line) or (
                 Block("text", (line.strip(),)) if _starts_text(line) else None
             )
@@ -164,17 +166,17 @@ class Blocks:
         return Block("code", (line[min(lead, self._indent) :],))
 
     def _begin(self, line: str) -> list[Block]:
-        """Starts a block with its first line. Headings and rules end with it."""
+        """Starts a block with its first line. Headings, rules and quoted lines end with it."""
         if found := _HEADING.fullmatch(line):
             return [Block("heading", (found[2] or "",), head=found[1])]
         if _RULE.fullmatch(line):
             return [Block("rule")]
+        if found := _QUOTE.fullmatch(line):
+            return [Block("quote", (found[1],))]
         if found := _ITEM.fullmatch(line):
             self._open = Block(
                 "item", (found[3] or "",), head=found[2], indent=len(found[1])
             )
-        elif found := _QUOTE.fullmatch(line):
-            self._open = Block("quote", (found[1],))
         else:
             self._open = Block("text", (line.strip(),))
         return []
@@ -182,12 +184,7 @@ class Blocks:
     def _extends(self, block: Block, line: str) -> bool:
         """Adds the line to the open block if it belongs there. Returns whether it did."""
         kind, text = block.kind, line.strip()
-        if kind == "quote":
-            found = _QUOTE.fullmatch(line)
-            if found is None:
-                return False
-            text = found[1]
-        elif kind == "table":
+        if kind == "table":
             if "|" not in line:
                 return False
         elif (

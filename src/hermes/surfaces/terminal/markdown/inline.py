@@ -13,6 +13,7 @@ from hermes.surfaces.terminal.styled_text import (
     flow,
 )
 
+_MAX_OPEN_CHARS = 2_100  # after which a mark stays as it is written
 # Emphasis must close within 2,000 characters, which bounds the time to parse.
 _PATTERNS = (
     r"\\(?P<escaped>[!-/:-@\[-`{-~])",
@@ -53,12 +54,19 @@ def stable_prefix(text: str) -> str:
     for found in _INLINE.finditer(text):
         if found.end() == len(text):  # one more character may change it
             break
-        opener = _OPENER.search(text, at, found.start())
-        if opener:
-            return text[: opener.start()]
+        if (opener := _open_mark(text, at, found.start())) is not None:
+            return text[:opener]
         at = found.end()
-    opener = _OPENER.search(text, at)
-    return text[: opener.start()] if opener else text
+    return text[: _open_mark(text, at, len(text))]
+
+
+def _open_mark(text: str, start: int, end: int) -> int | None:
+    """Returns where the first mark is that what follows the text can still close."""
+    for opener in _OPENER.finditer(text, start, end):
+        is_link = opener[0] in ("[", "![")  # whose address may be of any length
+        if is_link or len(text) - opener.start() <= _MAX_OPEN_CHARS:
+            return opener.start()
+    return None
 
 
 def row_offsets(text: str, room: int, *, marked: bool = False) -> list[int | None]:

@@ -78,7 +78,7 @@ class Markdown:
         return rows
 
     def rest(self, columns: int, most: int = 0) -> list[Row]:
-        """Returns the rows of unfinished text; of a long table only the last `most`."""
+        """Returns the rows of unfinished text; of a long table or line of code only the last `most`."""
         self._most = most
         before = (
             self._drawn,
@@ -117,7 +117,11 @@ class Markdown:
     def _draw_unfinished(self, block: Block, columns: int) -> Iterator[Row]:
         """Returns an unfinished line of code without colours; it is coloured once it is whole."""
         if block.kind == "code":
-            yield from (((part, ""),) for part in wrap(block.lines[0], columns))
+            line = block.lines[0]
+            hidden = max(len(line) // columns - self._most, 0) if self._most else 0
+            yield from (
+                ((part, ""),) for part in wrap(line[hidden * columns :], columns)
+            )
         else:
             yield from self._draw(block, columns)
 
@@ -174,7 +178,7 @@ class Markdown:
         at, text, rows = (
             (len(found.parts), found.text, found.rows) if found else (0, "", 0)
         )
-        room = max(columns - self._lead_width(block), 8)
+        room = max(columns - _width(self._later_lead(block)), 8)
         while at < len(parts):
             offsets = row_offsets(parts[at][len(text) :], room, marked=self._marked)
             whole = (
@@ -206,12 +210,16 @@ class Markdown:
             len(anchor.parts)
         ].startswith(anchor.text)
 
-    def _lead_width(self, block: Block) -> int:
-        """Returns the width before each row of a paragraph or an item."""
-        if block.kind != "item":
-            return 0
-        pad, mark, _ = self._item_lead(block)
-        return len(pad) + len(mark) + 1
+    def _later_lead(self, block: Block) -> list[Run]:
+        """Returns what stands before each row of a block but an item's first."""
+        match block.kind:
+            case "item":
+                pad, mark, _ = self._item_lead(block)
+                return [(" " * (len(pad) + len(mark) + 1), "")]
+            case "quote":
+                return [("| " if self._ascii else "▏ ", DIM)]
+            case _:
+                return []
 
     def _remaining_rows(self, block: Block, columns: int) -> list[Row]:
         """Returns the rows not yet returned, also after the window's width has changed."""
@@ -231,11 +239,12 @@ class Markdown:
 
     def _rows_from(self, block: Block, anchor: _Anchor) -> Iterator[Row]:
         """Renders the rows from the anchor on, which never include the block's first row."""
-        pad = " " * self._lead_width(block)
+        lead = self._later_lead(block)
+        room = max(anchor.columns - _width(lead), 8)
         first, *more = list(_parts(block))[len(anchor.parts) :]
         for part in (first[len(anchor.text) :], *more):
-            for row in flow(self._parse(part, ""), max(anchor.columns - len(pad), 8)):
-                yield ((pad, ""), *row) if pad else row
+            for row in flow(self._parse(part, ""), room):
+                yield (*lead, *row)
 
     def _rows(self, block: Block, columns: int) -> Iterator[Row]:
         match block.kind:
@@ -267,10 +276,8 @@ class Markdown:
             case "item":
                 yield from self._item(block, columns)
             case "quote":
-                lines = block.lines[-self._most :] if self._most else block.lines
-                shown = msgspec.structs.replace(block, lines=lines)
                 yield from self._with_marker(
-                    shown, [("| " if self._ascii else "▏ ", DIM)], [], columns
+                    block, self._later_lead(block), [], columns
                 )
             case _:
                 yield from self._with_marker(block, [], [], columns)
@@ -294,12 +301,8 @@ class Markdown:
         pad, mark, text = self._item_lead(block)
         lines = (text, *block.lines[1:])
         first = [(pad, ""), (f"{mark} ", CYAN)]
-        yield from self._with_marker(
-            Block("item", lines),
-            first,
-            [(" " * (len(pad) + len(mark) + 1), "")],
-            columns,
-        )
+        later = self._later_lead(block)
+        yield from self._with_marker(Block("item", lines), first, later, columns)
 
     def _item_lead(self, block: Block) -> tuple[str, str, str]:
         """Returns the indentation and the marker of an item, and its first line without them."""
@@ -316,7 +319,7 @@ class Markdown:
     ) -> Iterator[Row]:
         """Renders rows behind a marker. A line that ends with two spaces ends its row."""
         lead = first
-        room = max(columns - sum(len(text) for text, _ in first), 8)
+        room = max(columns - _width(first), 8)
         for part in _parts(block):
             for row in flow(self._parse(part, ""), room):
                 yield tuple(run for run in (*lead, *row) if run[0])
@@ -330,17 +333,21 @@ class Markdown:
         return f"{line} {language}".rstrip()
 
 
+def _width(lead: Sequence[Run]) -> int:
+    return sum(len(text) for text, _ in lead)
+
+
 def _is_box(block: Block) -> bool:
     """Returns whether an item starts with a checkbox, whose text is drawn as a symbol."""
     return block.kind == "item" and block.lines[0][:4] in {"[ ] ", "[x] ", "[X] "}
 
 
 def _parts(block: Block) -> Iterator[str]:
-    """Joins the lines of a block. Quotes keep their lines, and hard breaks stay."""
+    """Joins the lines of a block. Hard breaks stay."""
     joined: list[str] = []
     for line in block.lines:
         joined.append(line.rstrip())
-        if line.endswith("  ") or block.kind == "quote":
+        if line.endswith("  "):
             yield " ".join(joined)
             joined = []
     if joined:

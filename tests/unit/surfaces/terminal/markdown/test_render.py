@@ -213,6 +213,9 @@ LINES_OF = {
     "table": ("| name | text |\n|---|---|\n", "| row | what is said of a row |\n"),
     "code": ("```python\n", "value = call(1, 'text')  # a comment\n"),
     "quote": ("", "> a line that is quoted here\n"),
+    "quote of one line": ("> ", "some more words and `code` for a quote. "),
+    "line of code": ("```\n", "one line of code, such as minified JavaScript; "),
+    "open mark": ("**Note: ", "some more words after a mark that nobody closes. "),
 }
 
 
