@@ -61,6 +61,8 @@ class PromptTurn:
 
     async def run(self, text: str, images: tuple[Image, ...]) -> PromptResponse:
         """Sends the prompt, or the answer to the question that waits for it, and follows the turn to its end."""
+        if self._cancelled.is_set():
+            return PromptResponse(stop_reason="cancelled")
         feed = self._app.feed
         with feed.session_inbox(self._session) as inbox:
             waiting = await self._service.open_question(self._session)
@@ -135,6 +137,9 @@ class PromptTurn:
             self._asking.start(self._ask(event))
         if event.get("session_id") != self._session:
             return None
+        if kind == "agent.turn.started" and self._cancelled.is_set():
+            # It was cancelled while there was nothing to stop yet
+            await self._service.interrupt(self._session, by="editor")
         for update in self._stream.of(event):
             await self._client.session_update(session_id=self._session, update=update)
         return _ended(event) if kind == "agent.turn.ended" else None
