@@ -1,7 +1,6 @@
 """`EditorAgent`: what an editor can ask of Hermes by the Agent Client Protocol."""
 
 import asyncio
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -48,6 +47,7 @@ from hermes.app.engine import ApprovalMode
 from hermes.app.undo import Rewind, shadows_of
 from hermes.children.own_python import hermes_command
 from hermes.errors import HermesError, SessionNotFound
+from hermes.mcp.definitions import usable_server_name
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.providers.local_model import require_weights
@@ -82,7 +82,6 @@ _SETUP = "hermes-setup"
 _SETUP_ARGUMENT = "--setup"
 _TERMINAL_SETUP = "terminal-auth"
 """The name under which Zed and the registry's check know a set-up in a terminal, beside the protocol's own."""
-_MAX_SERVER_NAME_CHARACTERS = 32
 
 
 class EditorAgent:
@@ -433,7 +432,7 @@ class EditorAgent:
         added = {
             name: entry
             for server in servers
-            if (name := _server_name(server.name)) not in known
+            if (name := usable_server_name(server.name) or server.name) not in known
             and (entry := _server_settings(server))
         }
         if not added:
@@ -465,12 +464,6 @@ def _setup_in_terminal() -> TerminalAuthMethod:
             }
         },
     )
-
-
-def _server_name(name: str) -> str:
-    """A server's name without what a tool's name can't have: editors also allow blanks and dots."""
-    usable = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")
-    return usable[:_MAX_SERVER_NAME_CHARACTERS] or name
 
 
 def _server_settings(server: Any) -> McpServerSettings | None:
