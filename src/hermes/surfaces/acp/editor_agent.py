@@ -93,7 +93,8 @@ class EditorAgent:
         self._secrets = secrets
         self._client: Client | None = None
         self._questions: EditorQuestions | None = None
-        self._turns: dict[str, PromptTurn] = {}
+        self._cancelled: dict[str, asyncio.Event] = {}
+        """The prompts that are being answered, by session."""
         self._abilities = ClientCapabilities()
         self._loop = asyncio.get_running_loop()
         self._buffers: RecentDict[str, EditorBuffers] = RecentDict(_MAX_OPEN_SESSIONS)
@@ -267,21 +268,23 @@ class EditorAgent:
         self, session_id: str, prompt: list[Any], **_: Any
     ) -> PromptResponse:
         """Works on a message until the turn ends, or until the person has to answer a question in the chat."""
-        await self._find(session_id)
-        turn = PromptTurn(
-            self._app,
-            self._connected,
-            self._dialogue,
-            self._agent.service,
-            session_id,
-            shows_terminals=self._shows_terminals,
-        )
-        self._turns[session_id] = turn  # it can be cancelled from here on
+        cancelled = asyncio.Event()
+        self._cancelled[session_id] = cancelled  # before anything is waited for
         try:
+            await self._find(session_id)
+            turn = PromptTurn(
+                self._app,
+                self._connected,
+                self._dialogue,
+                self._agent.service,
+                session_id,
+                cancelled,
+                shows_terminals=self._shows_terminals,
+            )
             return await self._answered(session_id, prompt, turn)
         finally:
-            if self._turns.get(session_id) is turn:
-                del self._turns[session_id]
+            if self._cancelled.get(session_id) is cancelled:
+                del self._cancelled[session_id]
 
     async def _answered(
         self, session_id: str, prompt: list[Any], turn: PromptTurn
@@ -310,9 +313,10 @@ class EditorAgent:
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stops the turn of a session; its prompt is answered with `cancelled`."""
-        turn = self._turns.get(session_id)
-        if turn is not None:
-            await turn.cancel()
+        cancelled = self._cancelled.get(session_id)
+        if cancelled is not None:
+            cancelled.set()
+            await self._agent.service.interrupt(session_id, by="editor")
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - the protocol's shape
         """Hermes has no methods of its own."""
