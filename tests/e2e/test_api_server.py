@@ -958,3 +958,7 @@ async def test_a_response_hands_back_calls_as_items(tmp_path: Path) -> None:
             tools=[tool],
         )
         assert second.output_text == "Warm and cold."
+        ids = [one.id for one in (first, second, *first.output, *second.output)]
+        assert len(set(ids)) == len(ids)  # clients tell messages apart by them
+        again = await api.client.responses.retrieve(second.id)
+        assert "Warm and cold." in again.output_text

@@ -16,6 +16,7 @@ from acp.exceptions import RequestError
 from acp.interfaces import Client
 from acp.schema import (
     AllowedOutcome,
+    AuthCapabilities,
     ClientCapabilities,
     DeniedOutcome,
     FileSystemCapabilities,
@@ -23,13 +24,18 @@ from acp.schema import (
     PermissionOption,
     ReadTextFileResponse,
     RequestPermissionResponse,
+    TerminalAuthMethod,
     WriteTextFileResponse,
 )
 from acp.stdio import spawn_agent_process
 
 from hermes.testing.installed import InstalledHermes, executable
 from hermes.testing.model_server import ModelServer
-from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
+from hermes.testing.scripted_responses import (
+    ScriptedResponse,
+    ServedCall,
+    ServerFault,
+)
 
 TIMEOUT_S = 40.0
 WRITE = ServedCall(
@@ -196,6 +202,28 @@ async def test_cancel_is_always_answered(tmp_path: Path) -> None:
         assert not (hermes.work / "made.txt").exists()
 
 
+async def test_a_cancel_right_behind_the_prompt_is_answered_too(tmp_path: Path) -> None:
+    hanging = ScriptedResponse(text="x", fault=ServerFault(hang="body"))
+    async with (
+        ModelServer(hanging, hanging) as server,
+        editing(tmp_path, server, Editor()) as (connection, hermes),
+    ):
+        made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
+        (hermes.work / "notes.txt").write_text("many\n" * 1000)
+        mention = helpers.resource_link_block(
+            name="notes.txt", uri=(hermes.work / "notes.txt").as_uri()
+        )
+        prompting = asyncio.ensure_future(
+            connection.prompt(
+                session_id=made.session_id,
+                prompt=[helpers.text_block("read"), mention],
+            )
+        )
+        await asyncio.sleep(0)  # the prompt is on its way
+        await connection.cancel(session_id=made.session_id)
+        assert (await prompting).stop_reason == "cancelled"
+
+
 async def test_a_session_is_loaded_after_a_restart_and_goes_on(tmp_path: Path) -> None:
     async with ModelServer("Paris.", "Berlin.") as server:
         async with editing(tmp_path, server, Editor()) as (connection, hermes):
@@ -310,6 +338,42 @@ async def test_without_a_model_service_the_prompt_fails_in_words(
             await connection.prompt(
                 session_id=made.session_id, prompt=[helpers.text_block("hi")]
             )
+
+
+async def test_an_editor_connects_a_model_in_its_terminal(tmp_path: Path) -> None:
+    abilities = ClientCapabilities(auth=AuthCapabilities(terminal=True))
+    hermes = InstalledHermes(tmp_path)
+    async with (
+        asyncio.timeout(TIMEOUT_S),
+        ModelServer("hello") as server,
+        spawn_agent_process(
+            cast("Client", Editor()),
+            str(executable()),
+            "acp",
+            env=hermes.environ({"XDG_CACHE_HOME": str(tmp_path)}),
+            cwd=hermes.work,
+        ) as (connection, _),
+    ):
+        begun = await connection.initialize(
+            protocol_version=PROTOCOL_VERSION, client_capabilities=abilities
+        )
+        (method,) = begun.auth_methods or []
+        assert isinstance(method, TerminalAuthMethod)
+        with pytest.raises(RequestError) as caught:
+            await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
+        assert caught.value.code == RequestError.auth_required().code
+        async with hermes.terminal("acp", *(method.args or [])) as terminal:
+            await terminal.sees("API key")
+            terminal.type("\x1b")
+            assert await terminal.ends() == 1
+        options = ("--base-url", f"{server.url}", "--model", "fake-model", "--no-test")
+        assert (await hermes.run("setup", *options)).code == 0
+        await connection.authenticate(method_id=method.id)
+        made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
+        done = await connection.prompt(
+            session_id=made.session_id, prompt=[helpers.text_block("hi")]
+        )
+        assert done.stop_reason == "end_turn"
 
 
 class LendingEditor(Editor):
@@ -463,7 +527,7 @@ async def test_a_session_is_resumed_after_a_restart_with_its_mode_and_another_mo
 async def test_a_prompt_of_the_editors_mcp_server_is_a_command(tmp_path: Path) -> None:
     program = Path(__file__).parents[1] / "integration" / "mcp" / "library_server.py"
     library = McpServerStdio(
-        name="lib",
+        name=".lib.",  # editors allow what a tool's name can't have
         command=sys.executable,
         args=[str(program), str(tmp_path / "notes")],
         env=[],

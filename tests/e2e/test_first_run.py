@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from tests.fakes.codex_program import installed_codex
 from tests.fakes.gguf_file import write_gguf
+from tests.fakes.identity_server import identity_server
 from tests.fakes.model_service import model_service
 from tests.fakes.self_hosted_server import SelfHostedServer, running_server
 
+from hermes.providers.sign_in.services import SERVICES
+from hermes.settings.edit import set_value
 from hermes.testing.fetched import NotFetched
 from hermes.testing.installed import InstalledHermes, TerminalProcess
 
@@ -434,3 +437,33 @@ async def test_the_sign_in_of_codex_is_offered_where_it_is_found(
         await terminal.until(lambda shown: "Codex runs your turns" in shown)
         assert await terminal.ends() == 0
     assert "codex_app_server" in (tmp_path / "home" / "config.yaml").read_text()
+
+
+async def test_setup_signs_in_with_an_account_and_connects_one_of_its_models(
+    tmp_path: Path,
+) -> None:
+    with identity_server() as provider:
+        provider.polls = ["authorization_pending"]
+        provider.interval_s = 0.2
+        config = tmp_path / "home" / "config.yaml"
+        config.parent.mkdir()
+        set_value(config, "sign_ins.nous.issuer", provider.url)
+        set_value(config, "sign_ins.nous.base_url", provider.base_url)
+        async with at_terminal(tmp_path, "setup") as terminal:
+            await terminal.until(lambda shown: "Sign in with an account" in shown)
+            terminal.type("4")
+            await terminal.until(lambda shown: "Sign in with what?" in shown)
+            number = [one.name for one in SERVICES].index("nous") + 1
+            terminal.type(str(number))
+            await terminal.until(
+                lambda shown: "enter the code WDJB-MJHT" in flat(shown)
+            )
+            provider.polls = ["ok"]
+            await terminal.until(lambda shown: "fake-model" in shown)
+            terminal.type(ENTER)
+            assert await terminal.ends() == 0
+            assert provider.access not in terminal.screen
+        settings = config.read_text()
+        assert "nous" in settings
+        assert "fake-model" in settings
+        assert provider.access not in settings

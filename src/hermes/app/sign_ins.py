@@ -372,9 +372,9 @@ class SignIns:
         """Refreshes an account now. Raises HermesError."""
         account = self.store.require(name)
         credential = credential_for(account, self.store, self._settings)
+        if account.problem:
+            self.store.update(account.id, problem="")
         if isinstance(credential, AccountCredential):
-            if account.problem:
-                self.store.update(account.id, problem="")
             await credential.refresh_now()
         else:
             await credential.acquire()

@@ -112,6 +112,8 @@ class ReplyJudge:
 
 
 _EMOJI_PARTS = "\ufe0f\ufe0e\u200d\u20e3"  # what may follow the sign itself
+_EMOJI_AMONG_OTHERS = frozenset("‼⁉ℹ↔◻◼◽◾⤴⤵〰〽")
+"""Emoji that Unicode counts among letters, punctuation and mathematical signs."""
 
 
 def ends_naturally(text: str) -> bool:
@@ -131,5 +133,7 @@ def _is_emoji(sign: str) -> bool:
     from unicodedata import category
 
     is_tag = "\U000e0020" <= sign <= "\U000e007f"  # the end of a flag
-    is_skin = "\U0001f3fb" <= sign <= "\U0001f3ff"
-    return is_tag or is_skin or sign in "‼⁉" or category(sign) == "So"
+    is_in_blocks = "\U0001f300" <= sign <= "\U0001faff"  # also those newer than Python
+    if is_tag or is_in_blocks or sign in _EMOJI_AMONG_OTHERS:
+        return True
+    return category(sign) == "So"

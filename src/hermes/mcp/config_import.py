@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.mcp.definitions import is_server_name
+from hermes.mcp.definitions import is_server_name, usable_server_name
 from hermes.settings.json5_read import parse_json5
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
@@ -16,7 +16,10 @@ from hermes.settings.secrets import is_secret_name
 
 MAX_FILE_BYTES = 8 * 1024 * 1024
 _PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
-_UNSUPPORTED = re.compile(r"\$\{(?:input:|workspaceFolder)")
+_UNSUPPORTED = re.compile(
+    r"\$\{(?:(?:input|command|config):|workspaceFolder|userHome|pathSeparator|/\})"
+)
+_MAX_TIMEOUTS_S = {"timeout": 3600, "connect_timeout": 600}
 _SECRET_HEADERS = frozenset(("authorization", "cookie", "x-api-key"))
 
 
@@ -100,7 +103,7 @@ def _sections(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, An
 def _server(
     name: str, program: str, file: Path, entry: Mapping[str, Any]
 ) -> FoundServer:
-    clean = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:32]
+    clean = usable_server_name(name)
     secrets: dict[str, str] = {}
     values: dict[str, Any] = {}
     for key, theirs in (("command", "command"), ("args", "args"), ("cwd", "cwd")):
@@ -108,17 +111,14 @@ def _server(
             values[key] = entry[theirs]
     if url := entry.get("url") or entry.get("serverUrl"):
         values["url"] = str(url)
-    env = _texts(entry.get("env"))
-    headers = _texts(entry.get("headers") or entry.get("http_headers"))
-    if token := entry.get("bearer_token_env_var"):
-        headers["Authorization"] = f"Bearer ${{{token}}}"
-    for key, given in (("env", env), ("headers", headers)):
+    for key, given in (("env", _variables(entry)), ("headers", _headers(entry))):
         if given:
             values[key] = {
                 one: _named(clean, one, text, secrets) for one, text in given.items()
             }
     if entry.get("disabled") is True or entry.get("enabled") is False:
         values["enabled"] = False
+    values |= _restrictions(entry)
     return FoundServer(
         name=clean,
         program=program,
@@ -127,6 +127,44 @@ def _server(
         secrets=secrets,
         problem=_problem(clean, values, entry),
     )
+
+
+def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
+    """The variables of a server: those with a value, and those that codex passes on from the environment."""
+    passed = entry.get("env_vars")
+    names = [
+        one.get("name") if isinstance(one, dict) else one
+        for one in (passed if isinstance(passed, list) else ())
+    ]
+    return {str(one): f"${{{one}}}" for one in names if one} | _texts(entry.get("env"))
+
+
+def _headers(entry: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a server: those with a value, and those whose value codex takes from the environment."""
+    headers = _texts(entry.get("headers") or entry.get("http_headers"))
+    for name, variable in _texts(entry.get("env_http_headers")).items():
+        headers[name] = f"${{{variable}}}"
+    if token := entry.get("bearer_token_env_var"):
+        headers["Authorization"] = f"Bearer ${{{token}}}"
+    return headers
+
+
+def _restrictions(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Which tools codex offers, and how long it waits."""
+    chosen = {
+        ours: [str(one) for one in entry[theirs]]
+        for ours, theirs in (
+            ("include", "enabled_tools"),
+            ("exclude", "disabled_tools"),
+        )
+        if isinstance(entry.get(theirs), list)
+    }
+    waits = {
+        ours: min(entry[theirs], _MAX_TIMEOUTS_S[ours])
+        for ours, theirs in (("connect_timeout", "startup_timeout_sec"), ("timeout", "tool_timeout_sec"))
+        if isinstance(entry.get(theirs), (int, float)) and entry[theirs] > 0
+    }  # fmt: skip
+    return ({"tools": chosen} if chosen else {}) | waits
 
 
 def _texts(given: Any) -> dict[str, str]:
@@ -162,16 +200,20 @@ def _problem(name: str, values: Mapping[str, Any], entry: Mapping[str, Any]) -> 
         "it needs either a command or a url": bool(values.get("command"))
         == bool(values.get("url")),
         "it uses the old HTTP+SSE transport": entry.get("type") == "sse",
+        "it takes variables from a file, which is not read": bool(entry.get("envFile")),
     }
     for problem, is_so in problems.items():
         if is_so:
             return problem
     if not all(isinstance(word, str) for word in words):
         return "its arguments are not texts"
-    if any(
-        _UNSUPPORTED.search(str(value))
-        for value in (*words, *values.get("env", {}).values())
-    ):
+    texts = (
+        *words,
+        values.get("cwd", ""),
+        *values.get("env", {}).values(),
+        *values.get("headers", {}).values(),
+    )
+    if any(_UNSUPPORTED.search(str(text)) for text in texts):
         return "it refers to a value that only its program knows"
     if any(is_secret_value(word) or has_credentials(word) for word in words):
         return "its command or address contains a key; add it with --env or --header"

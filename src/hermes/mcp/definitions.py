@@ -17,6 +17,7 @@ PREFIX = "mcp"
 MAX_TOOLS = 512
 MAX_DESCRIPTION_CHARACTERS = 4_000
 MAX_SCHEMA_BYTES = 32 * 1024
+_MAX_SERVER_CHARACTERS = 32
 _SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _KEPT = frozenset(
@@ -81,6 +82,11 @@ class RawTool(msgspec.Struct, frozen=True):
 def is_server_name(name: str) -> bool:
     """Whether this can be a server's name, which becomes part of its tools' names."""
     return _SERVER.fullmatch(name) is not None
+
+
+def usable_server_name(name: str) -> str:
+    """A server's name without what a tool's name can't have: other programs also allow blanks and dots."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:_MAX_SERVER_CHARACTERS]
 
 
 def listing(

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from hermes import __version__
-from hermes.errors import ModelError
+from hermes.errors import LoginExpiredError, ModelError
 from hermes.images.image_resize import ImageLimits
 from hermes.providers import model_failures
 from hermes.providers.catalogue import with_cost
@@ -242,7 +242,8 @@ class ModelAdapter:
                     await reply.drain()
         except ModelError as error:
             _note_request(error, reply)
-            error.renewed = error.reason == "auth" and await credential.renew(granted)
+            if error.reason == "auth":
+                error.renewed = await _renew(credential, granted, reply)
             raise
         except (TransportFailure, StreamBroken, BrokenEvents, ErrorFrame) as error:
             failure = _model_error(caller, error, granted)
@@ -253,6 +254,17 @@ class ModelAdapter:
             message, provider=endpoint.provider, model=endpoint.model, usage=usage
         )
         yield with_own_names(ReplyFinished(finished), names)
+
+
+async def _renew(
+    credential: Credential, granted: Authorization, reply: HttpReply | None
+) -> bool:
+    """Returns whether a credential that was rejected may be better at the next attempt."""
+    try:
+        return await credential.renew(granted)
+    except LoginExpiredError as error:
+        _note_request(error, reply)
+        raise
 
 
 _REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")  # fmt: skip

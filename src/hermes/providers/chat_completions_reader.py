@@ -8,7 +8,7 @@ from msgspec import Struct
 from hermes.providers.adapter import ErrorFrame, StreamBroken, settled_finish
 from hermes.providers.opaque_items import ABSENT, Opaque, is_present, pack
 from hermes.providers.sse import ServerEvent
-from hermes.providers.think_tags import Thinking
+from hermes.providers.think_tags import Thinking, split_unopened
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta, ToolCallStarted
@@ -289,9 +289,12 @@ class ChatReader:
             finish = "length"
         extras = {call.id: call.extra for call in self._calls if call.extra is not None}
         details = [msgspec.Raw(msgspec.json.encode(detail)) for detail in self._details]
+        thought, text = "".join(self._reasoning), "".join(self._text)
+        if not thought:
+            thought, text = split_unopened(text)
         return AssistantMessage(
-            text="".join(self._text),
-            reasoning="".join(self._reasoning),
+            text=text,
+            reasoning=thought,
             tool_calls=tuple(
                 ToolCall(id=call.id, name=call.name, arguments="".join(call.arguments))
                 for call in self._calls

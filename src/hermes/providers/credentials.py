@@ -56,7 +56,10 @@ class Credential(Protocol):
         ...
 
     async def renew(self, rejected: Authorization) -> bool:
-        """Takes note that the service rejected this. Returns whether `acquire` may give something better now."""
+        """Takes note that the service rejected this. Returns whether `acquire` may give something better now.
+
+        Raises LoginExpiredError if nothing but signing in again helps.
+        """
         ...
 
     def observe(self, headers: Mapping[str, str]) -> None:

@@ -4,11 +4,18 @@ A block at the beginning of a line is thinking from its first word on, closed or
 it is closed soon. In code the tags are text.
 """
 
+import re
+
+from hermes.primitives.lazy_pattern import lazy_pattern
+
 _NAMES = ("think", "thinking", "thought", "reasoning", "scratchpad", "reasoning_scratchpad")  # fmt: skip
 _OPENERS = {f"<{name}>": f"</{name}>" for name in _NAMES}
 _LONGEST_OPENER = max(map(len, _OPENERS))
 _MAX_INLINE_CHARACTERS = 2000
 _FENCE = "```"
+_CLOSING_LINE = lazy_pattern(
+    rf"^[ \t]*</(?:{'|'.join(_NAMES)})>\s*", re.IGNORECASE | re.MULTILINE
+)
 
 
 class Thinking:
@@ -95,6 +102,17 @@ class Thinking:
             self._gap = self._gap and not text
         self._line.add(text)
         texts.append(text)
+
+
+def split_unopened(text: str) -> tuple[str, str]:
+    """Returns (thought, text) of a whole reply whose opening tag was in the prompt, where some chat templates have it.
+
+    The first line that begins with a closing tag, outside code, ends the thinking. Without one, all of it is text.
+    """
+    found = _CLOSING_LINE.search(text) if "</" in text else None
+    if found is None or text.count(_FENCE, 0, found.start()) % 2:
+        return "", text
+    return text[: found.start()].strip(), text[found.end() :]
 
 
 class _LineState:

@@ -1,18 +1,22 @@
 """Slash commands in a chat, and the same session in another process."""
 
 import asyncio
+import html
 from pathlib import Path
 
 import msgspec
+from tests.fakes.identity_server import identity_server
 from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.harness import opened, until
 
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.events.bus import Bus
+from hermes.providers.sign_in.accounts import AccountStore
 from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted
 from hermes.schema.goals import ChildEnded
 from hermes.settings import Home, Secrets, Settings
+from hermes.settings.edit import set_value
 from hermes.settings.sections import ModelSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
@@ -326,3 +330,45 @@ async def test_an_owner_branches_sets_a_goal_and_switches_the_engine(
         await telegram.sees("Only an owner can use /branch.", chat=2)
         telegram.say("/codex-runtime on", sender=2)
         await telegram.sees("Only an owner can use /codex-runtime.", chat=2)
+
+
+async def test_an_owner_signs_in_from_a_chat_with_a_code_and_with_an_address(
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "home" / "config.yaml"
+    with identity_server() as provider:
+        provider.polls = ["authorization_pending"]
+        provider.interval_s = 0.1
+        async with (
+            TelegramServer() as telegram,
+            ModelServer() as model,
+            opened(tmp_path, model, telegram, allow=("telegram:2",)),
+        ):
+            for name in ("nous", "openrouter"):
+                set_value(config, f"sign_ins.{name}.issuer", provider.url)
+            telegram.say("/auth add nous", sender=2)
+            await telegram.sees("Only an owner can use /auth.", chat=2)
+            telegram.say("/auth add nous")
+            shown = await telegram.sees("enter the code WDJB-MJHT")
+            assert f"{provider.url}/device" in shown.text
+            provider.polls = ["ok"]
+            await until(lambda: "nous-1" in _accounts(tmp_path))
+            telegram.say("/auth add openrouter")
+            asked = await telegram.sees("/auth paste ADDRESS")
+            words = html.unescape(asked.text).split()
+            (link,) = [one for one in words if "/auth?" in one]
+            target = link.removeprefix(provider.url)
+            back = provider.answer("GET", target, {}, b"")[2]["location"]
+            telegram.say(f"/auth paste {back}")
+            await until(lambda: "openrouter-1" in _accounts(tmp_path))
+            telegram.say("/auth list")
+            listed = await telegram.sees("openrouter-1")
+            assert "ada@example.org" in listed.text
+            everything = "".join(telegram.texts())
+        for secret in (provider.access, provider.refresh_token, provider.key):
+            assert secret not in everything
+
+
+def _accounts(folder: Path) -> list[str]:
+    store = AccountStore(folder / "home" / "auth.json")
+    return [one.id for one in store.accounts()]

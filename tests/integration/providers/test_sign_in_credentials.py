@@ -183,6 +183,42 @@ async def test_a_dead_login_is_one_loud_event_with_the_command(
     assert provider.refreshes == 1
 
 
+async def test_a_minted_key_that_was_revoked_is_one_loud_event_and_the_next_takes_over(
+    home: Home, provider: FakeIdentityServer
+) -> None:
+    store = AccountStore(home.accounts)
+    provider.access = provider.key
+    for label, key in (("ada", "sk-or-v1-revoked0123456789"), ("bob", provider.key)):
+        tokens = Tokens(access=key)
+        store.add(Account(id="", service="openrouter", kind="key", label=label, tokens=tokens))  # fmt: skip
+    events = await ask(home, "openrouter:some/model")
+    lost = [event for event in events if isinstance(event, LoginLost)]
+    assert [(one.command, one.account) for one in lost] == [
+        ("hermes auth add openrouter", "openrouter-1 (ada)")
+    ]
+    assert isinstance(events[-1], ReplyFinished)
+    assert "revoked0123456789" not in repr(events)
+    states = {one.id: one.state for one in SignIns(home).states()}
+    assert states == {"openrouter-1": "expired", "openrouter-2": "ok"}
+    again = await ask(home, "openrouter:some/model")  # neither tried nor told again
+    assert not any(isinstance(event, LoginLost) for event in again)
+    assert len(provider.api_calls) == 3
+
+
+async def test_a_key_that_somebody_signed_in_for_meanwhile_is_used(
+    home: Home, provider: FakeIdentityServer
+) -> None:
+    store = AccountStore(home.accounts)
+    old = Account(id="", service="openrouter", kind="key", label="ada", tokens=Tokens(access="sk-or-old"))  # fmt: skip
+    held = credential(home, store.add(old))
+    before = await held.acquire()
+    fresh = Tokens(access=provider.key)
+    store.update("openrouter-1", tokens=fresh)
+    assert await held.renew(before)
+    assert (await held.acquire()).secrets[0] == provider.key
+    assert store.accounts()[0].problem == ""
+
+
 async def test_two_calls_report_a_death_once(
     home: Home, provider: FakeIdentityServer
 ) -> None:

@@ -68,3 +68,20 @@ def test_a_reply_with_thinking_in_its_text_has_reasoning_and_text() -> None:
         {"content": "<th"}, {"content": "ink>let me see</think>"}, {"content": "\n\n42"}
     )
     assert (reply.reasoning, reply.text) == ("let me see", "42")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("let me see\n</think>\n\n42", ("let me see", "42")),
+        ("let me see\n</THINK>42", ("let me see", "42")),
+        ("it is `</think>`", ("", "it is `</think>`")),
+        ("the tag </think> ends it", ("", "the tag </think> ends it")),
+        ("as in\n```\n</think>\n```", ("", "as in\n```\n</think>\n```")),
+    ],
+)
+def test_thinking_whose_opening_tag_was_in_the_prompt_is_no_text(
+    text: str, expected: tuple[str, str]
+) -> None:
+    reply = message({"content": text})
+    assert (reply.reasoning, reply.text) == expected

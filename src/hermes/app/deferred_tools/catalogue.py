@@ -211,7 +211,10 @@ def _properties(required: Iterable[str], **properties: Any) -> dict[str, Any]:
 
 _SEARCH_PARAMETERS = _properties(
     ("query",),
-    query={"type": "string", "description": "What the tool should do, in words."},
+    query={
+        "type": "string",
+        "description": "What one tool should do, in words; in English, as most describe themselves.",
+    },
     server={"type": "string", "description": "Only tools of this server."},
     limit={"type": "integer", "description": f"Default {_DEFAULT_FOUND}."},
 )

@@ -139,7 +139,7 @@ class AccountStore:
         return changed[0]
 
     def mark_dead(
-        self, name: str, problem: str, refresh: str, facts: Mapping[str, str]
+        self, name: str, problem: str, used: Tokens, facts: Mapping[str, str]
     ) -> bool:
         """Notes that a login is dead, unless its tokens have changed. Returns whether this call was the one to note it."""
         was_first = False
@@ -147,7 +147,7 @@ class AccountStore:
         def change(accounts: dict[str, Account]) -> None:
             nonlocal was_first
             account = accounts.get(name)
-            if account is None or account.problem or account.tokens.refresh != refresh:
+            if account is None or account.problem or _differ(account.tokens, used):
                 return
             accounts[name] = msgspec.structs.replace(
                 account, problem=problem, facts={**account.facts, **facts}
@@ -220,6 +220,13 @@ class AccountStore:
                 f"{self.path} can't be read: {error}",
                 hint="Repair or remove it; it was not changed.",
             ) from error
+
+
+def _differ(stored: Tokens, used: Tokens) -> bool:
+    """Whether other tokens are stored than those that were used. An access token alone may have been renewed."""
+    if used.refresh or stored.refresh:
+        return stored.refresh != used.refresh
+    return stored.access != used.access
 
 
 def _is_same(old: Account, new: Account) -> bool:

@@ -181,13 +181,7 @@ class AccountCredential:
     def _account(self) -> Account:
         account = self._store.get(self.id)
         if account is None:
-            raise ModelError(
-                f"The account {self.name} was removed.",
-                hint=self.advice,
-                reason="auth",
-                rotate_key=True,
-                fall_back=True,
-            )
+            raise removed(self)
         if not account.problem:
             return account
         if self._source.stamp(account) != account.facts.get("dead_stamp", ""):
@@ -257,41 +251,56 @@ class AccountCredential:
                 rotate_key=True,
                 fall_back=True,
             )
-        used, stamp = account.tokens.refresh, self._source.stamp(account)
+        stamp = self._source.stamp(account)
         facts = {"dead_stamp": stamp} if stamp else {}
-        is_news = self._store.mark_dead(self.id, error.message, used, facts)
+        is_news = self._store.mark_dead(self.id, error.message, account.tokens, facts)
         return self._dead(error.message, is_news=is_news)
 
     def _dead(self, problem: str, *, is_news: bool) -> LoginExpiredError:
-        return LoginExpiredError(
-            f"The sign-in {self.name} no longer works. {problem}",
-            hint=self.advice,
-            account=self.name,
-            command=self._service.command,
-            is_news=is_news,
-        )
+        return expired(self, self._service, problem, is_news=is_news)
 
 
 class KeyCredential:
-    """A key that signing in has made."""
+    """A key that signing in has made. It stays good until somebody revokes it."""
 
     def __init__(
-        self, account: Account, service: SignInService, limits: SeenLimits
+        self,
+        account: Account,
+        store: AccountStore,
+        service: SignInService,
+        limits: SeenLimits,
     ) -> None:
+        self.id = account.id
         self.name = account.name
         self.advice = f"Sign in again: {service.command}"
-        self._account = account
+        self._store = store
         self._service = service
         self._limits = limits
 
     async def acquire(self) -> Authorization:
-        return authorization(self._account, self._account.tokens, self._service)
+        """Returns the headers of the account, with the key that is stored now. Raises ModelError."""
+        account = self._store.get(self.id)
+        if account is None:
+            raise removed(self)
+        if account.problem:
+            raise self._dead(account.problem, is_news=False)
+        return authorization(account, account.tokens, self._service)
 
-    async def renew(self, rejected: Authorization) -> bool:  # noqa: ARG002 - a key stays what it is
-        return False
+    async def renew(self, rejected: Authorization) -> bool:
+        """Looks for another key: somebody may have signed in again. Raises LoginExpiredError if nobody has."""
+        used = Tokens(access=rejected.secrets[0])
+        account = self._store.get(self.id)
+        if account is not None and account.tokens.access != used.access:
+            return True
+        problem = f"{self._service.label} rejects its key."
+        is_news = self._store.mark_dead(self.id, problem, used, {})
+        raise self._dead(problem, is_news=is_news)
 
     def observe(self, headers: Mapping[str, str]) -> None:
-        self._limits.note(self._account.id, headers)
+        self._limits.note(self.id, headers)
+
+    def _dead(self, problem: str, *, is_news: bool) -> LoginExpiredError:
+        return expired(self, self._service, problem, is_news=is_news)
 
 
 class MachineCredential:
@@ -358,6 +367,30 @@ def machine_tokens(account: Account, service: SignInService) -> tuple[Tokens, st
     return Tokens(access=token, expires_at=expires_at, received_at=moment), address
 
 
+def removed(credential: Credential) -> ModelError:
+    """Returns the failure of an account that is no longer there."""
+    return ModelError(
+        f"The account {credential.name} was removed.",
+        hint=credential.advice,
+        reason="auth",
+        rotate_key=True,
+        fall_back=True,
+    )
+
+
+def expired(
+    credential: Credential, service: SignInService, problem: str, *, is_news: bool
+) -> LoginExpiredError:
+    """Returns the failure of an account that somebody has to sign in with again."""
+    return LoginExpiredError(
+        f"The sign-in {credential.name} no longer works. {problem}",
+        hint=credential.advice,
+        account=credential.name,
+        command=service.command,
+        is_news=is_news,
+    )
+
+
 def authorization(
     account: Account, tokens: Tokens, service: SignInService
 ) -> Authorization:
@@ -385,7 +418,7 @@ def credential_for(
     service = find_service(account.service, settings.sign_ins)
     limits = SeenLimits(store.path.parent / _CACHE)
     if account.kind == "key":
-        return KeyCredential(account, service, limits)
+        return KeyCredential(account, store, service, limits)
     if account.kind in {"azure", "vertex", "bedrock"}:
         return MachineCredential(account, service, limits)
     source: TokenSource = StoredTokens(store, service)

@@ -5,9 +5,10 @@ import os
 import stat
 import sys
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any
 
 from hermes.app import App, build
+from hermes.children.own_python import hermes_command, replace_process
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.errors import HermesError, UsageError
@@ -22,8 +23,16 @@ _MAX_MESSAGE_BYTES = 50 * 1024 * 1024
 
 
 @command("acp")
-def serve_editor(context: CommandContext) -> int:
+def serve_editor(
+    context: CommandContext,
+    *,
+    setup: Annotated[
+        bool, "connect a model instead, as editors do in a terminal"
+    ] = False,
+) -> int:
     """Serve an editor (Zed, JetBrains, Neovim ...) by the Agent Client Protocol, on stdin and stdout."""
+    if setup:
+        replace_process(hermes_command("setup"))
     if find_spec("acp") is None:
         raise HermesError(t("Editors need the extra `acp`."), hint=install_hint("acp"))
     if sys.stdin.isatty() or not _can_stream():

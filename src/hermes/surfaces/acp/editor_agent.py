@@ -37,6 +37,7 @@ from acp.schema import (
     SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
+    TerminalAuthMethod,
 )
 
 from hermes import __version__
@@ -44,11 +45,15 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.engine import ApprovalMode
 from hermes.app.undo import Rewind, shadows_of
+from hermes.children.own_python import hermes_command
 from hermes.errors import HermesError, SessionNotFound
+from hermes.mcp.definitions import usable_server_name
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
+from hermes.providers.local_model import require_weights
 from hermes.schema.events import SessionCreated
 from hermes.settings import Secrets
+from hermes.settings.load import load, load_secrets
 from hermes.settings.sections import McpServerSettings
 from hermes.surfaces.acp.content import PromptContent
 from hermes.surfaces.acp.editor_buffers import EditorBuffers
@@ -71,7 +76,12 @@ _SESSIONS_PER_PAGE = 50
 _MAX_OPEN_SESSIONS = 64
 _MODEL_OPTION = "model"
 _INVALID_PARAMS = -32602
+_AUTH_REQUIRED = -32000
 _SURFACE = "editor"
+_SETUP = "hermes-setup"
+_SETUP_ARGUMENT = "--setup"
+_TERMINAL_SETUP = "terminal-auth"
+"""The name under which Zed and the registry's check know a set-up in a terminal, beside the protocol's own."""
 
 
 class EditorAgent:
@@ -83,7 +93,8 @@ class EditorAgent:
         self._secrets = secrets
         self._client: Client | None = None
         self._questions: EditorQuestions | None = None
-        self._turns: dict[str, PromptTurn] = {}
+        self._cancelled: dict[str, asyncio.Event] = {}
+        """The prompts that are being answered, by session."""
         self._abilities = ClientCapabilities()
         self._loop = asyncio.get_running_loop()
         self._buffers: RecentDict[str, EditorBuffers] = RecentDict(_MAX_OPEN_SESSIONS)
@@ -121,11 +132,20 @@ class EditorAgent:
                     close=SessionCloseCapabilities(),
                 ),
             ),
-            auth_methods=[],
+            auth_methods=[_setup_in_terminal()] if self._can_set_up else [],
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> None:
-        """Nothing to do: models are connected by `hermes setup`."""
+        """Uses the model that was connected in the editor's terminal meanwhile."""
+        if method_id != _SETUP:
+            raise RequestError(_INVALID_PARAMS, f"There is no method {method_id}.")
+        home, own = self._app.home, self._app.settings
+        saved = await asyncio.to_thread(load, home=home)
+        self._secrets = await asyncio.to_thread(load_secrets, home=home)
+        self._app.settings = msgspec.structs.replace(
+            own, model=saved.model, custom_providers=saved.custom_providers
+        )
+        await self._agent.renew(self._secrets)
 
     async def new_session(
         self, cwd: str, mcp_servers: list[Any] | None = None, **_: Any
@@ -135,6 +155,7 @@ class EditorAgent:
         is_there = await asyncio.to_thread(folder.is_dir)
         if not folder.is_absolute() or not is_there:
             raise RequestError(_INVALID_PARAMS, f"There is no folder {cwd}.")
+        await self._require_model()
         await self._add_servers(mcp_servers or [])
         created = SessionCreated(surface=_SURFACE, cwd=str(folder))
         row = await asyncio.to_thread(self._app.begin, created)
@@ -189,7 +210,10 @@ class EditorAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
         """The newest sessions, of a folder if one is named."""
-        before = float(cursor) if cursor else None
+        try:
+            before = float(cursor) if cursor else None
+        except ValueError as error:
+            raise RequestError(_INVALID_PARAMS, "That is no cursor.") from error
         found = await asyncio.to_thread(
             self._app.store.sessions.recent,
             limit=_SESSIONS_PER_PAGE,
@@ -244,7 +268,27 @@ class EditorAgent:
         self, session_id: str, prompt: list[Any], **_: Any
     ) -> PromptResponse:
         """Works on a message until the turn ends, or until the person has to answer a question in the chat."""
-        await self._find(session_id)
+        cancelled = asyncio.Event()
+        self._cancelled[session_id] = cancelled  # before anything is waited for
+        try:
+            await self._find(session_id)
+            turn = PromptTurn(
+                self._app,
+                self._connected,
+                self._dialogue,
+                self._agent.service,
+                session_id,
+                cancelled,
+                shows_terminals=self._shows_terminals,
+            )
+            return await self._answered(session_id, prompt, turn)
+        finally:
+            if self._cancelled.get(session_id) is cancelled:
+                del self._cancelled[session_id]
+
+    async def _answered(
+        self, session_id: str, prompt: list[Any], turn: PromptTurn
+    ) -> PromptResponse:
         content = PromptContent(self._app.home.root / "cache" / "pictures")
         try:
             await asyncio.to_thread(content.add, prompt)
@@ -265,26 +309,14 @@ class EditorAgent:
         for remark in served.left:
             update = helpers.update_agent_message_text(f"[{remark}]\n\n")
             await self._connected.session_update(session_id=session_id, update=update)
-        turn = PromptTurn(
-            self._app,
-            self._connected,
-            self._dialogue,
-            self._agent.service,
-            session_id,
-            shows_terminals=self._shows_terminals,
-        )
-        self._turns[session_id] = turn
-        try:
-            return await turn.run(served.text, tuple(content.images))
-        finally:
-            if self._turns.get(session_id) is turn:
-                del self._turns[session_id]
+        return await turn.run(served.text, tuple(content.images))
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Stops the turn of a session; its prompt is answered with `cancelled`."""
-        turn = self._turns.get(session_id)
-        if turn is not None:
-            await turn.cancel()
+        cancelled = self._cancelled.get(session_id)
+        if cancelled is not None:
+            cancelled.set()
+            await self._agent.service.interrupt(session_id, by="editor")
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - the protocol's shape
         """Hermes has no methods of its own."""
@@ -302,6 +334,28 @@ class EditorAgent:
         return self._buffers.get_or_make(
             root, lambda: EditorBuffers(self._connected, root, files, self._loop)
         )
+
+    @property
+    def _can_set_up(self) -> bool:
+        """Whether the editor can run `hermes acp --setup` in a terminal."""
+        named = (self._abilities.field_meta or {}).get(_TERMINAL_SETUP)
+        own = self._abilities.auth
+        return bool(named or (own is not None and own.terminal))
+
+    async def _require_model(self) -> None:
+        """Raises the protocol's error for a missing sign-in, if no model is connected and the editor can mend that."""
+        if not self._can_set_up:
+            return
+        try:
+            await asyncio.to_thread(self._find_model)
+        except HermesError as error:
+            raise RequestError(_AUTH_REQUIRED, str(error)) from error
+
+    def _find_model(self) -> None:
+        """Raises HermesError if there is no model, or if the local one is not on this machine."""
+        found = self._agent.describe()
+        if found.local:
+            require_weights(found.name, self._app.settings.local_models)
 
     @property
     def _shows_terminals(self) -> bool:
@@ -380,9 +434,10 @@ class EditorAgent:
         settings = self._app.settings
         known = settings.mcp_servers
         added = {
-            server.name: entry
+            name: entry
             for server in servers
-            if server.name not in known and (entry := _server_settings(server))
+            if (name := usable_server_name(server.name) or server.name) not in known
+            and (entry := _server_settings(server))
         }
         if not added:
             return
@@ -394,6 +449,25 @@ class EditorAgent:
     async def close(self) -> None:
         """Ends what is still being told."""
         await self._notices.close()
+
+
+def _setup_in_terminal() -> TerminalAuthMethod:
+    """How an editor connects a model: it runs Hermes' own set-up in a terminal."""
+    command, *arguments = hermes_command("acp", _SETUP_ARGUMENT)
+    return TerminalAuthMethod(
+        id=_SETUP,
+        name="Connect a model",
+        description="Signs in, takes a key or downloads a local model, in a terminal",
+        type="terminal",
+        args=[_SETUP_ARGUMENT],
+        field_meta={
+            _TERMINAL_SETUP: {
+                "label": "hermes setup",
+                "command": command,
+                "args": arguments,
+            }
+        },
+    )
 
 
 def _server_settings(server: Any) -> McpServerSettings | None:

@@ -30,15 +30,16 @@ _INTERNAL_ERROR = -32603
 
 
 class PromptTurn:
-    """One prompt of an editor. `cancel` always leads to an answer."""
+    """One prompt of an editor. `cancelled` always leads to an answer."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a turn is shown with
         self,
         app: App,
         client: Client,
         questions: EditorQuestions,
         service: SessionService,
         session: str,
+        cancelled: asyncio.Event,
         *,
         shows_terminals: bool = False,
     ) -> None:
@@ -50,17 +51,14 @@ class PromptTurn:
         self._session = session
         self._stream = UpdateStream(folder, shows_terminals=shows_terminals)
         self._asking = BackgroundTasks("asking the person at the editor")
-        self._cancelled = asyncio.Event()
+        self._cancelled = cancelled
         self._typed_answer = asyncio.Event()
         """Set when a question waits for the person's next prompt."""
 
-    async def cancel(self) -> None:
-        """Stops the turn."""
-        self._cancelled.set()
-        await self._service.interrupt(self._session, by="editor")
-
     async def run(self, text: str, images: tuple[Image, ...]) -> PromptResponse:
         """Sends the prompt, or the answer to the question that waits for it, and follows the turn to its end."""
+        if self._cancelled.is_set():
+            return PromptResponse(stop_reason="cancelled")
         feed = self._app.feed
         with feed.session_inbox(self._session) as inbox:
             waiting = await self._service.open_question(self._session)
@@ -135,6 +133,9 @@ class PromptTurn:
             self._asking.start(self._ask(event))
         if event.get("session_id") != self._session:
             return None
+        if kind == "agent.turn.started" and self._cancelled.is_set():
+            # It was cancelled while there was nothing to stop yet
+            await self._service.interrupt(self._session, by="editor")
         for update in self._stream.of(event):
             await self._client.session_update(session_id=self._session, update=update)
         return _ended(event) if kind == "agent.turn.ended" else None

@@ -291,7 +291,7 @@ class OpenAIRoutes:
                 stream, submitted = self._stream(turn)
                 async with aclosing(_until_gone(gone, submitted)) as pieces:
                     await anext(pieces)
-                    name = response_id(session, stream.seq)
+                    name = response_id(session, stream.seq, stream.part)
                     answer = turn.format(turn.request, name, self._app.clock.now())
                     headers = _session_headers(session, engine)
                     coming: Pieces = pieces

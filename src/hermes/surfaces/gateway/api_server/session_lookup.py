@@ -27,6 +27,7 @@ SURFACE = "api"
 _MAX_REMEMBERED_ANSWERS = 2_000
 """A conversation without a name can be continued after any of these."""
 _RESPONSE_PREFIX = "resp_"
+_PART = "-"
 
 
 class RequestSession(msgspec.Struct, frozen=True):
@@ -97,7 +98,8 @@ class ApiSessions:
 
     def find_response(self, key: ApiKey, name: str) -> tuple[str, int]:
         """The session of a response, and the row of the message that it answers."""
-        session, _, seq = name.removeprefix(_RESPONSE_PREFIX).rpartition("_")
+        session, _, number = name.removeprefix(_RESPONSE_PREFIX).rpartition("_")
+        seq = number.partition(_PART)[0]
         is_id = name.startswith(_RESPONSE_PREFIX) and seq.isdecimal()
         if not (is_id and self._may(key, session) and self._exists(session)):
             raise Refusal(
@@ -183,9 +185,10 @@ def _called_name(answers: list[Event], call_id: str) -> str:
     return next((call.name for call in calls if call.id == call_id), "tool")
 
 
-def response_id(session: str, seq: int) -> str:
-    """The id of the response to the message in a row."""
-    return f"{_RESPONSE_PREFIX}{session}_{seq}"
+def response_id(session: str, seq: int, part: int = 0) -> str:
+    """The id of the response to the message in a row. A turn that waits for its caller's tools has several, in parts."""
+    name = f"{_RESPONSE_PREFIX}{session}_{seq}"
+    return f"{name}{_PART}{part}" if part else name
 
 
 def _own_prefix(key: ApiKey) -> str:

@@ -73,6 +73,8 @@ class TurnStream:
         self._said = False
         self._cut = False
         self.seq = 0
+        self.part = 0
+        """How often the turn went on with results: each time it has a response of its own."""
 
     async def submit(
         self, text: str, images: tuple[Image, ...]
@@ -94,6 +96,7 @@ class TurnStream:
         with self._app.feed.session_inbox(self._session) as inbox:
             self._tools.resolve(self._session, results)
             self._said = False  # this response begins anew
+            self.part += 1
             yield TextPiece()
             async for piece in self._follow(inbox):
                 yield piece
