@@ -682,6 +682,8 @@ export interface CommandAnswer {
 export interface CommandLine {
   name: string;
   words?: string;
+  /** Another model from now on; empty for the model in the settings. */
+  model?: string | null;
 }
 
 /** Whether a command would run. */

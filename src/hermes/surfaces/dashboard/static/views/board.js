@@ -15,7 +15,8 @@ import {
   useState,
   useStyle,
 } from "../app/ui.js";
-import { useBoard, useBoardEvents } from "./board/board_data.js";
+import { useBusEvents } from "./again.js";
+import { useBoard } from "./board/board_data.js";
 import { CardForm } from "./board/card_form.js";
 import { Column } from "./board/column.js";
 import { CardDrawer } from "./board/drawer.js";
@@ -50,7 +51,7 @@ function Board({ slug, open }) {
   const [goal, setGoal] = useState({ id: "", mark: 0 });
   const [said, setSaid] = useState("");
   const box = /** @type {Ref<HTMLElement>} */ (useElement());
-  const news = useBoardEvents();
+  const news = useBusEvents("kanban.**");
   const board = useBoard(slug, filter, news);
   const { value } = board;
   useEffect(() => {
