@@ -150,6 +150,12 @@ async def test_the_slash_command_takes_the_words_of_the_shell(desk: Desk) -> Non
     assert [one.board.slug for one in boards.boards] == ["default"]
     with pytest.raises(UsageError, match="works in a shell only"):
         await kanban.run(desk.context, {"words": "run"})
+    for words, meant in (
+        ("add x", "create x"), ("t_1 show", "show t_1"), ("fix the login", "create 'fix the login'"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError) as refused:
+            await kanban.run(desk.context, {"words": words})
+        assert refused.value.hint == f"Did you mean: /kanban {meant}"
 
 
 def test_what_a_worker_asks_belongs_to_the_session_that_made_its_card(

@@ -108,7 +108,9 @@ class ShellSurface:
 def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
     """Runs the command of a topic that `words` name; without one, says what there is."""
     if command is None:
-        if topic.free_text and len(words) > 1 and not words[0].startswith("-"):
+        if words == ["help"]:
+            words = ["--help"]
+        if words and not words[0].startswith("-"):
             _require_action(topic, words)
         topic_parser(topic).parse_args(words)  # prints help, or says what is wrong
         raise UsageError(
@@ -123,14 +125,20 @@ def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
 
 
 def _require_action(topic: Topic, words: list[str]) -> None:
-    """Tells somebody who typed a sentence where an action belongs how to give the sentence."""
+    """Tells somebody who typed an action behind its operand, or a sentence alone, what to type instead."""
     known = [one.name.split()[1] for one in commands_of(topic) if " " in one.name]
     if words[0] in known or intended_word(words[0], known):
         return
-    given = shlex.join([" ".join(words)])
+    is_sentence = len(words) > 1 or " " in words[0]
+    if words[1:] and words[1] in known:
+        meant = f"{words[1]} {shlex.join([words[0], *words[2:]])}"
+    elif topic.free_text and is_sentence:
+        meant = f"{topic.free_text} {shlex.join([' '.join(words)])}"
+    else:
+        return
     raise UsageError(
         f"hermes {topic.name}: there is no action {words[0]!r}.",
-        hint=f"Did you mean: hermes {topic.name} {topic.free_text} {given}",
+        hint=f"Did you mean: hermes {topic.name} {meant}",
     )
 
 
