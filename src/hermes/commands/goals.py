@@ -302,8 +302,11 @@ async def _with_usage(context: CommandContext, session: str, goal: GoalSet) -> G
 
 async def _pause(context: CommandContext, name: str) -> TextResult:
     session, progress = await asyncio.to_thread(_find, context, name)
+    if progress.goal is None:
+        raise NotFound(_NO_GOAL, hint=_HOW)
     if not progress.is_open:
-        raise NotFound(_not(progress, "is not being worked on"), hint=_HOW)
+        state = "reached" if progress.status == "done" else "paused"
+        return message(f"The goal is {state} already. Continue: /goal resume")
     paused = GoalPaused(reason="You paused it.", by=context.surface.name)
     await _write(context, session, paused)
     return message(
@@ -329,7 +332,3 @@ async def _clear(context: CommandContext, name: str) -> TextResult:
         raise NotFound(_NO_GOAL, hint=_HOW)
     await _write(context, session, GoalCleared(by=context.surface.name))
     return message("Dropped the goal. The running turn ends normally; /stop stops it.")
-
-
-def _not(progress: GoalProgress, what: str) -> str:
-    return _NO_GOAL if progress.goal is None else f"The goal {what}."
