@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.fakes.store_engines import OpenStore
 
@@ -132,6 +133,34 @@ def test_a_refused_change_changes_nothing(store: Store) -> None:
         store.boards.change(circle)
     assert store.boards.read(lambda reader: reader.links(["t_a", "t_b"])) == []
     assert store.boards.read(lambda reader: reader.history()) == []
+
+
+def test_workers_that_block_in_turn_for_two_kinds_of_reasons_do_not_go_on_for_ever(
+    store: Store,
+) -> None:
+    put(store, card("t_1"), card("t_2", "done"))
+    blocks = 0
+    for _ in range(10):
+        for kind in ("transient", "dependency"):
+            (claimed,) = claim(store.boards) or (None,)
+            if claimed is None:
+                break
+            ending = RunEnding(outcome="blocked", reason="not yet", kind=kind)
+            run = claimed.run
+
+            def end(tx: BoardTransaction, run: CardRun = run, ending: RunEnding = ending) -> None:  # fmt: skip
+                first, mine = tx.card("t_2"), tx.card("t_1")
+                assert first is not None
+                assert mine is not None
+                first = tx.put(msgspec.structs.replace(first, status="todo"))
+                if ending.kind == "dependency" and not tx.parents("t_1"):
+                    rules.link(tx, first, mine, by="worker of t_1")
+                rules.finish_run(tx, run, ending, RunLimits(retries=3, cooldown_s=0.0))
+                rules.complete(tx, first, "done", by="worker of t_2")
+
+            store.boards.change(end)
+            blocks += 1
+    assert (status(store, "t_1"), blocks) == ("triage", 4)
 
 
 def test_what_sessions_and_their_children_used_is_added_up(store: Store) -> None:

@@ -376,6 +376,7 @@ export interface Card {
   block_kind: "capability" | "dependency" | "needs_input" | "transient" | "";
   block_reason: string;
   block_count: number;
+  worker_blocks: number;
   review_rounds: number;
   result: string;
   metadata: Record<string, unknown>;
