@@ -1,10 +1,10 @@
-"""Boards: how long a tick and a listing take with 10,000 cards and 200 running, and what 300 kills leave.
+"""Boards: how long a tick, the page's view and a listing take with 10,000 cards and 200 running, and what 300 kills leave.
 
     python -m benchmarks boards [--cards 10000] [--running 200] [--kills 300] [--seed 18]
 
-Ticks and listings are measured in CPU time of this process and in elapsed time. The runs are real sessions with a scripted
-model that keeps them waiting. A kill is SIGKILL to `hermes kanban run` or `hermes gateway run`, with all workers in it, or
-to a program of a worker; most kills hit a running card.
+Ticks, views and listings are measured in CPU time of this process and in elapsed time. The runs are real sessions with a
+scripted model that keeps them waiting. A kill is SIGKILL to `hermes kanban run` or `hermes gateway run`, with all workers
+in it, or to a program of a worker; most kills hit a running card.
 """
 
 import argparse
@@ -15,19 +15,21 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 from tests.fakes.board_kills import fill, run_kills
 
 from hermes.app import build
 from hermes.app.boards.board_service import Boards
+from hermes.app.boards.columns import CardFilter, ColumnPage, board_columns
 from hermes.app.boards.dispatcher import Dispatcher
-from hermes.app.boards.listing import list_board
+from hermes.app.boards.listing import OPEN_STATUSES, list_board
 from hermes.events import Bus
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.boards import BoardSettings
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
-TICK_BAR_MS, LISTING_BAR_S = 50.0, 1.0
+TICK_BAR_MS, VIEW_BAR_MS = 50.0, 1_000.0
 _TICKS = 30
 _SILENT = ScriptedResponse(fault=ServerFault(hang="head"))
 
@@ -83,8 +85,11 @@ async def _measured(dispatcher: Dispatcher, boards: Boards, running: int) -> boo
     first_ms = max(claiming, default=(0.0, 0.0))
     ticks = [await _tick_ms(dispatcher) for _ in range(_TICKS)]
     began, cpu = time.perf_counter(), time.process_time()
+    view = await asyncio.to_thread(_board_view, boards)
+    view_ms, view_cpu_ms = _ms(began, cpu)
+    began, cpu = time.perf_counter(), time.process_time()
     listing = await asyncio.to_thread(list_board, boards)
-    listing_s, listing_cpu_s = time.perf_counter() - began, time.process_time() - cpu
+    listing_ms, listing_cpu_ms = _ms(began, cpu)
     tick_ms = statistics.median(elapsed for elapsed, _ in ticks)
     tick_cpu_ms = statistics.median(cpu for _, cpu in ticks)
     print(
@@ -97,9 +102,18 @@ async def _measured(dispatcher: Dispatcher, boards: Boards, running: int) -> boo
         f"tick, median of {_TICKS}            {tick_ms:7.1f} ms elapsed, {tick_cpu_ms:7.1f} ms CPU   bar {TICK_BAR_MS:g}"
     )
     print(
-        f"listing of the whole board     {listing_s:7.3f} s elapsed, {listing_cpu_s:7.3f} s CPU     bar {LISTING_BAR_S:g}"
+        f"board view ({len(view):,} bytes)       {view_ms:7.1f} ms elapsed, {view_cpu_ms:7.1f} ms CPU   bar {VIEW_BAR_MS:g}"
     )
-    return tick_ms > TICK_BAR_MS or listing_s > LISTING_BAR_S
+    print(
+        f"listing of the whole board      {listing_ms:7.1f} ms elapsed, {listing_cpu_ms:7.1f} ms CPU   bar {VIEW_BAR_MS:g}"
+    )
+    return tick_ms > TICK_BAR_MS or max(view_ms, listing_ms) > VIEW_BAR_MS
+
+
+def _board_view(boards: Boards) -> bytes:
+    """What the page asks for when it shows a board."""
+    page = ColumnPage(statuses=(*OPEN_STATUSES, "done"), limit=50)
+    return msgspec.json.encode(board_columns(boards, "", page, CardFilter()))
 
 
 async def _tick_ms(dispatcher: Dispatcher) -> tuple[float, float]:

@@ -114,12 +114,17 @@ async def test_a_child_is_seen_with_what_it_does_now(tmp_path: Path) -> None:
     async with chat_in(tmp_path, echo) as (chat, _):
         child = child_of(chat.app, chat.session)
         lease = chat.app.store.leases.acquire(child)
-        started = ToolStarted(call_id="1", name="terminal", arguments='{"x":1}')
-        chat.app.record(child, TurnStarted(), started, turn="t1", lease=lease)
+        command = '{"timeout": 9, "command": "make\\n test"}'
+        started = ToolStarted(call_id="1", name="terminal", arguments=command)
+        task = UserMessage(text="measure the memory\nof all parts")
+        chat.app.record(child, task, TurnStarted(), started, turn="t1", lease=lease)
 
         status = child_status(chat.app, child)
 
-        assert (status.state, status.doing) == ("working", 'terminal {"x":1}')
+        assert status.title == "measure the memory of all parts", (
+            "before it has a title"
+        )
+        assert (status.state, status.doing) == ("working", "terminal make test")
         chat.app.store.leases.release(lease)
 
 

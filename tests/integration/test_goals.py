@@ -380,6 +380,25 @@ async def test_a_wait_for_a_time_ends_by_itself(tmp_path: Path) -> None:
         assert it.progress(session).status == "done"
 
 
+async def test_a_judge_that_always_waits_does_not_pass_the_limits(
+    tmp_path: Path,
+) -> None:
+    waits = '{"verdict": "wait", "reason": "builds", "wait": {"process": "p1"}}'
+    later = '{"verdict": "wait", "reason": "later", "wait": {"seconds": 60}}'
+    async with world(tmp_path, ScriptedModel("a"), Judge(later)) as it:
+        session = await it.pursue(GoalSet(text="x", max_turns=1))
+        assert it.progress(session).status == "paused"
+        assert it.progress(session).why == "It took 1 turn, which is its limit."
+    same = ScriptedModel("still waiting", "still waiting")
+    async with world(tmp_path / "same", same, Judge(waits, later)) as it:
+        it.running, it.ended = {"p1": "make"}, {"p1": asyncio.Event()}
+        session = await it.pursue(GoalSet(text="x"))
+        it.running = {}
+        it.ended["p1"].set()
+        await it.service.at_rest(session)
+        assert it.progress(session).why == "The last two answers were the same."
+
+
 async def test_nobody_waits_for_a_process_that_does_not_run(tmp_path: Path) -> None:
     waits = '{"verdict": "wait", "reason": "builds", "wait": {"process": "p7"}}'
     model = ScriptedModel("a", "b")

@@ -13,6 +13,7 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.session_journal import read_history
 from hermes.core.answers import Request
+from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.errors import SessionNotFound
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -24,7 +25,7 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.schema.goals import ChildAttached, ChildEnded
-from hermes.schema.messages import AssistantMessage, ToolFinished
+from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.store.sessions import SessionInfo
 
 BACKGROUND, REVIEW, DELEGATE = "background", "review", "delegate"
@@ -106,7 +107,7 @@ def child_status(app: App, child: str, *, parent: str = "") -> ChildStatus:
         kind=origin.surface if origin.kind == "child" else BACKGROUND,
         state=tail.state(runs=runs),
         doing=tail.doing if runs else tail.how,
-        title=info.title,
+        title=info.title or tail.task,
         turns=info.turns,
         tokens=info.tokens,
         cost_usd=info.cost_usd,
@@ -171,6 +172,7 @@ class _Tail:
     """The end of a child's log: its last turn."""
 
     def __init__(self, app: App, info: SessionInfo) -> None:
+        self.task = ""
         self.doing = ""
         self.answer = ""
         self.began = info.created
@@ -182,6 +184,8 @@ class _Tail:
         after = max(0, info.head - _TAIL_ROWS)
         for row in app.store.log.events(info.id, after=after, limit=_TAIL_ROWS):
             match row.event:
+                case UserMessage(text=text) if not self.task:
+                    self.task = " ".join(text.split())[:_MAX_DOING_CHARS]
                 case TurnStarted():
                     self.began, self._is_open, self._ended = row.ts, True, None
                     self.doing = "thinking"
@@ -192,7 +196,7 @@ class _Tail:
                 case AssistantMessage(text=text):
                     self.answer = text.strip() or self.answer
                 case ToolStarted(name=name, arguments=arguments):
-                    self.doing = f"{name} {arguments}"[:_MAX_DOING_CHARS]
+                    self.doing = _call_in_words(name, arguments)
                 case ToolFinished():
                     self.doing = "thinking"
                 case (ApprovalRequested() | QuestionAsked()) as asked:
@@ -215,3 +219,14 @@ class _Tail:
         if self._ended is None:
             return "its process ended" if self._is_open else ""
         return self._ended.detail
+
+
+def _call_in_words(name: str, arguments: str) -> str:
+    """The tool and the first text among its arguments, as in `terminal make test`."""
+    try:
+        values = parse_arguments(arguments)
+    except BadArguments:
+        return name
+    texts = values.values() if isinstance(values, dict) else ()
+    first = next((one for one in texts if isinstance(one, str) and one.strip()), "")
+    return f"{name} {' '.join(first.split())}".rstrip()[:_MAX_DOING_CHARS]

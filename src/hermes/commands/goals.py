@@ -335,8 +335,13 @@ async def _with_usage(context: CommandContext, session: str, goal: GoalSet) -> G
 
 async def _pause(context: CommandContext, name: str) -> TextResult:
     session, progress = await asyncio.to_thread(_find, context, name)
+    if progress.goal is None:
+        raise NotFound(t.marked(_NO_GOAL), hint=t.marked(_HOW))
     if not progress.is_open:
-        raise NotFound(_not_open(progress), hint=t.marked(_HOW))
+        state = t("reached") if progress.status == "done" else t("paused")
+        return message(
+            t("The goal is {state} already. Continue: /goal resume", state=state)
+        )
     reason = "You paused it."  # not translated: for the log
     paused = GoalPaused(reason=reason, by=context.surface.name)
     await _write(context, session, paused)
@@ -367,9 +372,3 @@ async def _clear(context: CommandContext, name: str) -> TextResult:
     return message(
         t("Dropped the goal. The running turn ends normally; /stop stops it.")
     )
-
-
-def _not_open(progress: GoalProgress) -> str:
-    if progress.goal is None:
-        return t.marked(_NO_GOAL)
-    return t("The goal is not being worked on.")

@@ -36,7 +36,7 @@ async def kanban(
     if typed[0] in ("help", "--help", "-h"):
         return _help()
     if found is None:
-        raise _no_such_action(topic, typed[0], words)
+        raise _no_such_action(topic, typed)
     if not found.function.__module__.startswith(_HERE):
         raise UsageError(
             t("`{name}` works in a shell only.", name=found.name),
@@ -108,16 +108,20 @@ def _operands(
     return {one.name: one.read(word) for one, word in zip(operands, words, strict=False)}  # fmt: skip
 
 
-def _no_such_action(topic: Topic, typed: str, words: str) -> UsageError:
-    actions = [one.name.split()[1] for one in commands_of(topic)]
-    near = intended_word(typed, list(dict.fromkeys(actions)))
-    rest = words.strip().removeprefix(typed)
-    hint = (
-        t("Did you mean: /kanban {near}{rest}", near=near, rest=rest)
-        if near
-        else t("See: /kanban help")
-    )
-    return UsageError(t("There is no /kanban {typed}.", typed=typed), hint=hint)
+def _no_such_action(topic: Topic, typed: list[str]) -> UsageError:
+    actions = list(dict.fromkeys(one.name.split()[1] for one in commands_of(topic)))
+    first, rest = typed[0], typed[1:]
+    if near := intended_word(first, actions):
+        meant = [near, *rest]
+    elif rest and rest[0] in actions:
+        meant = [rest[0], first, *rest[1:]]
+    else:
+        meant = ["create", " ".join(typed)] if rest or " " in first else []
+    hint = t("See: /kanban help")
+    if meant:
+        after = f" {shlex.join(meant[1:])}" if meant[1:] else ""
+        hint = t("Did you mean: /kanban {near}{rest}", near=meant[0], rest=after)
+    return UsageError(t("There is no /kanban {typed}.", typed=first), hint=hint)
 
 
 def _usage(command_: Command, options: dict[str, Parameter]) -> str:

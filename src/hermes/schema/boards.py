@@ -117,6 +117,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     block_reason: str = ""
     block_count: int = 0
     """How often in a row it was blocked for the same kind of reason; only completing it forgets that."""
+    worker_blocks: int = 0
+    """How often in a row its workers blocked it, for whatever reasons; a person's unblocking forgets that."""
     review_rounds: int = 0
     result: str = ""
     metadata: dict[str, Any] = {}

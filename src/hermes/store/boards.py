@@ -22,7 +22,7 @@ from hermes.schema.boards import (
 )
 from hermes.store.leases import this_process
 from hermes.store.ports import SqlDatabase
-from hermes.store.sessions import families
+from hermes.store.sessions import families, family_costs
 from hermes.store.sql import SqlConnection
 
 T = TypeVar("T")
@@ -50,12 +50,30 @@ WHERE card_links.child = ? AND cards.status NOT IN ('done', 'archived')"""
 _MAX_VALUES = 1_000  # in one query
 _QUEUE_ORDER = "ORDER BY priority DESC, created, id"
 
+
+class _CardLabels(msgspec.Struct):
+    """The labels in the data of a card."""
+
+    labels: tuple[str, ...] = ()
+
+
 _read_card = msgspec.json.Decoder(Card).decode
+_read_labels = msgspec.json.Decoder(_CardLabels).decode
 _read_board = msgspec.json.Decoder(Board).decode
 
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def _parts(values: Sequence[str]) -> Iterable[Sequence[str]]:
+    """As many values at a time as one query takes."""
+    for first in range(0, len(values), _MAX_VALUES):
+        yield values[first : first + _MAX_VALUES]
+
+
+def _places(values: Sequence[str]) -> str:
+    return ", ".join("?" for _ in values)
 
 
 def _columns(card: Card) -> tuple[Any, ...]:
@@ -172,9 +190,9 @@ class BoardReader:
 
     def labels(self, board: str) -> list[str]:
         """The labels that cards of a board have."""
-        query = """SELECT DISTINCT label.value FROM cards, json_each(cards.data, '$.labels') AS label
-        WHERE cards.board = ? ORDER BY label.value"""
-        return [label for (label,) in self._rows(query, board)]
+        query = "SELECT data FROM cards WHERE board = ? AND data LIKE '%\"labels\":%'"
+        found = (_read_labels(data).labels for (data,) in self._rows(query, board))
+        return sorted({label for labels in found for label in labels})
 
     def parents(self, child: str) -> list[str]:
         """The cards that a card waits for."""
@@ -186,12 +204,17 @@ class BoardReader:
         query = "SELECT child FROM card_links WHERE parent = ? ORDER BY child"
         return [name for (name,) in self._rows(query, parent)]
 
-    def links(self, board: str = "") -> list[tuple[str, str, CardStatus]]:
-        """All links of a board: parent, child, and the parent's status."""
-        query = """SELECT card_links.parent, card_links.child, cards.status
-        FROM card_links JOIN cards ON cards.id = card_links.parent
-        WHERE ?1 = '' OR cards.board = ?1 ORDER BY card_links.parent, card_links.child"""
-        return [tuple(row) for row in self._rows(query, board)]
+    def links(self, cards: Sequence[str]) -> list[tuple[str, str, CardStatus]]:
+        """The links from and to these cards: parent, child, and the parent's status."""
+        found = dict[tuple[str, str], CardStatus]()
+        for some in _parts(cards):
+            for end in ("parent", "child"):
+                query = f"""SELECT card_links.parent, card_links.child, cards.status
+                FROM card_links JOIN cards ON cards.id = card_links.parent
+                WHERE card_links.{end} IN ({_places(some)})"""  # noqa: S608 - our own names
+                for parent, child, status in self._rows(query, *some):
+                    found[parent, child] = status
+        return [(*link, found[link]) for link in sorted(found)]
 
     def open_parents(self, child: str) -> list[Card]:
         """The parents that are not done yet."""
@@ -208,8 +231,7 @@ class BoardReader:
 
     def last_numbers(self, cards: Sequence[str]) -> dict[str, int]:
         """The number of the newest run of each of these cards that has one."""
-        places = ", ".join("?" for _ in cards)
-        query = f"SELECT card, max(number) FROM card_runs WHERE card IN ({places}) GROUP BY card"  # noqa: S608
+        query = f"SELECT card, max(number) FROM card_runs WHERE card IN ({_places(cards)}) GROUP BY card"  # noqa: S608
         return {card: int(number) for card, number in self._rows(query, *cards)}
 
     def open_runs(self, board: str = "") -> list[CardRun]:
@@ -292,30 +314,42 @@ class BoardReader:
         found = self._connection.execute(query, (name,)).get
         return None if found is None else bytes(found)
 
-    def extras(self, board: str = "") -> dict[str, tuple[int, int]]:
-        """How many comments and attachments the cards of a board have; those without either are left out."""
-        comments = self._rows(
-            """SELECT card, count(*) FROM card_events
-            WHERE topic = 'kanban.card.commented' AND (?1 = '' OR board = ?1) GROUP BY card""",
-            board,
-        )
-        files = self._rows("SELECT card, count(*) FROM card_attachments GROUP BY card")
-        found = {card: (int(number), 0) for card, number in comments}
-        for card, number in files:
-            found[card] = (found.get(card, (0, 0))[0], int(number))
-        return found
+    def extras(self, cards: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """How many comments and attachments these cards have; those without either are left out."""
+        comments, files = dict[str, int](), dict[str, int]()
+        for some in _parts(cards):
+            places = _places(some)
+            comments |= self._rows(
+                f"""SELECT card, count(*) FROM card_events
+                WHERE card IN ({places}) AND topic = 'kanban.card.commented' GROUP BY card""",  # noqa: S608
+                *some,
+            )
+            files |= self._rows(
+                f"SELECT card, count(*) FROM card_attachments WHERE card IN ({places}) GROUP BY card",  # noqa: S608
+                *some,
+            )
+        return {
+            card: (comments.get(card, 0), files.get(card, 0))
+            for card in (*comments, *files)
+        }
 
     def spent(self, sessions: Iterable[str]) -> tuple[float, int]:
         """Cost in dollars and tokens of sessions and their children."""
         cost, tokens = 0.0, 0
-        wanted = list(sessions)
-        for first in range(0, len(wanted), _MAX_VALUES):
-            some = wanted[first : first + _MAX_VALUES]
+        for some in _parts(list(sessions)):
             query = f"""SELECT coalesce(sum(cost_usd), 0), coalesce(sum(input_tokens + output_tokens), 0) FROM usage
             WHERE session IN ({families(len(some))})"""  # noqa: S608 - places of values
             (row,) = self._rows(query, *some)
             cost, tokens = cost + float(row[0]), tokens + int(row[1])
         return cost, tokens
+
+    def costs(self, sessions: Sequence[str]) -> dict[str, float]:
+        """What each session has cost in dollars, with its children; those without a cost are left out."""
+        found = dict[str, float]()
+        for some in _parts(sessions):
+            query = family_costs(len(some))
+            found |= {root: float(cost) for root, cost in self._rows(query, *some)}
+        return found
 
     def sessions_since(self, board: str, since: float) -> list[str]:
         """The sessions of the runs of a board that started after a time."""

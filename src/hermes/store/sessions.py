@@ -69,6 +69,18 @@ WITH RECURSIVE family (id) AS (
 """  # noqa: S608 - places of values
 
 
+def family_costs(count: int) -> str:
+    """Selects what each of so many sessions has cost, with its child sessions: its id, dollars."""
+    seeds = ", ".join("(CAST(? AS TEXT))" for _ in range(count))
+    return f"""
+WITH RECURSIVE family (root, id) AS (
+  SELECT column1, column1 FROM (VALUES {seeds}) AS seeds
+  UNION SELECT family.root, sessions.id FROM sessions, family
+  WHERE sessions.parent = family.id AND sessions.kind = 'child'
+) SELECT family.root, sum(usage.cost_usd) FROM family JOIN usage ON usage.session = family.id GROUP BY family.root
+"""  # noqa: S608 - places of values
+
+
 class SessionInfo(msgspec.Struct, frozen=True):
     """A session in a list."""
 

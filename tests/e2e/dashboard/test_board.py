@@ -172,6 +172,39 @@ async def test_a_card_is_changed_in_its_drawer(page: Page, dashboard: Board) -> 
     assert [one["id"] for one in found["parents"]] == [second.id]
 
 
+async def test_cards_are_filtered_by_words_label_assignee_and_archive(
+    page: Page, dashboard: Board
+) -> None:
+    keep_ready(dashboard)
+    slug, (_, _, old) = make(
+        dashboard,
+        CardDraft(title="Fix the login", held=True, labels=("auth",), assignee="ada"),
+        CardDraft(title="Fix the build", held=True, labels=("ci",)),
+        CardDraft(title="Fix the past", held=True),
+    )
+    await dashboard.hermes.run("kanban", "archive", old.id)
+    await go(page, f"/board/{slug}")
+    titles = page.locator(".board-card-title")
+    await expect(titles).to_have_text(["Fix the login", "Fix the build"])
+    await page.get_by_label("All labels").select_option("ci")
+    await expect(titles).to_have_text(["Fix the build"])
+    await expect(column(page, "todo").locator(".board-count")).to_have_text("1")
+    await page.get_by_label("All labels").select_option("")
+    await page.get_by_label("All assignees").select_option("ada")
+    await expect(titles).to_have_text(["Fix the login"])
+    await page.get_by_label("Search cards").fill("build")
+    await expect(titles).to_have_count(0)
+    await page.get_by_role("button", name="Show all cards").click()
+    await expect(titles).to_have_count(2)
+    await expect(page.get_by_label("Search cards")).to_have_value("")
+    await page.get_by_label("Search cards").fill("build")
+    await expect(titles).to_have_text(["Fix the build"])
+    await page.get_by_label("Search cards").fill("")
+    await page.get_by_label("Archived").check()
+    await expect(column(page, "archived")).to_contain_text("Fix the past")
+    await expect(titles).to_have_count(3)
+
+
 async def test_a_refusal_is_shown_with_its_reason(
     page: Page, dashboard: Board, complaints: Complaints
 ) -> None:

@@ -26,7 +26,11 @@ from hermes.schema.events import (
     TurnStarted,
 )
 from hermes.settings import Home, Settings
-from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
+from hermes.testing.scripted_responses import (
+    ScriptedResponse,
+    ServedCall,
+    ServerFault,
+)
 
 ANSWER = """\
 ## What I found
@@ -329,23 +333,46 @@ async def test_commands_and_files_are_completed(page: Page, dashboard: Board) ->
     await expect(box(page)).to_have_value("look at @shop.py ")
 
 
-async def test_a_goal_is_set_and_background_work_is_listed_on_the_page(
-    page: Page, dashboard: Board
-) -> None:
+async def test_a_new_chat_begins_with_a_goal(page: Page, dashboard: Board) -> None:
     verdict = '{"verdict": "done", "reason": "It rhymes."}'
-    dashboard.says("Hello.", "Roses are red.", verdict, "Found it.")
-    await say(page, "hello")
-    await rests(page, 1)
+    dashboard.says("Roses are red.", verdict)
+    await say(page, "/goal")
+    await expect(page.locator(".toast")).to_contain_text("goal")
+    await expect(page).not_to_have_url(re.compile("#/chat/."))
     await say(page, "/goal write a poem  turns: 2")
     await expect(page.get_by_role("log")).to_contain_text("It rhymes.")
     await say(page, "/goal show")
     shown = page.get_by_role("dialog", name="/goal")
     await expect(shown).to_contain_text("write a poem")
+
+
+async def test_background_work_is_listed_live_told_and_stopped(
+    page: Page, dashboard: Board
+) -> None:
+    waits = ScriptedResponse(fault=ServerFault(hang="head"))
+    dashboard.says("Hello.", waits, "Found it.", waits)
+    await say(page, "hello")
+    await rests(page, 1)
+    await say(page, "/agents")
+    work = page.get_by_role("dialog", name="Background work")
+    await expect(work).to_contain_text("Nothing is running")
     await page.keyboard.press("Escape")
     await say(page, "/bg look for it")
-    await expect(page.get_by_role("log")).to_contain_text("Background work is done")
     await say(page, "/agents")
-    await expect(page.get_by_role("dialog", name="/agents")).to_contain_text("done")
+    child = work.get_by_role("listitem")
+    await expect(child).to_contain_text("working")
+    await expect(child).to_contain_text("thinking")
+    await child.get_by_role("button", name="Stop").click()
+    await expect(child).to_contain_text("interrupted")
+    await child.get_by_label("Tell it something").fill("go on")
+    await child.get_by_role("button", name="Send").click()
+    await expect(child).to_contain_text("done")
+    await child.get_by_label("Tell it something").fill("once more")
+    await page.keyboard.press("Enter")
+    await expect(child).to_contain_text("working")
+    await child.get_by_role("link").click()
+    await expect(page.get_by_role("log")).to_contain_text("once more")
+    await page.keyboard.press("Escape")
 
 
 async def test_output_is_shown_while_a_command_runs(

@@ -150,6 +150,12 @@ async def test_the_slash_command_takes_the_words_of_the_shell(desk: Desk) -> Non
     assert [one.board.slug for one in boards.boards] == ["default"]
     with pytest.raises(UsageError, match="works in a shell only"):
         await kanban.run(desk.context, {"words": "run"})
+    for words, meant in (
+        ("add x", "create x"), ("t_1 show", "show t_1"), ("fix the login", "create 'fix the login'"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError) as refused:
+            await kanban.run(desk.context, {"words": words})
+        assert refused.value.hint == f"Did you mean: /kanban {meant}"
 
 
 def test_what_a_worker_asks_belongs_to_the_session_that_made_its_card(
@@ -309,6 +315,59 @@ async def test_a_worker_may_name_its_own_card_but_closes_no_other(desk: Desk) ->
     await _call(tools, "kanban_heartbeat", task_id=mine, note="on it")
     told = await _call(tools, "kanban_complete", task_id=mine, summary="done")
     assert "closed as completed" in told
+
+
+ORIGINAL_ARGUMENTS = {
+    "kanban_show": "task_id board",
+    "kanban_list": "assignee status tenant include_archived limit board",
+    "kanban_complete": "task_id summary metadata result created_cards artifacts board",
+    "kanban_block": "task_id reason kind board",
+    "kanban_heartbeat": "task_id note board",
+    "kanban_comment": "task_id body board",
+    "kanban_attach": "task_id filename content_base64 content_type board",
+    "kanban_attach_url": "task_id url filename content_type board",
+    "kanban_attachments": "task_id board",
+    "kanban_create": "title assignee body parents tenant priority workspace_kind workspace_path project triage "
+    "idempotency_key max_runtime_seconds initial_status skills goal_mode goal_max_turns model board",
+    "kanban_unblock": "task_id board",
+    "kanban_link": "parent_id child_id board",
+}
+"""The tools of hermes-agent 0.19 and their arguments; `model` is newer."""
+
+
+def test_worker_tools_take_the_arguments_of_the_original(desk: Desk) -> None:
+    tools = _worker(desk)
+    missing = {
+        name: set(arguments.split()) - set(tools[name].spec.parameters["properties"])
+        for name, arguments in ORIGINAL_ARGUMENTS.items()
+    }
+    assert {name for name, left in missing.items() if left} == set()
+
+
+async def test_a_worker_reads_other_boards_and_changes_only_its_own(desk: Desk) -> None:
+    tools = _worker(desk)
+    Boards(desk.app).create_board("Elsewhere", slug="elsewhere")
+    far = desk.give(cards.create_card, "far away", "--board=elsewhere").card
+    assert "far away" in await _call(tools, "kanban_list", board="elsewhere")
+    assert "far away" in await _call(tools, "kanban_show", task_id=far.id, board="elsewhere")  # fmt: skip
+    with pytest.raises(ToolFailed, match="on the board elsewhere"):
+        await _call(tools, "kanban_show", task_id=far.id, board="default")
+    refused: list[tuple[str, dict[str, str]]] = [
+        ("kanban_create", {"title": "x"}),
+        ("kanban_comment", {"task_id": far.id, "body": "x"}),
+        ("kanban_attach", {"filename": "x", "content_base64": ""}),
+        ("kanban_complete", {"summary": "x"}),
+        ("kanban_unblock", {"task_id": far.id}),
+    ]
+    for name, arguments in refused:
+        with pytest.raises(ToolFailed, match="not your board") as failure:
+            await _call(tools, name, board="elsewhere", **arguments)
+        assert "your own: default" in failure.value.hint
+    with pytest.raises(ToolFailed, match="no board 'nowhere'"):
+        await _call(tools, "kanban_list", board="nowhere")
+    told = await _call(tools, "kanban_create", title="near", board="default", initial_status="blocked")  # fmt: skip
+    assert "it is blocked" in told
+    assert "it is ready" in await _call(tools, "kanban_create", title="now", initial_status="running")  # fmt: skip
 
 
 async def test_a_worker_does_not_decide_what_a_person_has_to(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.fakes.store_engines import OpenStore
 
@@ -11,12 +12,19 @@ from hermes.app.boards import card_rules as rules
 from hermes.app.boards.card_rules import RunEnding, RunLimits
 from hermes.app.boards.claims import ClaimedCard, claim_ready, settle
 from hermes.errors import UsageError
-from hermes.schema.boards import Board, Card, CardAttachment, CardRun, CardStatus
+from hermes.schema.boards import (
+    Board,
+    Card,
+    CardAttachment,
+    CardCommented,
+    CardRun,
+    CardStatus,
+)
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.settings.boards import BoardSettings
 from hermes.store import Store, open_store
-from hermes.store.boards import BoardStore, BoardTransaction
+from hermes.store.boards import BoardReader, BoardStore, BoardTransaction
 from hermes.store.copying import copy_store
 from hermes.testing import FakeClock
 
@@ -123,8 +131,36 @@ def test_a_refused_change_changes_nothing(store: Store) -> None:
 
     with pytest.raises(UsageError, match="already waits"):
         store.boards.change(circle)
-    assert store.boards.read(lambda reader: reader.links()) == []
+    assert store.boards.read(lambda reader: reader.links(["t_a", "t_b"])) == []
     assert store.boards.read(lambda reader: reader.history()) == []
+
+
+def test_workers_that_block_in_turn_for_two_kinds_of_reasons_do_not_go_on_for_ever(
+    store: Store,
+) -> None:
+    put(store, card("t_1"), card("t_2", "done"))
+    blocks = 0
+    for _ in range(10):
+        for kind in ("transient", "dependency"):
+            (claimed,) = claim(store.boards) or (None,)
+            if claimed is None:
+                break
+            ending = RunEnding(outcome="blocked", reason="not yet", kind=kind)
+            run = claimed.run
+
+            def end(tx: BoardTransaction, run: CardRun = run, ending: RunEnding = ending) -> None:  # fmt: skip
+                first, mine = tx.card("t_2"), tx.card("t_1")
+                assert first is not None
+                assert mine is not None
+                first = tx.put(msgspec.structs.replace(first, status="todo"))
+                if ending.kind == "dependency" and not tx.parents("t_1"):
+                    rules.link(tx, first, mine, by="worker of t_1")
+                rules.finish_run(tx, run, ending, RunLimits(retries=3, cooldown_s=0.0))
+                rules.complete(tx, first, "done", by="worker of t_2")
+
+            store.boards.change(end)
+            blocks += 1
+    assert (status(store, "t_1"), blocks) == ("triage", 4)
 
 
 def test_what_sessions_and_their_children_used_is_added_up(store: Store) -> None:
@@ -137,6 +173,37 @@ def test_what_sessions_and_their_children_used_is_added_up(store: Store) -> None
     spent = store.boards.read(lambda reader: reader.spent(["one", "two"]))
     assert spent == (1.5, 45)
     assert store.boards.read(lambda reader: reader.spent([])) == (0.0, 0)
+    costs = store.boards.read(lambda reader: reader.costs(["one", "child", "none"]))
+    assert costs == {"one": 1.0, "child": 0.5}
+
+
+def test_what_a_list_of_cards_shows_is_read_for_those_cards(store: Store) -> None:
+    put(
+        store,
+        card("t_1", "done", labels=("docs", "auth")),
+        card("t_2", "todo", labels=("auth",)),
+        card("t_3", "todo"),
+    )
+
+    def more(tx: BoardTransaction) -> None:
+        tx.link("t_1", "t_2")
+        tx.link("t_2", "t_3")
+        tx.attach(CardAttachment("a_1", "t_3", "x.bin", 3, "me", 1.0), b"\0\1\2")
+        tx.note(CardCommented(board="b", card="t_2", text="hello"))
+
+    store.boards.change(more)
+
+    def read(reader: BoardReader) -> None:
+        assert reader.labels("b") == ["auth", "docs"]
+        assert reader.links(["t_1"]) == [("t_1", "t_2", "done")]
+        assert [link[:2] for link in reader.links(["t_2"])] == [
+            ("t_1", "t_2"),
+            ("t_2", "t_3"),
+        ]
+        assert reader.extras(["t_1", "t_2", "t_3"]) == {"t_2": (1, 0), "t_3": (0, 1)}
+        assert reader.extras(["t_1"]) == {}
+
+    store.boards.read(read)
 
 
 def test_the_history_is_in_order_and_read_from_a_number(store: Store) -> None:

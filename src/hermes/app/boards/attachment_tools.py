@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from hermes.app.app import App
 from hermes.app.boards.card_context import written_attachment
-from hermes.app.boards.card_toolset import CardToolset, TaskId
+from hermes.app.boards.card_toolset import AnyBoard, CardToolset, OwnBoard, TaskId
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.boards import MAX_ATTACHMENT_BYTES, CardRun
@@ -24,6 +24,9 @@ from hermes.tools.tool import tool
 if TYPE_CHECKING:
     from hermes.tools.web.web_client import WebClient
 
+ContentType = Annotated[
+    str, Meta(description="May be left out: the name's ending says it.")
+]
 _UNNAMED = "download"
 _NOT_ATTACHED = "Nothing was attached."
 
@@ -46,6 +49,8 @@ class AttachmentTools(CardToolset):
         filename: Annotated[str, Meta(min_length=1)],
         content_base64: str,
         task_id: TaskId = "",
+        content_type: ContentType = "",  # noqa: ARG002 - an argument that workers know
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Attaches a file to a card. For files of your workspace, name them as artifacts of kanban_complete."""
         try:
@@ -54,7 +59,7 @@ class AttachmentTools(CardToolset):
             raise ToolFailed(
                 "content_base64 is not Base64.", hint=_NOT_ATTACHED
             ) from error
-        return await self._done(lambda: self._attach(task_id, filename, data))
+        return await self._done(lambda: self._attach(task_id, board, filename, data))
 
     @tool("kanban_attach_url", effect="network")
     async def kanban_attach_url(
@@ -65,20 +70,24 @@ class AttachmentTools(CardToolset):
             str, Meta(description="Empty: as at the end of the address.")
         ] = "",
         task_id: TaskId = "",
+        content_type: ContentType = "",  # noqa: ARG002 - an argument that workers know
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Fetches a file from the web, 25 MB at most, and attaches it to a card."""
-        await asyncio.to_thread(self._own_board, task_id)
+        await asyncio.to_thread(self._own_board, task_id, board)
         context.show(f"Fetching {url[:200]}\n")
         name = filename or unquote(urlsplit(url).path).rpartition("/")[2] or _UNNAMED
         data = await self._fetch(url)
-        return await self._done(lambda: self._attach(task_id, name, data))
+        return await self._done(lambda: self._attach(task_id, board, name, data))
 
     @tool("kanban_attachments", effect="read")
-    async def kanban_attachments(self, task_id: TaskId = "") -> ToolResult:
+    async def kanban_attachments(
+        self, task_id: TaskId = "", board: AnyBoard = ""
+    ) -> ToolResult:
         """Lists the files of a card, and where you can read each."""
 
         def listed() -> str:
-            card = self._own_board(task_id)
+            card = self._card_to_read(task_id, board)
             files = self._boards.read(lambda reader: reader.attachments(card.id))
             lines = [
                 f"{one.id} {one.name} ({one.size:,} bytes, by {one.by or 'user'}): "
@@ -89,8 +98,8 @@ class AttachmentTools(CardToolset):
 
         return await self._done(listed)
 
-    def _attach(self, task_id: str, name: str, data: bytes) -> str:
-        card = self._own_board(task_id)
+    def _attach(self, task_id: str, board: str, name: str, data: bytes) -> str:
+        card = self._own_board(task_id, board)
         made = self._boards.attach(card.id, name, data, by=self._by)
         return f"Attached {made.name} ({made.size:,} bytes) as {made.id}."
 

@@ -43,6 +43,7 @@ _MAX_REVIEW_ROUNDS = 3
 _FAILED_PAUSE_S = 30.0  # before a run that failed is repeated; longer each time
 _MAX_PAUSE_S = 86_400.0
 _SAME_BLOCKS = 2  # in a row, until a person must look at the card itself
+_MAX_BLOCKS = 4  # in a row by workers, for whatever reasons
 
 
 class RunLimits(msgspec.Struct, frozen=True):
@@ -206,17 +207,24 @@ def block(
     cooldown_s: float = 300.0,
     **fields: Any,
 ) -> Card:
-    """Blocks a card. The second block in a row for the same kind of reason sends it to triage: nothing loops."""
+    """Blocks a card. The second block in a row for the same kind of reason sends it to triage, and so does the fourth of
+    its workers for any reasons: nothing loops."""
     count = card.block_count + 1 if card.block_kind == kind else 1
+    by_workers = card.worker_blocks + 1 if by.startswith("worker") else 0
     known: dict[str, Any] = {
         "block_kind": kind,
         "block_reason": reason,
         "block_count": count,
+        "worker_blocks": by_workers,
         "run": "",
         **fields,
     }
     if count >= _SAME_BLOCKS:
         why = f"blocked {count} times for the same kind of reason ({kind}): {reason}"
+        return move(tx, card, "triage", by=by, reason=why, kind=kind, **known)
+    if by_workers >= _MAX_BLOCKS:
+        why = f"blocked by its workers {by_workers} times in a row, last ({kind}): {reason}"
+        known["worker_blocks"] = 0
         return move(tx, card, "triage", by=by, reason=why, kind=kind, **known)
     if kind == "dependency" and tx.open_parents(card.id):
         return move(tx, card, "todo", by=by, reason=reason, kind=kind, **known)
@@ -245,7 +253,7 @@ def unblock(tx: BoardTransaction, card: Card, *, by: str) -> Card:
         status = "review"
     return move(
         tx, card, status, by=by, reason="unblocked", failures=0, due=0.0,
-        schedule="", block_reason="", tells=False,
+        schedule="", block_reason="", worker_blocks=0, tells=False,
     )  # fmt: skip
 
 
@@ -331,8 +339,8 @@ def complete(
     """Marks a card as done."""
     return move(
         tx, card, "done", by=by, reason=summary, result=summary or card.result,
-        failures=0, block_kind="", block_reason="", block_count=0, review_rounds=0, phase="",
-        last_error="", metadata={**card.metadata, **(metadata or {})}, run="", after_stop="",
+        failures=0, block_kind="", block_reason="", block_count=0, worker_blocks=0, review_rounds=0,
+        phase="", last_error="", metadata={**card.metadata, **(metadata or {})}, run="", after_stop="",
     )  # fmt: skip
 
 

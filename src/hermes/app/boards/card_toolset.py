@@ -13,6 +13,8 @@ from hermes.schema.boards import Card, CardRun
 from hermes.schema.tool_spec import ToolResult
 
 TaskId = Annotated[str, Meta(description="Id of a card; empty for your own.")]
+OwnBoard = Annotated[str, Meta(description="Your board; may be left out.")]
+AnyBoard = Annotated[str, Meta(description="A board; empty for your own.")]
 
 
 class CardToolset:
@@ -36,11 +38,32 @@ class CardToolset:
         except HermesError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
 
-    def _own_board(self, name: str) -> Card:
-        """A card of the run's board; its own if there is no name."""
+    def _own_board(self, name: str, board: str = "") -> Card:
+        """A card of the run's board; its own if there is no name. Raises ToolFailed for another board."""
+        self._require_own_board(board)
         card = self._boards.find(name or self._run.card)
         if card.board != self._run.board:
             raise ToolFailed(
-                f"{card.id} is on another board.", hint="You work on your board only."
+                f"{card.id} is on another board.", hint=_own_board_only(self._run.board)
             )
         return card
+
+    def _require_own_board(self, board: str) -> None:
+        """Raises ToolFailed if a tool that changes something names another board than the run's."""
+        if board not in ("", self._run.board):
+            raise ToolFailed(
+                f"{board} is not your board.", hint=_own_board_only(self._run.board)
+            )
+
+    def _card_to_read(self, name: str, board: str) -> Card:
+        """A card of a board, or of any if none is named; the run's own if there is no name."""
+        card = self._boards.find(name or self._run.card)
+        if board not in ("", card.board):
+            raise ToolFailed(
+                f"{card.id} is on the board {card.board}.", hint="Leave board out."
+            )
+        return card
+
+
+def _own_board_only(board: str) -> str:
+    return f"You can read other boards, but change only your own: {board}."

@@ -73,20 +73,28 @@ def board_columns(boards: Boards, slug: str, page: ColumnPage, wanted: CardFilte
     board, state = boards.board(slug), boards.state()
 
     def read(reader: BoardReader) -> BoardColumns:
-        context = ListingContext(reader, state, board.slug)
         counts: dict[str, int] = {}
         assignees: set[str] = set()
         for where, status, assignee, number in reader.counts():
             if where == board.slug:
                 counts[status] = counts.get(status, 0) + number
                 assignees.add(assignee)
-        columns = [
-            _column(reader, context, board, status, page, wanted, counts.get(status, 0))
+        parts = {
+            status: _part(reader, board.slug, status, page, wanted)
             for status in page.statuses
-        ]
+        }
+        shown = [card for _, cards in parts.values() for card in cards]
+        context = ListingContext(reader, state, shown)
         return BoardColumns(
             board=board,
-            columns=columns,
+            columns=[
+                BoardColumn(
+                    status=status,
+                    total=counts.get(status, 0) if total is None else total,
+                    cards=[context.listed(card) for card in cards],
+                )
+                for status, (total, cards) in parts.items()
+            ],
             counts=counts,
             labels=reader.labels(board.slug),
             assignees=sorted(assignees),
@@ -100,23 +108,18 @@ def board_columns(boards: Boards, slug: str, page: ColumnPage, wanted: CardFilte
     return boards.read(read)
 
 
-def _column(  # noqa: PLR0913, PLR0917 - what one read has at hand
+def _part(
     reader: BoardReader,
-    context: ListingContext,
-    board: Board,
+    board: str,
     status: CardStatus,
     page: ColumnPage,
     wanted: CardFilter,
-    number: int,
-) -> BoardColumn:
+) -> tuple[int | None, list[Card]]:
+    """A page of a column, and how many of its cards match; None if all do."""
     if wanted == CardFilter():
-        cards = reader.cards(board.slug, (status,), page.limit, page.offset)
-    else:
-        found = [one for one in reader.cards(board.slug, (status,)) if wanted.matches(one)]  # fmt: skip
-        number, cards = len(found), found[page.offset : page.offset + page.limit]
-    return BoardColumn(
-        status=status, total=number, cards=[context.listed(card) for card in cards]
-    )
+        return None, reader.cards(board, (status,), page.limit, page.offset)
+    found = [one for one in reader.cards(board, (status,)) if wanted.matches(one)]
+    return len(found), found[page.offset : page.offset + page.limit]
 
 
 def _idle(

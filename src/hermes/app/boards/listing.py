@@ -127,7 +127,7 @@ def list_board(
 
     def read(reader: BoardReader) -> BoardListing:
         cards = reader.cards(board.slug, statuses, limit)
-        context = ListingContext(reader, state, board.slug)
+        context = ListingContext(reader, state, cards)
         counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
         for where, status, _, number in reader.counts():
             if where == board.slug:
@@ -149,13 +149,15 @@ def card_details(boards: Boards, name: str, history: int = 50) -> CardDetails:
 
     def read(reader: BoardReader) -> CardDetails:
         card = reader.card(found.id) or found
-        context = ListingContext(reader, state, card.board)
+        parents = _cards(reader, reader.parents(card.id))
+        children = _cards(reader, reader.children(card.id))
+        context = ListingContext(reader, state, [card, *parents, *children])
         comments = reader.history(card.id, topic=_COMMENT, limit=1_000)
         return CardDetails(
             card=card,
             why=context.why(card),
-            parents=context.listed_by_id(reader.parents(card.id)),
-            children=context.listed_by_id(reader.children(card.id)),
+            parents=[context.listed(one) for one in parents],
+            children=[context.listed(one) for one in children],
             comments=[comment_of(one) for one in comments],
             attachments=reader.attachments(card.id),
             runs=[run_report(reader, run) for run in reader.runs(card.id)],
@@ -163,6 +165,10 @@ def card_details(boards: Boards, name: str, history: int = 50) -> CardDetails:
         )
 
     return boards.read(read)
+
+
+def _cards(reader: BoardReader, names: list[str]) -> list[Card]:
+    return [card for name in names if (card := reader.card(name)) is not None]
 
 
 def run_report(reader: BoardReader, run: CardRun) -> RunReport:
@@ -192,19 +198,25 @@ def comment_of(entry: BoardHistoryEntry) -> CardComment:
 class ListingContext:
     """What is looked up once for all cards of a list."""
 
-    def __init__(self, reader: BoardReader, state: QueueState, board: str) -> None:
-        self._reader = reader
+    def __init__(
+        self, reader: BoardReader, state: QueueState, cards: Sequence[Card]
+    ) -> None:
         self._state = state
         self._parents: dict[str, list[str]] = {}
         self._children: dict[str, list[str]] = {}
         self._over: set[str] = set()
-        for parent, child, status in reader.links(board):
+        ids = [card.id for card in cards]
+        for parent, child, status in reader.links(ids):
             self._parents.setdefault(child, []).append(parent)
             self._children.setdefault(parent, []).append(child)
             if status in ("done", "archived"):
                 self._over.add(parent)
-        self._extras = reader.extras(board)
-        self._runs = {run.card: run for run in reader.open_runs(board)}
+        self._extras = reader.extras(ids)
+        running = {card.id for card in cards if card.run}
+        runs = reader.open_runs() if running else []
+        self._runs = {run.card: run for run in runs if run.card in running}
+        sessions = [run.session for run in self._runs.values() if run.session]
+        self._costs = reader.costs(sessions)
 
     def why(self, card: Card) -> str:
         run = self._runs.get(card.id)
@@ -215,29 +227,33 @@ class ListingContext:
         waits = tuple(name for name in parents if name not in self._over)
         return self._state.why(card, waits)
 
-    def listed_by_id(self, names: list[str]) -> list[ListedCard]:
-        found = (self._reader.card(name) for name in names)
-        return [self.listed(card) for card in found if card is not None]
-
     def listed(self, card: Card) -> ListedCard:
         run = self._runs.get(card.id)
         comments, attachments = self._extras.get(card.id, (0, 0))
+        session = run.session if run else ""
         return ListedCard(
+            id=card.id,
+            board=card.board,
+            title=card.title,
+            status=card.status,
             why=self.why(card),
+            priority=card.priority,
+            labels=card.labels,
+            tenant=card.tenant,
+            assignee=card.assignee,
+            reviewer=card.reviewer,
+            due=card.due,
+            schedule=card.schedule,
+            created=card.created,
+            updated=card.updated,
+            failures=card.failures,
+            block_kind=card.block_kind,
             parents=tuple(self._parents.get(card.id, ())),
             children=tuple(self._children.get(card.id, ())),
             comments=comments,
             attachments=attachments,
-            session=run.session if run else "",
+            run=card.run,
+            session=session,
             since=run.started if run else 0.0,
-            cost_usd=self._reader.spent([run.session])[0]
-            if run and run.session
-            else 0.0,
-            **{name: getattr(card, name) for name in _CARD_FIELDS},
+            cost_usd=self._costs.get(session, 0.0),
         )
-
-
-_CARD_FIELDS = (
-    "id", "board", "title", "status", "priority", "labels", "tenant", "assignee", "reviewer", "due",
-    "schedule", "created", "updated", "failures", "block_kind", "run",
-)  # fmt: skip

@@ -16,7 +16,7 @@ from hermes.app.boards.attachment_tools import AttachmentTools
 from hermes.app.boards.board_service import CardDraft
 from hermes.app.boards.card_context import card_context
 from hermes.app.boards.card_rules import RunEnding
-from hermes.app.boards.card_toolset import CardToolset, TaskId
+from hermes.app.boards.card_toolset import AnyBoard, CardToolset, OwnBoard, TaskId
 from hermes.app.boards.listing import OPEN_STATUSES, STATUSES, list_board
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
@@ -40,6 +40,7 @@ _MAX_MADE_CARDS = 50  # by one run
 _MAX_ARTIFACTS = 20
 _WORKERS_UNBLOCK = ("dependency", "transient")
 """A card that is blocked for another reason waits for a person."""
+_FROM_THE_START = "made for a person: see the card's text"
 _CLOSED = "The card is closed as {what}. Finish with a short final message, and start no other work."
 
 OwnTaskId = Annotated[str, Meta(description="Your card's id; may be left out.")]
@@ -85,10 +86,16 @@ class CardTools(CardToolset):
         return (*found, self.kanban_request_changes) if self._run.phase == "review" else found  # fmt: skip
 
     @tool("kanban_show", effect="read")
-    async def kanban_show(self, task_id: TaskId = "") -> ToolResult:
+    async def kanban_show(
+        self, task_id: TaskId = "", board: AnyBoard = ""
+    ) -> ToolResult:
         """Shows a card: its text, earlier attempts, results of its parents, comments and files."""
-        name = task_id or self._run.card
-        return await self._done(lambda: card_context(self._app, self._boards, name))
+
+        def shown() -> str:
+            card = self._card_to_read(task_id, board)
+            return card_context(self._app, self._boards, card.id)
+
+        return await self._done(shown)
 
     @tool("kanban_list", effect="read")
     async def kanban_list(
@@ -98,6 +105,7 @@ class CardTools(CardToolset):
         tenant: str = "",
         include_archived: bool = False,
         limit: Annotated[int, Meta(ge=1, le=200)] = 50,
+        board: AnyBoard = "",
     ) -> ToolResult:
         """Lists the cards of your board, and why they wait."""
 
@@ -106,7 +114,9 @@ class CardTools(CardToolset):
             if status and not wanted:
                 raise ToolFailed(f"There is no status {status!r}.", hint=", ".join(STATUSES))  # fmt: skip
             usual = STATUSES if include_archived else OPEN_STATUSES
-            listing = list_board(self._boards, self._run.board, wanted or usual)
+            listing = list_board(
+                self._boards, board or self._run.board, wanted or usual
+            )
             lines = [
                 f"{card.id} [{card.status}] {card.title} ({card.assignee}, priority {card.priority}): {card.why}"
                 for card in listing.cards
@@ -136,9 +146,10 @@ class CardTools(CardToolset):
             list[str], Meta(description="Files to keep with the card.")
         ] = [],  # noqa: B006
         task_id: OwnTaskId = "",
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Closes your card as done. Call it once everything is finished, and only then."""
-        self._require_own(task_id)
+        self._require_own(task_id, board)
         text = (summary or result).strip()
         if not text:
             raise ToolFailed("A summary is missing.", hint="Say what you did and where the results are.")  # fmt: skip
@@ -167,9 +178,10 @@ class CardTools(CardToolset):
             ),
         ] = "needs_input",
         task_id: OwnTaskId = "",
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Closes your card as blocked, if you can't go on without somebody or something else."""
-        self._require_own(task_id)
+        self._require_own(task_id, board)
         ending = RunEnding(outcome="blocked", reason=reason, kind=kind)
         return await self._done(lambda: self._close(ending))
 
@@ -181,9 +193,10 @@ class CardTools(CardToolset):
             str, Meta(description="An agent; empty for the card's, or a person.")
         ] = "",
         task_id: OwnTaskId = "",
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Hands your card over to be reviewed. It comes back if changes are needed."""
-        self._require_own(task_id)
+        self._require_own(task_id, board)
         ending = RunEnding(outcome="review", summary=summary, reviewer=reviewer)
         return await self._done(lambda: self._close(ending))
 
@@ -192,20 +205,24 @@ class CardTools(CardToolset):
         self,
         reason: Annotated[str, Meta(min_length=1, description="What to change.")],
         task_id: OwnTaskId = "",
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Sends the card that you review back to work. If it is good, call kanban_complete instead."""
-        self._require_own(task_id)
+        self._require_own(task_id, board)
         ending = RunEnding(outcome="changes", reason=reason)
         return await self._done(lambda: self._close(ending))
 
     @tool("kanban_comment", effect="read")
     async def kanban_comment(
-        self, task_id: TaskId, body: Annotated[str, Meta(min_length=1)]
+        self,
+        task_id: TaskId,
+        body: Annotated[str, Meta(min_length=1)],
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Comments on a card. Whoever works on it next reads the comment."""
 
         def comment() -> str:
-            card = self._own_board(task_id)
+            card = self._own_board(task_id, board)
             return f"Commented on {self._boards.comment(card.id, body, by=self._by).id}."  # fmt: skip
 
         return await self._done(comment)
@@ -215,9 +232,10 @@ class CardTools(CardToolset):
         self,
         note: Annotated[str, Meta(description="What you are doing now.")] = "",
         task_id: OwnTaskId = "",
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Tells people what you are doing, in long work."""
-        self._require_own(task_id)
+        self._require_own(task_id, board)
 
         def beat() -> str:
             self._boards.change(self._note(note))
@@ -250,11 +268,15 @@ class CardTools(CardToolset):
         ] = False,
         idempotency_key: str = "",
         max_runtime_seconds: Annotated[int, Meta(ge=0, le=604_800)] = 0,
-        initial_status: Literal["", "triage", "todo", "ready"] = "",
+        initial_status: Annotated[
+            Literal["", "running", "blocked", "triage", "todo", "ready"],
+            Meta(description="blocked: a person must act first; todo: held."),
+        ] = "",
         skills: list[str] = [],  # noqa: B006
         goal_mode: bool = False,
         goal_max_turns: Annotated[int, Meta(ge=0, le=200)] = 0,
         model: str = "",
+        board: OwnBoard = "",
     ) -> ToolResult:
         """Makes a card on your board, which another worker does."""
         path = workspace_path or project
@@ -268,7 +290,7 @@ class CardTools(CardToolset):
             priority=priority,
             workspace=f"{kind}:{path}" if path and kind != "scratch" else kind,
             triage=triage or initial_status == "triage",
-            held=initial_status == "todo",
+            held=initial_status in ("todo", "blocked"),
             key=idempotency_key,
             time_limit=float(max_runtime_seconds),
             skills=tuple(skills),
@@ -277,25 +299,37 @@ class CardTools(CardToolset):
             model=model,
             by=self._by,
         )
-        return await self._done(lambda: self._create(draft))
+
+        def create() -> str:
+            self._require_own_board(board)
+            card = self._create(draft)
+            if initial_status == "blocked" and card.status == "todo":
+                card = self._boards.block(card.id, _FROM_THE_START, by=self._by)
+            return f"Made card {card.id}; it is {card.status}."
+
+        return await self._done(create)
 
     @tool("kanban_link", effect="read")
-    async def kanban_link(self, parent_id: str, child_id: str) -> ToolResult:
+    async def kanban_link(
+        self, parent_id: str, child_id: str, board: OwnBoard = ""
+    ) -> ToolResult:
         """Lets the card child_id wait until parent_id is done."""
 
         def link() -> str:
-            parent, child = self._own_board(parent_id), self._own_board(child_id)
+            parent, child = (
+                self._own_board(one, board) for one in (parent_id, child_id)
+            )
             self._boards.link(parent.id, child.id, by=self._by)
             return f"{child.id} waits for {parent.id}."
 
         return await self._done(link)
 
     @tool("kanban_unblock", effect="read")
-    async def kanban_unblock(self, task_id: str) -> ToolResult:
+    async def kanban_unblock(self, task_id: str, board: OwnBoard = "") -> ToolResult:
         """Lets another card go on that is blocked by a dependency, or for a time."""
 
         def unblock() -> str:
-            card = self._own_board(task_id)
+            card = self._own_board(task_id, board)
             if card.id == self._run.card:
                 raise ToolFailed("This is your own card.", hint="Work on it.")
             if card.status == "triage" or card.block_kind not in _WORKERS_UNBLOCK:
@@ -307,14 +341,15 @@ class CardTools(CardToolset):
 
         return await self._done(unblock)
 
-    def _require_own(self, task_id: str) -> None:
+    def _require_own(self, task_id: str, board: str) -> None:
         """Raises ToolFailed if a tool for the worker's own card names another."""
+        self._require_own_board(board)
         if task_id not in ("", self._run.card):
             raise ToolFailed(
                 f"{task_id} is not your card.", hint=f"Your card is {self._run.card}."
             )
 
-    def _create(self, draft: CardDraft) -> str:
+    def _create(self, draft: CardDraft) -> Card:
         if self._made >= _MAX_MADE_CARDS:
             raise ToolFailed(
                 f"This run has made {_MAX_MADE_CARDS} cards already.",
@@ -335,7 +370,7 @@ class CardTools(CardToolset):
             self._own_board(parent)
         card = self._boards.create(self._run.board, draft)
         self._made += 1
-        return f"Made card {card.id}; it is {card.status}."
+        return card
 
     def _require_own_place(self, mine: Card, workspace: str) -> None:
         """Raises ToolFailed for a workspace other than the worker's own: a text that it read may have asked for it.

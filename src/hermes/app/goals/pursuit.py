@@ -106,7 +106,8 @@ class GoalPursuit:
             return has_messages or progress.status == "active"  # a person changed it
         if has_messages:
             rows = [one for one in rows if not isinstance(one, UserMessage)]
-        if any(isinstance(one, GoalJudged) and one.verdict == "wait" for one in rows):
+        last = rows[-1] if rows else None
+        if isinstance(last, GoalJudged) and last.verdict == "wait":
             role = waiting_role(journal.session)
             await asyncio.to_thread(self._app.store.roles.take, role)
         if rows:
@@ -318,10 +319,12 @@ class GoalPursuit:
         is_first: bool,
     ) -> list[Event]:
         """The verdict, and what follows it: the next message, a pause, or nothing."""
-        if judged.verdict != "continue":
+        if judged.verdict not in ("continue", "wait"):
             return [judged]
         if not is_first and (limit := self._limit(session, progress, judged)):
             return [judged, GoalPaused(reason=limit, by="hermes")]
+        if judged.verdict == "wait":
+            return [judged]
         if is_first:
             return [judged, _message(progress)]
         return [judged, _message(progress, _why(progress, judged))]
@@ -335,7 +338,8 @@ class GoalPursuit:
             return f"It took {count(judged.turns, 'turn')}, which is its limit."
         if last is not None and judged.reply and judged.reply == last.reply:
             return "The last two answers were the same."
-        if last is not None and judged.failure and judged.failure == last.failure:
+        is_stuck = judged.verdict == "continue"  # what is waited for may mend it
+        if last and is_stuck and judged.failure and judged.failure == last.failure:
             return "The same thing failed twice."
         if goal.budget:
             _, limit = parse_amount(goal.budget)

@@ -115,7 +115,9 @@ class ShellSurface:
 def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
     """Runs the command of a topic that `words` name; without one, says what there is."""
     if command is None:
-        if topic.free_text and len(words) > 1 and not words[0].startswith("-"):
+        if words == ["help"]:
+            words = ["--help"]
+        if words and not words[0].startswith("-"):
             _require_action(topic, words)
         topic_parser(topic).parse_args(words)  # prints help, or says what is wrong
         raise UsageError(
@@ -130,11 +132,17 @@ def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
 
 
 def _require_action(topic: Topic, words: list[str]) -> None:
-    """Tells somebody who typed a sentence where an action belongs how to give the sentence."""
+    """Tells somebody who typed an action behind its operand, or a sentence alone, what to type instead."""
     known = [one.name.split()[1] for one in commands_of(topic) if " " in one.name]
     if words[0] in known or intended_word(words[0], known):
         return
-    given = shlex.join([" ".join(words)])
+    is_sentence = len(words) > 1 or " " in words[0]
+    if words[1:] and words[1] in known:
+        action, given = words[1], [words[0], *words[2:]]
+    elif topic.free_text and is_sentence:
+        action, given = topic.free_text, [" ".join(words)]
+    else:
+        return
     raise UsageError(
         t(
             "hermes {name}: there is no action {words!r}.",
@@ -144,8 +152,8 @@ def _require_action(topic: Topic, words: list[str]) -> None:
         hint=t(
             "Did you mean: hermes {name} {free_text} {given}",
             name=topic.name,
-            free_text=topic.free_text,
-            given=given,
+            free_text=action,
+            given=shlex.join(given),
         ),
     )
 

@@ -36,6 +36,12 @@ class CommandLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
     words: Annotated[str, Meta(max_length=100_000)] = ""
+    model: Annotated[
+        str | None,
+        Meta(
+            description="Another model from now on; empty for the model in the settings."
+        ),
+    ] = None
 
 
 class CommandAnswer(msgspec.Struct, frozen=True):
@@ -95,6 +101,8 @@ class ChatCommandRoutes:
         if one.role != "user" and not covers(call.caller.scopes, "admin"):
             raise Refusal(403, t("/{slash} needs the scope 'admin'.", slash=one.slash), t("Nothing was changed."))  # fmt: skip
         info = await asyncio.to_thread(find, self._board, call.path["id"])
+        if line.model is not None:
+            await asyncio.to_thread(self._board.agent.choose, info.id, line.model)
         chat = PageChat(self._board.app, self._board.agent, info.id)
         return CommandAnswer(await chat.run(one, line.words), chat.opens)
 

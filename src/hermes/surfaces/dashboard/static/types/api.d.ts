@@ -376,6 +376,7 @@ export interface Card {
   block_kind: "capability" | "dependency" | "needs_input" | "transient" | "";
   block_reason: string;
   block_count: number;
+  worker_blocks: number;
   review_rounds: number;
   result: string;
   metadata: Record<string, unknown>;
@@ -682,6 +683,8 @@ export interface CommandAnswer {
 export interface CommandLine {
   name: string;
   words?: string;
+  /** Another model from now on; empty for the model in the settings. */
+  model?: string | null;
 }
 
 /** Whether a command would run. */

@@ -366,11 +366,36 @@ export interface ChatActions {
   approvals: (name: string) => unknown;
   diff?: (turn: string) => void;
   context?: () => void;
-  /** Shows what a command says: Markdown in a dialog. */
-  show?: (title: string, text: string) => void;
+  /** Shows what a command says: Markdown in a dialog. A new chat then goes on as the session `next`. */
+  show?: (title: string, text: string, next?: string) => void;
+  /** Lists what works in the background. */
+  backgroundWork: () => void;
+  /** Makes a session of a new chat. Resolves to its id, or to "" after an error that was shown. */
+  begin?: () => Promise<string>;
+  /** Puts text into the composer. */
+  fill?: (text: string) => void;
+  /** The model that was chosen in this browser. */
+  chosenModel?: string | null;
   beginning?: () => void;
   /** The conversation, once there is one. */
   transcript?: Store<Transcript>;
+}
+
+/** A session that works for another one. */
+export interface ChildStatus {
+  id: string;
+  parent: string;
+  kind: string;
+  state: string;
+  doing: string;
+  title: string;
+  cost_usd: number;
+  seconds: number;
+}
+
+/** What works in the background. */
+export interface AgentOverview {
+  children: ChildStatus[];
 }
 
 /** What the items of a transcript can do. */

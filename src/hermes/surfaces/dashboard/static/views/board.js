@@ -1,5 +1,5 @@
 // Board: cards in columns, moved by hand or by the dispatcher, live; a card's drawer; making cards and boards.
-/** @import { CardFilter, CardStatus, ListedCard, Ref, Route } from "../types/page.d.ts" */
+/** @import { BoardColumns, CardFilter, CardStatus, ListedCard, Ref, Route } from "../types/page.d.ts" */
 import { may } from "../app/api.js";
 import { useKeys } from "../app/keys.js";
 import { Empty, Loading, Problem } from "../app/parts/basics.js";
@@ -15,7 +15,8 @@ import {
   useState,
   useStyle,
 } from "../app/ui.js";
-import { useBoard, useBoardEvents } from "./board/board_data.js";
+import { useBusEvents } from "./again.js";
+import { useBoard } from "./board/board_data.js";
 import { CardForm } from "./board/card_form.js";
 import { Column } from "./board/column.js";
 import { CardDrawer } from "./board/drawer.js";
@@ -35,22 +36,22 @@ export default function BoardView({ route }) {
   // Opening a card names the board that was shown without a name: that is no other board.
   const first = useRef(slug);
   const key = first.current === "" && slug === seen ? "" : slug;
-  if (!ready) return null;
-  return html`<${Board} key=${key} slug=${slug} open=${route.parts[1] ?? ""} />`;
+  return html`<${Board} key=${key} slug=${slug} open=${route.parts[1] ?? ""} styled=${ready} />`;
 }
 
 /**
- * `open` is the card whose drawer is open.
- * @param {{ slug: string, open: string }} props
+ * `open` is the card whose drawer is open. The cards are loaded while the style sheet is.
+ * @param {{ slug: string, open: string, styled: boolean }} props
  */
-function Board({ slug, open }) {
+function Board({ slug, open, styled }) {
   const [filter, setFilter] = useState(/** @type {CardFilter} */ (EVERYTHING));
+  const [clears, setClears] = useState(0);
   const [moving, setMoving] = useState(/** @type {ListedCard | null} */ (null));
   const [making, setMaking] = useState(false);
   const [goal, setGoal] = useState({ id: "", mark: 0 });
   const [said, setSaid] = useState("");
   const box = /** @type {Ref<HTMLElement>} */ (useElement());
-  const news = useBoardEvents();
+  const news = useBusEvents("kanban.**");
   const board = useBoard(slug, filter, news);
   const { value } = board;
   useEffect(() => {
@@ -116,6 +117,10 @@ function Board({ slug, open }) {
       run: () => stepFocus(box.current, -1, 0),
     },
   ]);
+  const clear = () => {
+    setFilter(EVERYTHING);
+    setClears(clears + 1); // also the words that are being typed
+  };
   const close = () => {
     navigate(pathTo("board", ...(slug ? [slug] : [])));
     setGoal(({ mark }) => ({ id: open, mark: mark + 1 })); // it may be in another column now
@@ -124,12 +129,20 @@ function Board({ slug, open }) {
     setMoving(null);
     if (moving) move(moving, status, true);
   };
+  if (!styled) return null;
   return html`
     <div class="board" ref=${box}>
-      <${BoardHead} board=${value} filter=${filter} onFilter=${setFilter} onNew=${() => setMaking(true)} />
+      <${BoardHead} key=${clears} board=${value} filter=${filter} onFilter=${setFilter} onNew=${() => setMaking(true)} />
       ${board.error && html`<${Problem} error=${board.error} retry=${board.again} />`}
       ${!value && !board.error && html`<${Loading} />`}
       ${value && isEmpty(value.counts) && html`<${FirstCard} onNew=${() => setMaking(true)} />`}
+      ${
+        value &&
+        !isEmpty(value.counts) &&
+        hasNoMatch(value, filter) &&
+        html`<p class="board-state" role="status">No card matches the filters.
+          <button type="button" class="link" onClick=${clear}>Show all cards</button></p>`
+      }
       ${
         value &&
         !isEmpty(value.counts) &&
@@ -153,6 +166,16 @@ function Board({ slug, open }) {
 /** @param {Record<string, number>} counts */
 function isEmpty(counts) {
   return !Object.values(counts).some((number) => number > 0);
+}
+
+/**
+ * Whether the filters leave nothing of a board.
+ * @param {BoardColumns} board
+ * @param {CardFilter} filter
+ */
+function hasNoMatch(board, filter) {
+  const isFiltered = filter.query || filter.assignee || filter.label;
+  return isFiltered && board.columns.every((column) => column.total === 0);
 }
 
 /** @param {{ onNew: () => void }} props */

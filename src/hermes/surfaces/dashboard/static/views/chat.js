@@ -40,8 +40,9 @@ import { Welcome } from "./chat/welcome.js";
 /** @typedef {{ text: string, images?: AttachedPicture[] }} Filled */
 
 /**
- * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "cost", turn?: string }
- *   | { kind: "said", title: string, text: string }} Overlay
+ * @typedef {{ kind: "said", title: string, text: string, next?: string }} SaidOverlay
+ * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "cost" | "background", turn?: string }
+ *   | SaidOverlay} Overlay
  */
 
 /** @param {{ route: Route }} props */
@@ -113,16 +114,27 @@ function NewChat({ search, onDrawer }) {
   const [model, setModel] = useModel("");
   const [mode, setMode] = useState(/** @type {Mode} */ ("ask"));
   const [busy, setBusy] = useState(false);
+  const [over, setOver] = useState(/** @type {Overlay | null} */ (null));
   const [status, setStatus] = useState(/** @type {Status | null} */ (null));
   useEffect(() => {
     api.get("/api/status").then(setStatus, () => {});
   }, []);
+  const create = async () => {
+    const begun = await api.post("/api/sessions", folder.trim() ? { cwd: folder.trim() } : {});
+    if (model) kept.set(`model.${begun.id}`, model);
+    return begun;
+  };
+  const begin = async () => {
+    const begun = await tryTo(create);
+    if (begun && mode !== "ask")
+      await tryTo(() => api.put(sessionPath(begun.id, "mode"), { approvals: mode }));
+    return begun?.id ?? "";
+  };
   /** @type {import("../types/page.d.ts").ChatActions["send"]} */
   const send = async (text, _, images = [], files = []) => {
     setBusy(true);
     try {
-      const begun = await api.post("/api/sessions", folder.trim() ? { cwd: folder.trim() } : {});
-      if (model) kept.set(`model.${begun.id}`, model);
+      const begun = await create();
       conversationOf(begun.id).outbox.send({
         text,
         images,
@@ -139,6 +151,10 @@ function NewChat({ search, onDrawer }) {
     }
   };
   const fill = (/** @type {string} */ text) => setFilled({ text });
+  const close = () => {
+    setOver(null);
+    if (over?.kind === "said" && over.next) navigate(pathTo("chat", over.next));
+  };
   const pickModel = (/** @type {string} */ name) => {
     setModel(name || null);
     setPicking("");
@@ -152,6 +168,11 @@ function NewChat({ search, onDrawer }) {
     id: "",
     send,
     search,
+    begin,
+    fill,
+    chosenModel: model,
+    backgroundWork: () => setOver({ kind: "background" }),
+    show: (title, text, next = "") => setOver({ kind: "said", title, text, next }),
     stop: () => {},
     lastSaid: () => "",
     help: showKeys,
@@ -179,6 +200,11 @@ function NewChat({ search, onDrawer }) {
       picking === "approvals" &&
       html`<${ApprovalPicker} current=${mode} onClose=${() => setPicking("")}
       onChoose=${pickMode} />`
+    }
+    ${over?.kind === "said" && html`<${Said} said=${over} onClose=${close} />`}
+    ${
+      over?.kind === "background" &&
+      html`<${OnDemand} load=${BACKGROUND_WORK} session="" onClose=${() => setOver(null)} />`
     }`;
 }
 
@@ -255,6 +281,9 @@ function Conversation({ id, route, search, onDrawer }) {
     id,
     search,
     help: showKeys,
+    chosenModel: model,
+    fill: (text) => setFilled({ text }),
+    backgroundWork: () => setOver({ kind: "background" }),
     transcript: conversation.transcript,
     send: (text, delivery = "queue", images = [], files = []) =>
       conversation.outbox.send({ text, images, files, delivery, model }),
@@ -333,6 +362,12 @@ function Conversation({ id, route, search, onDrawer }) {
     },
     { label: "Context use", group: "Chat", icon: "info", run: () => chat.context() },
     {
+      label: "Background work",
+      group: "Chat",
+      icon: "sessions",
+      run: () => setOver({ kind: "background" }),
+    },
+    {
       label: "Approval mode",
       group: "Chat",
       icon: "lock",
@@ -377,10 +412,10 @@ function Conversation({ id, route, search, onDrawer }) {
       html`<${ContextUseDialog} session=${id} running=${Boolean(state.turn)}
       onClose=${() => setOver(null)} />`
     }
+    ${over?.kind === "said" && html`<${Said} said=${over} onClose=${() => setOver(null)} />`}
     ${
-      over?.kind === "said" &&
-      html`<${Dialog} title=${over.title} class="wide" onClose=${() => setOver(null)}>
-      <${Markdown} text=${over.text} /><//>`
+      over?.kind === "background" &&
+      html`<${OnDemand} load=${BACKGROUND_WORK} session=${id} onClose=${() => setOver(null)} />`
     }
     ${
       over?.kind === "cost" &&
@@ -388,24 +423,33 @@ function Conversation({ id, route, search, onDrawer }) {
     }
     ${
       over?.kind === "diff" &&
-      html`<${ChangesOfTurn} session=${id} turn=${over.turn ?? ""} onClose=${() => setOver(null)} />`
+      html`<${OnDemand} load=${CHANGES} session=${id} turn=${over.turn ?? ""}
+      onClose=${() => setOver(null)} />`
     }`;
 }
 
+const CHANGES = () => import("./chat/changes.js");
+const BACKGROUND_WORK = () => import("./chat/background_work.js");
+
 /**
- * What a turn changed in files; the dialog is loaded when it is first opened.
- * @param {{ session: string, turn: string, onClose: () => void }} props
+ * A dialog that is loaded when it is first opened.
+ * @param {{ load: () => Promise<{ default: any }>, onClose: () => void, session: string, turn?: string }} props
  */
-function ChangesOfTurn(props) {
-  const [loaded, setLoaded] = useState(
-    /** @type {typeof import("./chat/changes.js") | null} */ (null),
-  );
+function OnDemand({ load, ...props }) {
+  const [loaded, setLoaded] = useState(/** @type {{ default: any } | null} */ (null));
   useEffect(() => {
-    tryTo(() => import("./chat/changes.js")).then((module) =>
-      module ? setLoaded(module) : props.onClose(),
-    );
+    tryTo(load).then((module) => (module ? setLoaded(module) : props.onClose()));
   }, []);
   return loaded && html`<${loaded.default} ...${props} />`;
+}
+
+/**
+ * What a command says.
+ * @param {{ said: SaidOverlay, onClose: () => void }} props
+ */
+function Said({ said, onClose }) {
+  return html`<${Dialog} title=${said.title} class="wide" onClose=${onClose}>
+    <${Markdown} text=${said.text} /><//>`;
 }
 
 /**

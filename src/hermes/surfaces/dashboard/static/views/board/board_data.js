@@ -1,61 +1,15 @@
 // The cards of a board, a page of each column at a time, kept up to date by the events of boards.
 /** @import { BoardColumns, CardFilter, CardStatus, Failure } from "../../types/page.d.ts" */
 /** @import { HermesEvent, ListedCard, LoadedBoard } from "../../types/page.d.ts" */
+/** @import { Store } from "../../app/ui.js" */
 import { api, asFailure, Latest } from "../../app/api.js";
-import { BusFeed } from "../../app/feed.js";
-import { Store, useCallback, useEffect, useRef, useState } from "../../app/ui.js";
+import { useCallback, useEffect, useRef, useState } from "../../app/ui.js";
+import { useAgain } from "../again.js";
 import { COLUMNS } from "./labels.js";
 
 const PAGE = 50; // cards of a column that are asked for at once
-const SETTLE_MS = 150; // milliseconds; events come in groups
-const LOOK_MS = 15_000; // milliseconds; limits and times change without an event
 
 /** @typedef {{ value: BoardColumns | null, error: Failure | null }} BoardState */
-
-/** The events of all boards, while the view is shown. */
-export function useBoardEvents() {
-  const [news] = useState(() => new Store(/** @type {HermesEvent[]} */ ([])));
-  useEffect(() => {
-    const feed = new BusFeed("kanban.**", { onEvents: (events) => news.set(events) });
-    return () => feed.close();
-  }, [news]);
-  return news;
-}
-
-/**
- * Calls `again` soon after something may have changed, and never while it is at work already.
- * @param {Store<HermesEvent[]>} news
- * @param {(event: HermesEvent) => boolean} concerns
- * @param {() => Promise<void>} again
- */
-export function useAgain(news, concerns, again) {
-  useEffect(() => {
-    let timer = 0;
-    let isBusy = false;
-    let isStale = false;
-    const soon = () => {
-      isStale = true;
-      if (!timer && !isBusy) timer = window.setTimeout(load, SETTLE_MS);
-    };
-    const load = async () => {
-      [timer, isBusy, isStale] = [0, true, false];
-      await again();
-      isBusy = false;
-      if (isStale) soon();
-    };
-    const unwatch = news.watch((events) => events.some(concerns) && soon());
-    const look = () => document.visibilityState === "visible" && soon();
-    const regularly = setInterval(look, LOOK_MS);
-    document.addEventListener("visibilitychange", look);
-    return () => {
-      unwatch();
-      clearTimeout(timer);
-      clearInterval(regularly);
-      document.removeEventListener("visibilitychange", look);
-      isBusy = true;
-    };
-  }, [news, again]);
-}
 
 /**
  * A board. `slug` is empty for the current one.

@@ -11,6 +11,7 @@ import { DRAGGED } from "./moving.js";
 /** Pixels from one card to the next; the style sheet says the same. */
 export const CARD_HEIGHT = 146;
 const MAX_LABELS = 2;
+const SHORT_LABEL_CHARS = 6; // labels up to this are never cut off
 const TICK_MS = 1000; // milliseconds
 
 /**
@@ -49,7 +50,10 @@ export function BoardCard({ card, titles, onMove }) {
               html`<${Tag} class=${`tag fixed ${card.priority > 0 ? "accent" : ""}`}
                 title="Priority">P${card.priority}<//>`
             }
-            ${labels.map((label) => html`<${Tag} key=${label}>${label}<//>`)}
+            ${labels.map(
+              (label) => html`<${Tag} key=${label} title=${label}
+              class=${`tag ${label.length > SHORT_LABEL_CHARS ? "" : "fixed"}`}>${label}<//>`,
+            )}
             ${
               card.labels.length > MAX_LABELS &&
               html`<${Tag} class="tag fixed">+${card.labels.length - MAX_LABELS}<//>`

@@ -177,18 +177,25 @@ export function terminalOf(id) {
 }
 
 /**
- * Runs a command that the server has, and shows what it says.
+ * Runs a command that the server has, and shows what it says. A new chat becomes a session for that, which stays if the
+ * command was given something to do.
  * @param {string} name
  * @returns {Command["run"]}
  */
 function served(name) {
   return async (chat, words) => {
-    const answer = await tryTo(() => api.post(sessionPath(chat.id, "commands"), { name, words }));
-    if (!answer) return;
-    if (answer.opens) navigate(pathTo("chat", answer.opens));
+    const id = chat.id || (await chat.begin?.());
+    if (!id) return;
+    const line = { name, words, model: chat.chosenModel ?? null };
+    const answer = await tryTo(() => api.post(sessionPath(id, "commands"), line));
+    const isStaying = chat.id || (answer && (words || name === "review"));
+    const shown = answer?.opens || (isStaying ? id : "");
+    if (!isStaying) await api.delete(sessionPath(id)).catch(() => {}); // an empty session harms nobody
+    if (!answer) return void chat.fill?.(`/${name} ${words}`.trim());
     const isShort = !answer.text.includes("\n");
+    if (shown !== chat.id && (isShort || answer.opens)) navigate(pathTo("chat", shown));
     if (answer.text && (isShort || answer.opens)) toast(answer.text, "good");
-    else if (answer.text) chat.show?.(`/${name}`, answer.text);
+    else if (answer.text) chat.show?.(`/${name}`, answer.text, shown);
   };
 }
 
@@ -264,55 +271,64 @@ export const COMMANDS = [
     name: "goal",
     value: "TEXT",
     summary: "set a goal that Hermes works towards; alone: show it; pause, resume, clear",
+    alone: true,
     run: served("goal"),
   },
   {
     name: "subgoal",
     value: "TEXT",
     summary: "add a subgoal; alone: list them",
+    alone: true,
     run: served("subgoal"),
   },
   {
     name: "bg",
     value: "TASK",
     summary: "do a task in the background; alone: move the running turn there",
+    alone: true,
     run: served("bg"),
   },
   {
     name: "agents",
     value: "ACTION",
     summary: "list background tasks and child agents; open, tell or stop one",
-    run: served("agents"),
+    alone: true,
+    run: (chat, words) => (words ? served("agents")(chat, words) : chat.backgroundWork()),
   },
   {
     name: "agent",
     value: "NAME",
     summary: "work as an agent from a file; `off` goes back",
+    alone: true,
     run: served("agent"),
   },
   {
     name: "review",
     value: "BRANCH",
     summary: "let a fresh reviewer look at the changes",
+    alone: true,
     run: served("review"),
   },
   {
     name: "btw",
     value: "QUESTION",
     summary: "ask something that leaves no trace in the conversation",
+    alone: true,
     run: served("btw"),
   },
   {
     name: "worktree",
     value: "ACTION",
     summary: "list worktrees; make, open, merge or drop one",
+    alone: true,
     run: served("worktree"),
   },
   {
     name: "kanban",
     value: "ACTION",
     summary: "use the boards; alone: list the open cards",
-    run: served("kanban"),
+    alone: true,
+    run: (chat, words) => (words || chat.id ? served("kanban")(chat, words) : navigate("/board")),
   },
   {
     name: "title",

@@ -1,0 +1,55 @@
+// Keeps what is shown up to date: by events, and by a look now and then for changes without one.
+/** @import { HermesEvent } from "../types/page.d.ts" */
+import { BusFeed } from "../app/feed.js";
+import { Store, useEffect, useState } from "../app/ui.js";
+
+const SETTLE_MS = 150; // milliseconds; events come in groups
+const LOOK_MS = 15_000; // milliseconds; limits and times change without an event
+
+/**
+ * The newest events on the bus that match a pattern, while the view is shown.
+ * @param {string} pattern
+ */
+export function useBusEvents(pattern) {
+  const [news] = useState(() => new Store(/** @type {HermesEvent[]} */ ([])));
+  useEffect(() => {
+    const feed = new BusFeed(pattern, { onEvents: (events) => news.set(events) });
+    return () => feed.close();
+  }, [news, pattern]);
+  return news;
+}
+
+/**
+ * Calls `again` soon after something may have changed, and never while it is at work already.
+ * @param {Store<HermesEvent[]>} news
+ * @param {(event: HermesEvent) => boolean} concerns
+ * @param {() => Promise<void>} again
+ */
+export function useAgain(news, concerns, again) {
+  useEffect(() => {
+    let timer = 0;
+    let isBusy = false;
+    let isStale = false;
+    const soon = () => {
+      isStale = true;
+      if (!timer && !isBusy) timer = window.setTimeout(load, SETTLE_MS);
+    };
+    const load = async () => {
+      [timer, isBusy, isStale] = [0, true, false];
+      await again();
+      isBusy = false;
+      if (isStale) soon();
+    };
+    const unwatch = news.watch((events) => events.some(concerns) && soon());
+    const look = () => document.visibilityState === "visible" && soon();
+    const regularly = setInterval(look, LOOK_MS);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      unwatch();
+      clearTimeout(timer);
+      clearInterval(regularly);
+      document.removeEventListener("visibilitychange", look);
+      isBusy = true;
+    };
+  }, [news, again]);
+}
