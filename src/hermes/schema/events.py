@@ -1,5 +1,7 @@
 """Events that are not messages: sessions, turns, tool calls, and the bus itself."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
