@@ -166,7 +166,7 @@ def damaged(stored: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
         )
         if not _match(heads, _Columns(seqs, epochs, times, texts), sums):
             for row, text, crc in zip(batch, texts, sums, strict=True):
-                found = Row(*map(_as_text, row[:8]), _as_text(text))
+                found: Row = _new_row(map(_as_text, (*row[:8], text)))
                 if not is_whole(found, crc):
                     yield found
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hermes.core.answers import approval_hash
 from hermes.core.arguments import arguments_by_name
+from hermes.surfaces.terminal.diff_view import FileDiff, parts_of, whole_diff_rows
 from hermes.surfaces.terminal.question_menu import (
     READABLE_AFTER_S,
     Act,
@@ -15,7 +16,15 @@ from hermes.surfaces.terminal.question_menu import (
     is_rules_check,
 )
 from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.styled_text import painted
+from hermes.surfaces.terminal.styled_text import (
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Row,
+    painted,
+)
 from hermes.surfaces.terminal.text import clean, count, one_line, wrap
 from hermes.surfaces.terminal.tool_line import marks_for, patched_files
 from hermes.text.translation import to_translate, translator
@@ -48,6 +57,7 @@ _VERBS = {
     "write_file": "write",
     "edit_file": "edit",
 }
+_DIFF_LOOKS = {"+": GREEN, "-": RED, "@": CYAN}
 _COMMAND_TOOLS = frozenset(("terminal", "exec_command"))
 _MAX_SUMMARY_LINES = 40
 _TAIL_LINES = 8  # shown from the end of a long summary
@@ -221,13 +231,27 @@ def question_lines(
     """Returns the lines of a question. A very long summary is cut, with a note."""
     if request["type"] == "agent.question.asked":
         return _question(request, style, columns)
+    return [painted(row, style) for row in _request_rows(request, columns, whole=whole)]
+
+
+def whole_question(request: Mapping[str, Any], columns: int) -> list[Row]:
+    """Returns all rows of a question, for a pager."""
+    if request["type"] == "agent.question.asked":
+        lines = _question(request, Style(enabled=False), columns)
+        return [((line, ""),) for line in lines]
+    return _request_rows(request, columns, whole=True)
+
+
+def _request_rows(
+    request: Mapping[str, Any], columns: int, *, whole: bool
+) -> list[Row]:
+    """Returns the rows of a request for approval. A very long summary is cut, with a note."""
     title, summary = _title_and_summary(request, whole=whole)
-    heading = wrap(title, columns)
     remarks = (wrap(clean(text), columns - 2) for text in _remarks(request))
     return [
-        *map(style.yellow, heading),
-        *_summary_rows(summary, request, style, columns, whole=whole),
-        *(style.dim(f"  {line}") for lines in remarks for line in lines),
+        *(((line, YELLOW),) for line in wrap(title, columns)),
+        *_summary_rows(summary, request, columns, whole=whole),
+        *(((f"  {line}", DIM),) for lines in remarks for line in lines),
     ]
 
 
@@ -258,18 +282,25 @@ def _title_and_summary(request: Mapping[str, Any], *, whole: bool) -> tuple[str,
 
 
 def _summary_rows(
-    text: str, request: Mapping[str, Any], style: Style, columns: int, *, whole: bool
-) -> list[str]:
+    text: str, request: Mapping[str, Any], columns: int, *, whole: bool
+) -> list[Row]:
     if not text:
         return []
-    paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
-    rows: list[str] = []
-    for line in text.split("\n"):
-        rows += (f"  {paint(line, row)}" for row in wrap(line, max(columns - 2, 20)))
+    looks = _DIFF_LOOKS if "@@" in text or _patch(request) else {}
+    marks = marks_for(sys.stdout.encoding)
+    rows: list[Row] = []
+    for part in parts_of(text, str(_arguments(request).get("path", ""))):
+        if isinstance(part, FileDiff):
+            rows += whole_diff_rows(part, columns, marks)
+            continue
+        look = looks.get(part[:1], "")
+        rows += (
+            (("  ", ""), (line, look)) for line in wrap(part, max(columns - 2, 20))
+        )
     hidden = len(rows) - _MAX_SUMMARY_LINES
     if whole or hidden <= 0:
         return rows
-    note = style.dim(f"  ... {count(hidden, 'more line')}; v shows all")
+    note = ((f"  ... {count(hidden, 'more line')}; v shows all", DIM),)
     # Show the end too: it may hold what matters.
     return [*rows[: _MAX_SUMMARY_LINES - _TAIL_LINES], note, *rows[-_TAIL_LINES:]]
 
@@ -379,9 +410,3 @@ def _plan(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
     rows = [*markdown.feed(text.strip("\n"), room), *markdown.end(room)]
     heading = (style.yellow(f"? {line}") for line in wrap(title, room))
     return [*heading, "", *(f"  {painted(row, style)}".rstrip() for row in rows)]
-
-
-def _diff_paint(style: Style, *, on: bool) -> Callable[[str, str], str]:
-    """Returns a function that colours a row by its line of the diff."""
-    paints = {"+": style.green, "-": style.red, "@": style.cyan} if on else {}
-    return lambda line, row: paints.get(line[:1], str)(row)
