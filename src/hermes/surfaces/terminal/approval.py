@@ -15,7 +15,7 @@ from hermes.surfaces.terminal.question_menu import (
     QuestionMenu,
     is_rules_check,
 )
-from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.style import Style, terminal_height
 from hermes.surfaces.terminal.styled_text import (
     CYAN,
     DIM,
@@ -60,6 +60,10 @@ _VERBS = {
 _DIFF_LOOKS = {"+": GREEN, "-": RED, "@": CYAN}
 _COMMAND_TOOLS = frozenset(("terminal", "exec_command"))
 _MAX_SUMMARY_LINES = 40
+_MIN_SUMMARY_LINES = 6
+_ROWS_AROUND_SUMMARY = (
+    15  # the heading, remarks, a menu with wrapped lines, the input and the status line
+)
 _TAIL_LINES = 8  # shown from the end of a long summary
 _MAX_PATCH_FILES_NAMED = 5  # of a patch
 _CUT_SUMMARY_CHARS = 20_000  # from this length on, the policy may have cut the summary
@@ -297,12 +301,22 @@ def _summary_rows(
         rows += (
             (("  ", ""), (line, look)) for line in wrap(part, max(columns - 2, 20))
         )
-    hidden = len(rows) - _MAX_SUMMARY_LINES
+    most = _max_summary_lines()
+    hidden = len(rows) - most
     if whole or hidden <= 0:
         return rows
     note = ((f"  ... {count(hidden, 'more line')}; v shows all", DIM),)
     # Show the end too: it may hold what matters.
-    return [*rows[: _MAX_SUMMARY_LINES - _TAIL_LINES], note, *rows[-_TAIL_LINES:]]
+    tail = min(_TAIL_LINES, most // 2)
+    return [*rows[: most - tail], note, *rows[-tail:]]
+
+
+def _max_summary_lines() -> int:
+    """As many as leave the heading and the menu in the same window."""
+    if not sys.stdout.isatty():
+        return _MAX_SUMMARY_LINES
+    room = terminal_height(sys.stdout) - _ROWS_AROUND_SUMMARY
+    return max(_MIN_SUMMARY_LINES, min(room, _MAX_SUMMARY_LINES))
 
 
 def _remarks(request: Mapping[str, Any]) -> list[str]:
