@@ -12,6 +12,7 @@ from hermes.commands.views import (
     DiffBlock,
     Line,
     Look,
+    MarkdownBlock,
     Record,
     Result,
     Span,
@@ -60,6 +61,24 @@ def draw_blocks(blocks: Iterable[Block], screen: TextScreen) -> Iterator[str]:
                 yield from _record(block, screen)
             case DiffBlock():
                 yield from draw_diff(block.text, screen.style)
+            case MarkdownBlock():
+                yield from _markdown(block.text, screen)
+
+
+def _markdown(text: str, screen: TextScreen) -> Iterator[str]:
+    """Yields what a model wrote, rendered in a chat and as it is elsewhere."""
+    if not screen.is_chat:
+        yield from clean(text).splitlines()
+        return
+    from hermes.surfaces.terminal.markdown.render import Markdown
+    from hermes.surfaces.terminal.styled_text import painted
+    from hermes.surfaces.terminal.tool_line import marks_for
+
+    is_ascii = marks_for(sys.stdout.encoding).bar == "|"
+    markdown = Markdown(colours=screen.style.enabled, ascii_only=is_ascii)
+    rows = [*markdown.feed(clean(text), screen.columns), *markdown.end(screen.columns)]
+    for row in rows:
+        yield painted(row, screen.style)
 
 
 def _transcript(result: "SessionTranscript", screen: TextScreen) -> Iterator[str]:
