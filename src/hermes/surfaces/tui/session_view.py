@@ -250,6 +250,9 @@ class ChatView:
         """Shows a command that the person runs."""
         self._print_calls()
         if not self._screen.echoes:
+            if self._is_below_command:
+                self._screen.line()
+            self._is_below_command = False
             text = cut(f"$ {one_line(command)}", self._screen.columns - 1)
             self._row(((text, BOLD),))
 
@@ -258,7 +261,8 @@ class ChatView:
     ) -> None:
         """Shows the end of what such a command printed, and how it ended if that matters."""
         self.details.add(f"$ {one_line(command)}", output)
-        for row in self._cards.folded(output, self._screen.columns - 1, _OWN_LINES):
+        shown = output if output.strip() or code else "(no output)"
+        for row in self._cards.folded(shown, self._screen.columns - 1, _OWN_LINES):
             self._row(row)
         if code:
             self._row(((f"{self._screen.marks.failed} ", RED), (ending, DIM)))
