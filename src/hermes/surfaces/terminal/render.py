@@ -144,8 +144,10 @@ def draw_diff(text: str, style: Style) -> Iterator[str]:
 
 
 def _line(line: Line, screen: TextScreen) -> Iterator[str]:
-    is_long_text = screen.is_chat and line.fit == "leave" and len(line.spans) == 1
-    wraps = line.fit == "wrap" or is_long_text
+    is_text = screen.is_chat and line.fit == "leave"
+    wraps = line.fit == "wrap" or (
+        is_text and (len(line.spans) == 1 or _is_long(line, screen))
+    )
     if line.fit == "leave" and not wraps:
         yield "".join(_painted(span, screen.style) for span in line.spans)
         return
@@ -153,10 +155,14 @@ def _line(line: Line, screen: TextScreen) -> Iterator[str]:
         yield _hanging(line, screen.style)
         return
     text = "".join(clean(span.text) for span in line.spans)
-    look = line.spans[0].look
+    look = line.spans[-1].look
     texts = wrap(text, screen.columns) if wraps else [text]
     for one in texts:
         yield paint(screen.style, look, cut(one, screen.columns))
+
+
+def _is_long(line: Line, screen: TextScreen) -> bool:
+    return width("".join(clean(span.text) for span in line.spans)) > screen.columns
 
 
 def _hanging(line: Line, style: Style) -> str:
