@@ -304,6 +304,12 @@ class CodexThread(Event, frozen=True, kw_only=True):
             description="Turn that codex is running after that; empty once it has ended."
         ),
     ] = ""
+    permissions: Annotated[
+        str,
+        Meta(
+            description="Permission profile that Hermes asked for, as in plan mode; empty for codex's own settings."
+        ),
+    ] = ""
 
 
 class SessionCompacted(Event, frozen=True, kw_only=True):

@@ -663,6 +663,8 @@ export interface CodexThread {
   known: string;
   /** Turn that codex is running after that; empty once it has ended. */
   turn: string;
+  /** Permission profile that Hermes asked for, as in plan mode; empty for codex's own settings. */
+  permissions: string;
 }
 
 /** When a job runs, or a schedule would. */
