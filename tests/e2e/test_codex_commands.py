@@ -156,7 +156,9 @@ async def test_codex_in_plan_mode_only_reads_until_its_plan_is_accepted(
         config.parent.mkdir(parents=True)
         config.write_text(config_for(server.url))
         await hermes.run("codex", "on", **here)
-        async with hermes.terminal("--approvals", "plan", **here) as terminal:
+        async with hermes.terminal(
+            "--approvals", "plan", HOME=here["HOME"], PATH=here["PATH"]
+        ) as terminal:
             await terminal.sees("Ctrl-D quits ›")
             terminal.type("plan some tea\r")
             await terminal.until(lambda shown: "a number or a key" in shown)

@@ -561,7 +561,6 @@ class ChatView:
     def echo_command(self, text: str) -> None:
         """Shows a command as it was typed. A message that it sends in the same words is not shown again."""
         self._print_calls()
-        self._screen.end_reply()
         if self._is_below_command:
             self._screen.line()
         self._print_typed(text)
