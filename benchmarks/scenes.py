@@ -1,7 +1,7 @@
 """Everyday scenes of a chat, played at a real pseudo-terminal: at 40, 80 and 200 columns, in colour, without colour, at a
 dumb terminal, and for screen readers. Each scene must show what it is about, and no row may be wider than the window.
 
-With `--out FOLDER`, what a person sees after each scene is written there as text with colour codes.
+With `--out FOLDER`, what a person sees in each scene is written there as text with colour codes.
 """
 
 import argparse
@@ -158,17 +158,16 @@ async def _play(columns: int, mode: str, out: Path | None) -> list[str]:
                     lambda shown: any(f"\n{one}" in shown for one in PROMPTS)
                 )
                 for number, scene in enumerate(scenes):
-                    wrong += await _act(terminal, scene, columns, mode)
-                    if out is not None:
-                        name = f"{columns}-{mode}-{number:02d}-{scene.name}.txt"
-                        file = out / name.replace(" ", "-")
-                        file.write_text(terminal.coloured)
+                    name = f"{columns}-{mode}-{number:02d}-{scene.name}.txt"
+                    file = out / name.replace(" ", "-") if out is not None else None
+                    wrong += await _act(terminal, scene, columns, mode, file)
     return wrong
 
 
 async def _act(
-    terminal: TerminalProcess, scene: Scene, columns: int, mode: str
+    terminal: TerminalProcess, scene: Scene, columns: int, mode: str, file: Path | None
 ) -> list[str]:
+    """Plays one scene, and writes what is seen to the file before the keys that end it. Returns what is wrong."""
     where = f"{columns} columns, {mode}, {scene.name}"
     keys = scene.keys.replace("\r", "\n") if mode in PRINTS else scene.keys
     sees = _squeezed(scene.sees)
@@ -180,12 +179,18 @@ async def _act(
         if scene.replies:
             await terminal.until(lambda shown: _is_over(shown, turns, mode))
         wide = [line for line in terminal.shown.split("\n") if width(line) > columns]
+        _capture(terminal, file)
         if scene.then:
             terminal.type(scene.then)
             await terminal.until(lambda shown: scene.gone not in shown)
     except AssertionError as error:
         return [f"{where}: {error}"]
     return [f"{where}: too wide: {line}" for line in wide]
+
+
+def _capture(terminal: TerminalProcess, file: Path | None) -> None:
+    if file is not None:
+        file.write_text(terminal.coloured)
 
 
 def _is_over(shown: str, turns: int, mode: str) -> bool:

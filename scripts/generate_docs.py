@@ -182,6 +182,14 @@ def page_types() -> str:
     return api_types()
 
 
+def completion_file() -> str:
+    """What a shell can complete, so that it does not have to load every command."""
+    from hermes.commands.completion import completion_points
+
+    points = [msgspec.json.encode(one).decode() for one in completion_points()]
+    return "[\n" + ",\n".join(points) + "\n]\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/config.md": config_page,
     "reference/commands.md": commands_page,
@@ -189,6 +197,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/tools.md": tools_page,
     "events.md": events_page,
     "../src/hermes/surfaces/dashboard/static/types/api.d.ts": page_types,
+    "../src/hermes/commands/completion.json": completion_file,
 }
 
 

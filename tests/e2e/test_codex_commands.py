@@ -119,3 +119,57 @@ async def test_a_conversation_begins_on_codex_comes_back_to_hermes_and_is_lent_t
         said = json.dumps(json.loads(server.posts[-1].body)["messages"])
         assert "From codex." in said
         assert "boil water" in said
+
+
+async def test_codex_in_plan_mode_only_reads_until_its_plan_is_accepted(
+    tmp_path: Path, program: Path
+) -> None:
+    plan = {
+        "title": "Make tea",
+        "steps": ["boil water"],
+        "files": ["tea.txt"],
+        "risks": ["none"],
+        "check": "taste it",
+    }
+
+    def run(script: str, number: str) -> ScriptedResponse:
+        arguments = json.dumps({"cmd": script})
+        return ScriptedResponse(calls=(ServedCall("exec_command", arguments, number),))
+
+    presented = ServedCall(
+        "present_plan", json.dumps(plan), "call_2", namespace="mcp__hermes"
+    )
+    replies = (
+        run("echo early > early.txt; cat notes.txt", "call_1"),
+        ScriptedResponse(calls=(presented,)),
+        ScriptedResponse(text="Starting."),
+        run("echo tea > tea.txt", "call_3"),
+        ScriptedResponse(text="The tea is made."),
+        run("echo more > more.txt", "call_4"),
+        ScriptedResponse(text="No more tea."),
+    )
+    async with ModelServer(*replies) as server:
+        hermes = InstalledHermes(tmp_path)
+        (hermes.work / "notes.txt").write_text("two cups")
+        here = environ(tmp_path, program)
+        config = tmp_path / "user" / ".codex" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(config_for(server.url))
+        await hermes.run("codex", "on", **here)
+        async with hermes.terminal(
+            "--approvals", "plan", HOME=here["HOME"], PATH=here["PATH"]
+        ) as terminal:
+            await terminal.sees("Ctrl-D quits ›")
+            terminal.type("plan some tea\r")
+            await terminal.until(lambda shown: "a number or a key" in shown)
+            assert "boil water" in terminal.shown
+            assert not (hermes.work / "early.txt").exists()
+            assert b"two cups" in server.posts[-1].body
+            terminal.type("3")
+            await terminal.until(lambda shown: "The tea is made." in shown)
+            terminal.type("/approvals plan\r")
+            await terminal.until(lambda shown: "· plan ·" in shown)
+            terminal.type("more tea\r")
+            await terminal.until(lambda shown: "No more tea." in shown)
+        assert not (hermes.work / "more.txt").exists()
+        assert (hermes.work / "tea.txt").read_text() == "tea\n"

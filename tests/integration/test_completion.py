@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hermes.commands.completion import (
     complete_names,
     completion_points,
     fish_script,
+    written_points,
     zsh_script,
 )
 from hermes.commands.context import CommandContext
@@ -39,6 +41,27 @@ def run(program: str, script: str) -> list[str]:
     )
     assert done.stderr == ""
     return done.stdout.split()
+
+
+def test_what_a_shell_gets_is_what_the_commands_are() -> None:
+    assert written_points() == list(completion_points())
+
+
+def test_a_script_is_printed_without_loading_every_command(tmp_path: Path) -> None:
+    code = (
+        "import sys; from hermes.surfaces.cli import main; main(['completion', 'bash'])\n"
+        "print([one for one in ('hermes.commands.sessions', 'hermes.tools.policy') if one in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"HERMES_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "complete -o default -F _hermes hermes" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def in_bash(line: str) -> list[str]:

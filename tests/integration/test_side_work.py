@@ -27,7 +27,7 @@ from hermes.commands.side_work import (
     write_notes,
 )
 from hermes.commands.slash_commands import compress
-from hermes.commands.views import Block, Line, TextResult
+from hermes.commands.views import Block, Line, MarkdownBlock, MarkdownResult
 from hermes.errors import NotFound
 from hermes.events import Bus
 from hermes.schema.events import AuxiliaryCalled, SessionCompacted, SessionCreated
@@ -49,8 +49,11 @@ class CommandChat:
         self.models: list[str] = []
 
     def tell(self, *blocks: Block) -> None:
-        spans = [one.spans[0].text for one in blocks if isinstance(one, Line)]
-        self.told += spans
+        for one in blocks:
+            if isinstance(one, Line):
+                self.told.append(one.spans[0].text)
+            elif isinstance(one, MarkdownBlock):
+                self.told += one.text.splitlines()
 
     async def require_idle(self) -> None:
         await self.agent.service.idle(self.session)
@@ -112,8 +115,8 @@ async def test_a_side_question_sees_the_conversation_and_leaves_no_trace(
         await chat.say("remember the word apple")
         before = read_history(chat.app.store, chat.session).messages
         answer = await chat.give(side_question, "which word?")
-        assert isinstance(answer, TextResult)
-        assert "which word?" in " ".join(answer.lines)
+        assert isinstance(answer, MarkdownResult)
+        assert "which word?" in answer.text
         assert "remember the word apple" in str(server.requests[-1].body)
         assert read_history(chat.app.store, chat.session).messages == before
         rows = [row.event for row in chat.app.store.log.every_event(chat.session)]

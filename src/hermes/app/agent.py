@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 t = translator(__name__)
 
 
+_CARRY_OUT_PLAN = (
+    "Carry out the plan that I accepted, and keep the todo list up to date."
+)
 _MAX_KNOWN_MODES = 4_096  # of sessions; one that was dropped is read from the log again
 
 
@@ -212,7 +215,7 @@ class Agent:
                     secrets,
                     self.engine,
                     lambda: self.service,
-                    self.set_mode,
+                    self._start_planned_work,
                     self._choose_agent,
                     self._agent_file,
                 )
@@ -436,6 +439,16 @@ class Agent:
         self._modes[session] = approvals
         if self.service.works_on(session):
             await self.settle_allowed(by=self._surface or "cli")
+
+    async def _start_planned_work(self, session: str, mode: ApprovalMode) -> bool:
+        """Starts the work on an accepted plan in a mode. Returns whether it begins in a turn of its own: what codex may do
+        is fixed when its process starts.
+        """
+        await self.set_mode(session, mode)
+        if self.engine(session).name(session) != "codex":
+            return False
+        await self.service.submit(session, _CARRY_OUT_PLAN)
+        return True
 
     async def settle_allowed(self, *, by: str) -> int:
         """Answers the open requests that need no answer in the current mode. Returns how many."""

@@ -63,7 +63,7 @@ from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
 from hermes.tools.policy import ApprovalPolicy, Circumstances
-from hermes.tools.present_plan import PlanTool, SetMode
+from hermes.tools.present_plan import PlanTool, StartWork
 from hermes.tools.process.background import Processes
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import SessionCommands
@@ -180,7 +180,7 @@ class EngineParts:
         secrets: Secrets,
         engine_of: "Callable[[str], Engine]",
         service: Callable[[], SessionService],
-        set_mode: SetMode,
+        start_work: StartWork,
         choose: Callable[[str, PromptFile], None] = lambda *_: None,
         agent_of: Callable[[str], PromptFile | None] = lambda _: None,
     ) -> None:
@@ -217,7 +217,7 @@ class EngineParts:
                 engine=self._review_engine,
             ),
         )
-        self.plan_tool: Tool = PlanTool(set_mode).present_plan
+        self.plan_tool: Tool = PlanTool(start_work).present_plan
         self.refused_checks: set[tuple[str, str]] = set()
         """Sessions, and the versions of a project's rules that their user did not agree to."""
         self._models: dict[str, AnsweringModel] = {}

@@ -1,7 +1,6 @@
 """What sends events out of a process: the event socket for `hermes events`, the bridge to a dashboard, hooks, webhooks
 and traces. Each is imported only if it is used."""
 
-import hashlib
 import logging
 import os
 import threading
@@ -229,6 +228,8 @@ class Exporters:
     def _start_webhooks(self) -> None:
         if not self._app.settings.webhooks:
             return
+        from hashlib import sha256
+
         from hermes.bridge.webhooks import WebhookSender, key_of
 
         home = self._app.home
@@ -244,7 +245,7 @@ class Exporters:
             place = (
                 home.root
                 / "webhooks"
-                / hashlib.sha256(f"{name} {webhook.url}".encode()).hexdigest()[:16]
+                / sha256(f"{name} {webhook.url}".encode()).hexdigest()[:16]
             )
             home.ensure(home.root / "webhooks", place)
             self._webhooks.append(

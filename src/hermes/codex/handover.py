@@ -2,7 +2,7 @@
 matches the conversation.
 
 A thread is continued only while it holds the beginning of the conversation. After an undo or a compression, and in a
-branch, it does not; then a new thread gets the current conversation.
+branch, it does not; then a new thread gets the current conversation. So it does when plan mode begins or ends.
 """
 
 import hashlib
@@ -30,12 +30,17 @@ def handover(
     session: str,
     before: Sequence[Message],
     turns: Sequence[Beginning] = (),
+    *,
+    permissions: str = "",
 ) -> Handover:
     """`before` is everything before the current message.
 
-    The thread knows what codex did in a turn, even if Hermes ended in the middle of it.
+    The thread knows what codex did in a turn, even if Hermes ended in the middle of it. Codex continues a thread with the
+    permissions that it was opened with, so one with others is not continued.
     """
     if thread is None or thread.owner != session or not thread.thread:
+        return Handover("", tuple(before))
+    if thread.permissions != permissions:
         return Handover("", tuple(before))
     number = _known(thread, before)
     if number is None:

@@ -251,7 +251,14 @@ class CodexRuntime:
         self, turn: Turn, said: Sequence[UserMessage], before: tuple[Message, ...]
     ) -> TurnResult:
         history = turn.history
-        way = handover(history.codex_thread, turn.session, before, history.turns)
+        permissions = self._codex.permissions
+        way = handover(
+            history.codex_thread,
+            turn.session,
+            before,
+            history.turns,
+            permissions=permissions,
+        )
         opening = TurnOpening(
             cwd=turn.cwd,
             instructions=instructions(history.prompt),
@@ -263,7 +270,7 @@ class CodexRuntime:
             tuple(item for message in said for item in _input(message)),
             f"hermes-{turn.id}",
         )
-        learnt = _ThreadRecorder(turn, before)
+        learnt = _ThreadRecorder(turn, before, permissions)
         stage = self._turn_deps(turn, learnt)
         if (
             self._with.keeper is not None
@@ -338,9 +345,12 @@ class _ThreadRecorder:
     Messages that it did not accept are sent again in the next turn.
     """
 
-    def __init__(self, turn: Turn, before: tuple[Message, ...]) -> None:
+    def __init__(
+        self, turn: Turn, before: tuple[Message, ...], permissions: str
+    ) -> None:
         self._turn = turn
         self._before = before
+        self._permissions = permissions
         self._thread = ""
         self._has_begun = False
 
@@ -364,6 +374,7 @@ class _ThreadRecorder:
             owner=self._turn.session,
             known=knowledge(known),
             turn=turn,
+            permissions=self._permissions,
         )
         await self._turn.journal.record(row)
 

@@ -281,6 +281,11 @@ class CodexSession:
             raise SignedOut
         return client
 
+    @property
+    def permissions(self) -> str:
+        """The permission profile that threads are opened with; empty to leave it to codex's own settings."""
+        return str(self._setup.config.get("default_permissions", ""))
+
     def _thread_settings(
         self, opening: TurnOpening, version: tuple[int, ...]
     ) -> dict[str, Any]:

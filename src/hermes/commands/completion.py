@@ -1,6 +1,7 @@
 """Completion of the command line for bash, zsh and fish, made from the table of commands."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 import msgspec
@@ -9,7 +10,7 @@ from hermes.commands.command import Arg, Command, Parameter, command
 from hermes.commands.context import CommandContext
 from hermes.commands.table import TOPICS, Topic, commands_of
 from hermes.commands.views import RawText
-from hermes.tools.policy import Mode
+from hermes.schema.events import Mode
 
 Shell = Literal["bash", "zsh", "fish"]
 Kind = Literal["sessions", "models", "agents", "profiles"]
@@ -59,7 +60,7 @@ def print_completion(
 
     bash: eval "$(hermes completion bash)" in ~/.bashrc; zsh: the same in ~/.zshrc; fish: hermes completion fish | source
     """
-    points = list(completion_points())
+    points = written_points()
     make = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}[shell]
     return RawText(lines=tuple(make(points).splitlines()))
 
@@ -99,8 +100,14 @@ def _names(context: CommandContext, kind: Kind) -> Iterator[str]:
     yield from used
 
 
+def written_points() -> list[CompletionPoint]:
+    """The points as `make docs` wrote them. A shell asks for them at each start, and loading every command takes long."""
+    file = Path(__file__).with_name("completion.json")
+    return msgspec.json.decode(file.read_bytes(), type=list[CompletionPoint])
+
+
 def completion_points() -> Iterator[CompletionPoint]:
-    """Every path of words with what can follow it."""
+    """Every path of words with what can follow it, from the commands themselves."""
     yield CompletionPoint("", (*(topic.name for topic in TOPICS), *_OWN_OPTIONS))
     for topic in TOPICS:
         yield from _points_of(topic)

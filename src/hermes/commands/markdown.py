@@ -7,6 +7,7 @@ from hermes.commands.views import (
     Block,
     DiffBlock,
     Line,
+    MarkdownBlock,
     Record,
     Result,
     Span,
@@ -46,6 +47,8 @@ def _lines(blocks: Iterable[Block]) -> Iterator[str]:
             case TableBlock():
                 yield from (_without_links(_row(block, row)) for row in block.rows)
                 yield ""  # what follows is no part of the last item
+            case MarkdownBlock():
+                yield from map(_without_links, block.text.splitlines())
             case DiffBlock():
                 text = block.text.rstrip().replace(_CODE_FENCE, _BROKEN_FENCE)
                 yield f"{_CODE_FENCE}diff\n{text}\n{_CODE_FENCE}"

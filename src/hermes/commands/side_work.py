@@ -25,7 +25,15 @@ from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
 from hermes.commands.conversation import Conversation
 from hermes.commands.project import folder_of, prompt_files
-from hermes.commands.views import Block, TextResult, line, message, table
+from hermes.commands.views import (
+    Block,
+    MarkdownBlock,
+    MarkdownResult,
+    TextResult,
+    line,
+    message,
+    table,
+)
 from hermes.errors import HermesError, NotFound, UsageError, in_sentences
 from hermes.schema.events import SessionAgentChosen
 from hermes.store.sessions import SessionInfo
@@ -206,11 +214,11 @@ async def side_question(
     context: CommandContext,
     session: SessionId,
     question: Annotated[str, Arg(metavar="QUESTION")],
-) -> TextResult:
+) -> MarkdownResult:
     """Ask something beside the conversation, which leaves no trace in it."""
     context.surface.tell(line(t("Thinking ..."), "dim"))
     answer = await ask_beside(context.app, context.chat.agent, session, question)
-    return message(*answer.splitlines())
+    return MarkdownResult(text=answer)
 
 
 @command(slash="bg task", role="user", group="Chat")
@@ -269,7 +277,7 @@ async def _report_review(
     said = await asyncio.to_thread(last_answer, context.app, child)
     context.surface.tell(
         line(t("Review {how}:", how=how), "bold"),
-        *(line(one, fit="wrap") for one in said.strip().splitlines()),
+        MarkdownBlock(said.strip()),
         line(t("To repair what it found: /review fix"), "dim"),
     )
 

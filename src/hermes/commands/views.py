@@ -71,7 +71,13 @@ class DiffBlock(msgspec.Struct, frozen=True):
     text: str
 
 
-Block: TypeAlias = Line | TableBlock | Record | DiffBlock
+class MarkdownBlock(msgspec.Struct, frozen=True):
+    """What a model wrote."""
+
+    text: str
+
+
+Block: TypeAlias = Line | TableBlock | Record | DiffBlock | MarkdownBlock
 
 
 class Result(Protocol):
@@ -102,6 +108,17 @@ class TextResult(msgspec.Struct, frozen=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         return lines_of(self.lines)
+
+
+class MarkdownResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A result that a model wrote."""
+
+    has_json: ClassVar[bool] = False
+
+    text: str
+
+    def view(self, _now: float) -> Iterable[Block]:
+        return [MarkdownBlock(self.text)]
 
 
 class RawText(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,5 @@
 """Checks that an answer fits its question: the kinds must match, and a person can only allow a call that they saw."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -40,7 +39,9 @@ def approval_hash(request: ApprovalRequested | Mapping[str, Any]) -> str:
         named = {name: request[name] for name in HASHED_FIELDS if name in request}
         request = msgspec.convert(named, ApprovalRequested)
     values = [getattr(request, name) for name in HASHED_FIELDS]
-    return hashlib.sha256(msgspec.json.encode(values)).hexdigest()
+    from hashlib import sha256  # here, because it loads OpenSSL
+
+    return sha256(msgspec.json.encode(values)).hexdigest()
 
 
 def is_same_kind(request: Request, answer: Answer) -> bool:

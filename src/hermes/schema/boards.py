@@ -1,5 +1,7 @@
 """Boards as data: boards, cards, the runs of cards, and their events."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec

@@ -62,28 +62,29 @@ _OTHERS: tuple[type[Event], ...] = (
 )
 
 _LOADED_LATER = (
-    ("hermes.schema.learning", "LEARNING_EVENTS"),
-    ("hermes.schema.tui", "TUI_EVENTS"),
     ("hermes.schema.gateway", "GATEWAY_EVENTS"),
+    ("hermes.schema.tui", "TUI_EVENTS"),
+    ("hermes.schema.learning", "LEARNING_EVENTS"),
     ("hermes.schema.goals", "GOAL_EVENTS"),
     ("hermes.schema.schedules", "SCHEDULE_EVENTS"),
     ("hermes.schema.mcp", "MCP_EVENTS"),
     ("hermes.schema.sign_ins", "SIGN_IN_EVENTS"),
     ("hermes.schema.boards", "KANBAN_EVENTS"),
 )
-"""Events that most sessions don't have: the modules, and the names of their tuples."""
+"""Events that most sessions don't have: the modules, and the names of their tuples. The first two are needed most."""
 
 
 class EventCatalogue(Mapping[str, type[Event]]):
-    """Event classes by topic. Those of `_LOADED_LATER` are loaded when a topic is not among the others."""
+    """Event classes by topic. Those of `_LOADED_LATER` are loaded, module by module, when a topic is not among the others."""
 
     def __init__(self) -> None:
         self._known = {cls.topic: cls for cls in (*MESSAGES, *_OTHERS)}
-        self._is_whole = False
+        self._unloaded = list(_LOADED_LATER)
 
     def __getitem__(self, topic: str) -> type[Event]:
-        found = self._known.get(topic)
-        return self._whole()[topic] if found is None else found
+        while topic not in self._known and self._unloaded:
+            self._load_next()
+        return self._known[topic]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._whole())
@@ -92,15 +93,15 @@ class EventCatalogue(Mapping[str, type[Event]]):
         return len(self._whole())
 
     def _whole(self) -> Mapping[str, type[Event]]:
-        if not self._is_whole:
-            later: list[type[Event]] = [
-                cls
-                for module, name in _LOADED_LATER
-                for cls in getattr(import_module(module), name)
-            ]
-            self._known = {**self._known, **{cls.topic: cls for cls in later}}
-            self._is_whole = True
+        while self._unloaded:
+            self._load_next()
         return self._known
+
+    def _load_next(self) -> None:
+        module, name = self._unloaded[0]
+        later: tuple[type[Event], ...] = getattr(import_module(module), name)
+        self._known = {**self._known, **{cls.topic: cls for cls in later}}
+        self._unloaded = self._unloaded[1:]
 
 
 CATALOGUE: Mapping[str, type[Event]] = EventCatalogue()

@@ -5,6 +5,8 @@ A durable event is a row of a session's log and carries the cursor `(epoch, seq)
 names (`ENVELOPE_FIELDS`) are never among them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias, get_args

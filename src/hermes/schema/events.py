@@ -1,5 +1,7 @@
 """Events that are not messages: sessions, turns, tool calls, and the bus itself."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -300,6 +302,12 @@ class CodexThread(Event, frozen=True, kw_only=True):
         str,
         Meta(
             description="Turn that codex is running after that; empty once it has ended."
+        ),
+    ] = ""
+    permissions: Annotated[
+        str,
+        Meta(
+            description="Permission profile that Hermes asked for, as in plan mode; empty for codex's own settings."
         ),
     ] = ""
 

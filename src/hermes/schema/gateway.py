@@ -4,6 +4,8 @@ None of them is a row of a log, but a bridge keeps them until the dashboard has 
 envelope, `turn_id` where there is a turn.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar
 
 from msgspec import Meta

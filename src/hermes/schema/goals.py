@@ -1,5 +1,7 @@
 """The events of goals, which a session works towards turn by turn, and of the sessions that work for another one."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta

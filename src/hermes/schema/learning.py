@@ -1,5 +1,7 @@
 """Events of learning: changes, proposals and reviews."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta

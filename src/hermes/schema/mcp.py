@@ -1,5 +1,7 @@
 """Events about MCP servers. None of them is a row of a log."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar
 
 from msgspec import Meta

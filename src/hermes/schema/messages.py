@@ -1,5 +1,7 @@
 """Messages: the durable events that a model reads and writes. One message is one row of the log."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec

@@ -1,5 +1,7 @@
 """The request to a model and the events it streams back. Only adapters know the wire formats."""
 
+from __future__ import annotations
+
 from typing import Literal, TypeAlias
 
 import msgspec

@@ -1,5 +1,7 @@
 """What the user runs in a chat with `!command`."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar
 
 from msgspec import Meta

@@ -1,5 +1,7 @@
 """Schedules as data: rules, jobs, their instants, and their events."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec

@@ -1,5 +1,7 @@
 """Events about sign-ins."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar
 
 from msgspec import Meta

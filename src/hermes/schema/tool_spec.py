@@ -1,5 +1,7 @@
 """A tool as a model sees it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import msgspec

@@ -4,6 +4,8 @@ All of them are transient, and derived from the `agent.*` events of the session;
 the envelope.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar
 
 from msgspec import Meta

@@ -1,5 +1,7 @@
 """The event of spoken replies."""
 
+from __future__ import annotations
+
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta

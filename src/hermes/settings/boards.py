@@ -1,5 +1,7 @@
 """The settings of boards and of the dispatcher that runs their cards."""
 
+from __future__ import annotations
+
 from typing import Annotated, Literal
 
 from msgspec import Meta

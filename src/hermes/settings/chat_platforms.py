@@ -1,5 +1,7 @@
 """The settings of Mattermost, WhatsApp, Signal and Matrix as chat platforms."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 from msgspec import Meta

@@ -2,6 +2,8 @@
 
 # ruff: noqa: RUF012 - msgspec gives each instance an empty dict of its own
 
+from __future__ import annotations
+
 from typing import Annotated, Literal
 
 from msgspec import Meta

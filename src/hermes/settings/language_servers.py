@@ -1,5 +1,7 @@
 """The settings of language servers, whose errors in changed files reach the model."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 from msgspec import Meta

@@ -1,5 +1,7 @@
 """The settings that hold for all MCP servers together."""
 
+from __future__ import annotations
+
 from typing import Annotated, Literal
 
 from msgspec import Meta

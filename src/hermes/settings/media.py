@@ -1,5 +1,7 @@
 """The settings of pictures and speech."""
 
+from __future__ import annotations
+
 from typing import Annotated, Literal
 
 from msgspec import Meta

@@ -1,5 +1,7 @@
 """The settings of ntfy as a chat platform."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 from msgspec import Meta

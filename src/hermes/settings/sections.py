@@ -7,6 +7,8 @@ A field's `Meta` holds its bounds and its one-line description; a section's docs
 
 # ruff: noqa: RUF012 - msgspec gives each instance an empty dict of its own
 
+from __future__ import annotations
+
 from typing import Annotated, Literal
 
 from msgspec import Meta

@@ -1,5 +1,7 @@
 """Settings of sign-ins: what differs from the provider's usual addresses and Hermes' usual client."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 from msgspec import Meta

@@ -125,8 +125,8 @@ def checked_messages(
         if isinstance(texts[0], str):  # PostgreSQL's
             texts = tuple(map(_encoded, texts))
         sessions = repeat(session, len(batch))
-        columns = _Columns(sessions, kinds, roles, turns, seqs, epochs, times, texts)
-        if not _match(heads, columns, sums):
+        common = heads.of(sessions, kinds, roles, turns)
+        if not _match(common, _Columns(seqs, epochs, times, texts), sums):
             for row, crc in zip(batch, sums, strict=True):
                 _require_whole(_message_row(session, row), crc)
         yield from zip(kinds, texts, strict=True)
@@ -145,10 +145,9 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
             batch = [_with_frame(row) for row in raw]
             texts = tuple(row[8] for row in batch)
         new = list(map(_new_row, map(_ROW_COLUMNS, batch)))
-        columns = _Columns(
-            sessions, kinds, roles, turns, seqs, epochs, times, map(_encoded, texts)
-        )
-        if not _match(heads, columns, sums):
+        common = heads.of(sessions, kinds, roles, turns)
+        columns = _Columns(seqs, epochs, times, map(_encoded, texts))
+        if not _match(common, columns, sums):
             for row, crc in zip(new, sums, strict=True):
                 _require_whole(row, crc)
         rows += new
@@ -161,6 +160,35 @@ def checked_lazily(stored: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
         yield from checked((columns,))
 
 
+def damaged(stored: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+    """Yields each row that does not match its checksum. Takes `STORED` columns with all text as bytes, which can be read
+    also when they are no longer text, and b"" for a row without a role.
+    """
+    for batch in _batches(stored):
+        _, sessions, seqs, epochs, times, kinds, roles, turns, texts, sums, frames = (
+            zip(*batch, strict=True)
+        )
+        if any(frames):
+            texts = tuple(map(_full_bytes, texts, frames))
+        heads = map(
+            zlib.crc32,
+            map(b"\0".join, zip(sessions, kinds, roles, turns, strict=True)),
+        )
+        if not _match(heads, _Columns(seqs, epochs, times, texts), sums):
+            for row, text, crc in zip(batch, texts, sums, strict=True):
+                found: Row = _new_row(map(_as_text, (*row[:8], text)))
+                if not is_whole(found, crc):
+                    yield found
+
+
+def _full_bytes(inner: bytes, frame: bytes | None) -> bytes:
+    return inner if frame is None else shared_text.full_bytes(frame, inner)
+
+
+def _as_text(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
 class _HeadSums(dict[tuple[Any, ...], int]):
     """The checksum of the columns that many rows have in common: session, type, role."""
 
@@ -170,29 +198,28 @@ class _HeadSums(dict[tuple[Any, ...], int]):
         self[key] = _head_sum(row)
         return self[key]
 
+    def of(self, sessions: Any, kinds: Any, roles: Any, turns: Any) -> Iterator[int]:
+        """The checksum of each row of a batch up to its turn, by column."""
+        common = map(self.__getitem__, zip(sessions, kinds, roles, strict=True))
+        return map(zlib.crc32, map(_encoded, turns), common)
+
 
 class _Columns(NamedTuple):
-    """What the checksum of each row in a batch covers, by column."""
+    """What the checksum of each row in a batch covers, by column, beside what many rows have in common."""
 
-    sessions: Iterable[Any]
-    kinds: Iterable[Any]
-    roles: Iterable[Any]
-    turns: Iterable[Any]
     seqs: Iterable[Any]
     epochs: Iterable[Any]
     times: Iterable[Any]
     texts: Iterable[Any]
 
 
-def _match(heads: _HeadSums, columns: _Columns, sums: tuple[Any, ...]) -> bool:
-    """Returns whether all rows of a batch match their current checksums.
+def _match(common: Iterable[int], columns: _Columns, sums: tuple[Any, ...]) -> bool:
+    """Returns whether all rows of a batch match their current checksums. `common` are those of `_HeadSums.of`.
 
     Every row that is read passes here, so the loops are those of `map`, which cost less than loops in Python.
     """
     crc32 = zlib.crc32
-    common = map(heads.__getitem__, zip(*columns[:3], strict=True))
-    with_turns = map(crc32, map(_encoded, columns.turns), common)
-    places = map(crc32, map(_PLACE, *columns[4:7]), with_turns)
+    places = map(crc32, map(_PLACE, *columns[:3]), common)
     try:
         found = tuple(
             map(_FRAMES_SINCE_VERSION.__or__, map(crc32, columns.texts, places))

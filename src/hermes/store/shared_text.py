@@ -5,8 +5,6 @@ own. Its row stores only the latter; the frame stores the rest, with a NUL where
 whole text, so a frame can't change unnoticed.
 """
 
-import hashlib
-
 import msgspec
 
 from hermes.schema.event_base import Event
@@ -29,12 +27,16 @@ def full_text(frame: str, inner: str) -> str:
     return frame.replace(_PLACE, inner, 1)
 
 
+def full_bytes(frame: bytes, inner: bytes) -> bytes:
+    """Returns the whole text of a row, encoded."""
+    return frame.replace(_PLACE.encode(), inner, 1)
+
+
 def frame_id(frame: str) -> int:
     """Returns a frame's id, derived from its text, so that a salvaged frame can be verified."""
-    return (
-        int.from_bytes(hashlib.blake2b(frame.encode(), digest_size=8).digest(), "big")
-        >> 1
-    )
+    from hashlib import blake2b  # here, because it loads OpenSSL
+
+    return int.from_bytes(blake2b(frame.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def keep_frame(

@@ -12,17 +12,21 @@ from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
 _MAX_TODO_STEPS = 50
+_NOW = "Carry it out now, and keep the todo list up to date."
+_NEXT_TURN = "The work begins in the next turn. End this one now, without another call."
 
 _Line = Annotated[str, Meta(min_length=1, max_length=1000)]
 _Lines = Annotated[tuple[_Line, ...], Meta(max_length=50)]
-SetMode = Callable[[str, Mode], Awaitable[None]]
+StartWork = Callable[[str, Mode], Awaitable[bool]]
 
 
 class PlanTool:
-    """Shows a plan and waits for the decision. `set_mode` changes the mode of a session."""
+    """Shows a plan and waits for the decision. `start_work` changes the mode of a session, and says whether the work
+    begins in a turn of its own.
+    """
 
-    def __init__(self, set_mode: SetMode) -> None:
-        self._set_mode = set_mode
+    def __init__(self, start_work: StartWork) -> None:
+        self._start_work = start_work
 
     @tool(PLAN_TOOL, effect="read")
     async def present_plan(
@@ -43,11 +47,12 @@ class PlanTool:
         if mode is None:
             return f"The user did not accept the plan and says: {answer.text}\nStay in plan mode and present a new plan."
         accepted = answer.plan.strip() or plan
-        await self._set_mode(context.session, mode)
+        is_next_turn = await self._start_work(context.session, mode)
         todo = [{"text": step} for step in plan_steps(accepted)[:_MAX_TODO_STEPS]]
         await context.call("todo", {"items": todo})
         changed = ", with changes" if answer.plan.strip() else ""
-        return f"{ACCEPTED}{changed}. Carry it out now, and keep the todo list up to date.\n\n{accepted}"
+        when = _NEXT_TURN if is_next_turn else _NOW
+        return f"{ACCEPTED}{changed}. {when}\n\n{accepted}"
 
 
 def plan_text(

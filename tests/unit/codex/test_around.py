@@ -195,6 +195,9 @@ def test_a_thread_that_knows_another_conversation_is_left() -> None:
     assert list(handover(thread(SAID), "s", undone).missing) == undone
     assert handover(thread(SAID, owner="parent"), "s", SAID).thread == ""
     assert handover(None, "s", SAID).thread == ""
+    planned = handover(thread(SAID), "s", SAID, permissions=":read-only")
+    assert planned.thread == ""
+    assert list(planned.missing) == SAID
 
 
 def test_what_a_turn_did_that_was_cut_off_is_known_to_its_thread() -> None:

@@ -21,6 +21,7 @@ from hermes.store.log_row import (
     checked,
     checked_messages,
     checksum,
+    damaged,
     draft,
     earlier_checksum,
 )
@@ -192,3 +193,32 @@ def calls_of(action: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return calls
+
+
+def as_bytes(row: Row, crc: int, frame: str | None = None) -> tuple[Any, ...]:
+    """A row as the full check reads it: all text is bytes."""
+    values = [each.encode() if isinstance(each, str) else each for each in row]
+    values[6] = values[6] or b""
+    return (*values, crc, None if frame is None else frame.encode())
+
+
+def test_the_full_check_names_exactly_the_rows_that_changed() -> None:
+    rows = [
+        Row(n, "s", n, 1, 0.5, "t", None if n % 2 else "user", "", f'{{"a":{n}}}')
+        for n in range(200)
+    ]
+    stored = [as_bytes(row, checksum(row)) for row in rows]
+    assert list(damaged(stored)) == []
+    stored[70] = as_bytes(rows[70]._replace(data='{"a":"other"}'), checksum(rows[70]))
+    stored[71] = (*stored[71][:8], b"\xff no text", *stored[71][9:])
+    stored[150] = (150, b"s", "no number", *stored[150][3:])
+    assert [row.id for row in damaged(stored)] == [70, 71, 150]
+
+
+def test_the_full_check_knows_frames_and_earlier_checksums() -> None:
+    whole = Row(1, "s", 1, 1, 0.5, "t", None, "", '{"frame":"inner"}')
+    framed = as_bytes(whole._replace(data='"inner"'), checksum(whole), '{"frame":\0}')
+    earlier = whole._replace(id=2, seq=2)
+    stored = [framed, as_bytes(earlier, earlier_checksum(earlier))]
+    assert list(damaged(stored)) == []
+    assert [row.id for row in damaged([(*framed[:-1], b'{"farme":\0}')])] == [1]

@@ -177,11 +177,12 @@ def _look_inside(
     if version > known:
         return version, 0
     size = path.stat().st_size
-    if size <= check_pages_bytes:
+    checks_all = size <= CHECK_ALL_BYTES or suspicion(path).exists()
+    if size <= check_pages_bytes and not checks_all:
         check_pages(connection)
     try:
         _check_roots(connection)
-        if size <= CHECK_ALL_BYTES or suspicion(path).exists():
+        if checks_all:
             _check_everything(connection, rows=version == known)
         return version, int(connection.execute(LAST_ROW).get or 0)
     except apsw.SQLError as error:

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import apsw
 
 from hermes.store import shared_text
-from hermes.store.log_row import Row, is_whole
+from hermes.store.log_row import Row, damaged
 from hermes.store.sequence_check import bad_sequences
 from hermes.store.store import IntegrityReport
 
 # Text as bytes, which are read also when they are no longer text.
-_TEXTS = ("session", "type", "role", "turn", "data")
-_COLUMNS = ", ".join(
-    f"CAST({name} AS BLOB)" if name in _TEXTS else name for name in Row._fields
-)
+_TEXTS = ("session", "type", "turn", "data")
+_AS_BYTES = {name: f"CAST({name} AS BLOB)" for name in _TEXTS}
+_AS_BYTES["role"] = "CAST(coalesce(role, '') AS BLOB)"
+_COLUMNS = ", ".join(_AS_BYTES.get(name, name) for name in Row._fields)
 _ROWS = f"SELECT {_COLUMNS}, crc, CAST({shared_text.TEXT} AS BLOB) FROM events"  # noqa: S608 - our own names
 
 
@@ -42,38 +42,5 @@ def check_pages(connection: apsw.Connection, *, indexes: bool = False) -> None:
 
 
 def _bad_rows(connection: apsw.Connection) -> Iterator[str]:
-    for (
-        number,
-        session,
-        seq,
-        epoch,
-        ts,
-        kind,
-        role,
-        turn,
-        inner,
-        crc,
-        frame,
-    ) in connection.execute(_ROWS):
-        data = (
-            _text(inner)
-            if frame is None
-            else shared_text.full_text(_text(frame), _text(inner))
-        )
-        row = Row(
-            number,
-            _text(session),
-            seq,
-            epoch,
-            ts,
-            _text(kind),
-            role and _text(role),
-            _text(turn),
-            data,
-        )
-        if not is_whole(row, crc):
-            yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
-
-
-def _text(value: bytes) -> str:
-    return value.decode(errors="replace")
+    for row in damaged(connection.execute(_ROWS)):
+        yield f"session {row.session}, row {row.seq}: the content does not match its checksum"

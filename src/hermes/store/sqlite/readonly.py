@@ -4,8 +4,6 @@ SQLite needs an index beside a write-ahead log. If a crash left the log without 
 created, both files are copied to a temporary folder and read there.
 """
 
-import shutil
-import tempfile
 from pathlib import Path
 
 from hermes.errors import StoreError
@@ -25,6 +23,9 @@ class ReadableCopy:
     """A temporary copy for reading."""
 
     def __init__(self, path: Path) -> None:
+        import shutil  # here, because hardly any database is read like this
+        import tempfile
+
         try:
             self._folder = tempfile.TemporaryDirectory(prefix="hermes-")
             self.path = Path(self._folder.name) / path.name

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hermes.core.answers import approval_hash
 from hermes.core.arguments import arguments_by_name
+from hermes.surfaces.terminal.diff_view import FileDiff, parts_of, whole_diff_rows
 from hermes.surfaces.terminal.question_menu import (
     READABLE_AFTER_S,
     Act,
@@ -14,8 +15,16 @@ from hermes.surfaces.terminal.question_menu import (
     QuestionMenu,
     is_rules_check,
 )
-from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.styled_text import painted
+from hermes.surfaces.terminal.style import Style, terminal_height
+from hermes.surfaces.terminal.styled_text import (
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    Row,
+    painted,
+)
 from hermes.surfaces.terminal.text import clean, one_line, wrap
 from hermes.surfaces.terminal.tool_line import marks_for, patched_files
 from hermes.text.translation import to_translate, translator
@@ -49,8 +58,13 @@ _VERBS = {
     "edit_file": "edit",
 }
 _RUN_IN = "Run in "  # not translated: a summary begins with it
+_DIFF_LOOKS = {"+": GREEN, "-": RED, "@": CYAN}
 _COMMAND_TOOLS = frozenset(("terminal", "exec_command"))
 _MAX_SUMMARY_LINES = 40
+_MIN_SUMMARY_LINES = 6
+_ROWS_AROUND_SUMMARY = (
+    15  # the heading, remarks, a menu with wrapped lines, the input and the status line
+)
 _TAIL_LINES = 8  # shown from the end of a long summary
 _MAX_PATCH_FILES_NAMED = 5  # of a patch
 _CUT_SUMMARY_CHARS = 20_000  # from this length on, the policy may have cut the summary
@@ -222,13 +236,27 @@ def question_lines(
     """Returns the lines of a question. A very long summary is cut, with a note."""
     if request["type"] == "agent.question.asked":
         return _question(request, style, columns)
+    return [painted(row, style) for row in _request_rows(request, columns, whole=whole)]
+
+
+def whole_question(request: Mapping[str, Any], columns: int) -> list[Row]:
+    """Returns all rows of a question, for a pager."""
+    if request["type"] == "agent.question.asked":
+        lines = _question(request, Style(enabled=False), columns)
+        return [((line, ""),) for line in lines]
+    return _request_rows(request, columns, whole=True)
+
+
+def _request_rows(
+    request: Mapping[str, Any], columns: int, *, whole: bool
+) -> list[Row]:
+    """Returns the rows of a request for approval. A very long summary is cut, with a note."""
     title, summary = _title_and_summary(request, whole=whole)
-    heading = wrap(title, columns)
     remarks = (wrap(clean(text), columns - 2) for text in _remarks(request))
     return [
-        *map(style.yellow, heading),
-        *_summary_rows(summary, request, style, columns, whole=whole),
-        *(style.dim(f"  {line}") for lines in remarks for line in lines),
+        *(((line, YELLOW),) for line in wrap(title, columns)),
+        *_summary_rows(summary, request, columns, whole=whole),
+        *(((f"  {line}", DIM),) for lines in remarks for line in lines),
     ]
 
 
@@ -259,26 +287,42 @@ def _title_and_summary(request: Mapping[str, Any], *, whole: bool) -> tuple[str,
 
 
 def _summary_rows(
-    text: str, request: Mapping[str, Any], style: Style, columns: int, *, whole: bool
-) -> list[str]:
+    text: str, request: Mapping[str, Any], columns: int, *, whole: bool
+) -> list[Row]:
     if not text:
         return []
-    paint = _diff_paint(style, on="@@" in text or _patch(request) != "")
-    rows: list[str] = []
-    for line in text.split("\n"):
-        rows += (f"  {paint(line, row)}" for row in wrap(line, max(columns - 2, 20)))
-    hidden = len(rows) - _MAX_SUMMARY_LINES
+    looks = _DIFF_LOOKS if "@@" in text or _patch(request) else {}
+    marks = marks_for(sys.stdout.encoding)
+    rows: list[Row] = []
+    for part in parts_of(text, str(_arguments(request).get("path", ""))):
+        if isinstance(part, FileDiff):
+            rows += whole_diff_rows(part, columns, marks)
+            continue
+        look = looks.get(part[:1], "")
+        rows += (
+            (("  ", ""), (line, look)) for line in wrap(part, max(columns - 2, 20))
+        )
+    most = _max_summary_lines()
+    hidden = len(rows) - most
     if whole or hidden <= 0:
         return rows
-    note = style.dim(
-        t(
-            "  ... {count:,} more line; v shows all",
-            "  ... {count:,} more lines; v shows all",
-            count=hidden,
-        )
+    text = t(
+        "  ... {count:,} more line; v shows all",
+        "  ... {count:,} more lines; v shows all",
+        count=hidden,
     )
+    note = ((text, DIM),)
     # Show the end too: it may hold what matters.
-    return [*rows[: _MAX_SUMMARY_LINES - _TAIL_LINES], note, *rows[-_TAIL_LINES:]]
+    tail = min(_TAIL_LINES, most // 2)
+    return [*rows[: most - tail], note, *rows[-tail:]]
+
+
+def _max_summary_lines() -> int:
+    """As many as leave the heading and the menu in the same window."""
+    if not sys.stdout.isatty():
+        return _MAX_SUMMARY_LINES
+    room = terminal_height(sys.stdout) - _ROWS_AROUND_SUMMARY
+    return max(_MIN_SUMMARY_LINES, min(room, _MAX_SUMMARY_LINES))
 
 
 def _remarks(request: Mapping[str, Any]) -> list[str]:
@@ -386,9 +430,3 @@ def _plan(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
     rows = [*markdown.feed(text.strip("\n"), room), *markdown.end(room)]
     heading = (style.yellow(f"? {line}") for line in wrap(title, room))
     return [*heading, "", *(f"  {painted(row, style)}".rstrip() for row in rows)]
-
-
-def _diff_paint(style: Style, *, on: bool) -> Callable[[str, str], str]:
-    """Returns a function that colours a row by its line of the diff."""
-    paints = {"+": style.green, "-": style.red, "@": style.cyan} if on else {}
-    return lambda line, row: paints.get(line[:1], str)(row)

@@ -1,5 +1,6 @@
 """Notices about compaction and checks, in the same words on every surface."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -100,6 +101,9 @@ def _judged_notice(event: Mapping[str, Any], why: str) -> str:
     return f"{head}{after}{f': {why}' if why else '.'}{ran}"
 
 
+_MARKS = re.compile(r"\*\*|`")  # of Markdown
+
+
 def child_notice(event: Mapping[str, Any]) -> str:
     """Returns how a session ended that worked in the background."""
     kinds = {"background": t("Background task"), "review": t("Review")}
@@ -113,7 +117,7 @@ def child_notice(event: Mapping[str, Any]) -> str:
     title = one_line(event.get("title") or "")
     label = f" ({title[:40]})" if title else ""
     cost = money(event.get("cost_usd") or 0.0)
-    said = one_line(event.get("text") or "")[:200]
+    said = _MARKS.sub("", one_line(event.get("text") or ""))[:200]
     ending = f"{how}{f', {cost}' if cost else ''}"
     return f"{name} {event['child'][-6:]}{label} {ending}{f': {said}' if said else '.'}"
 

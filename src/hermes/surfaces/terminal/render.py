@@ -12,6 +12,7 @@ from hermes.commands.views import (
     DiffBlock,
     Line,
     Look,
+    MarkdownBlock,
     Record,
     Result,
     Span,
@@ -64,6 +65,24 @@ def draw_blocks(blocks: Iterable[Block], screen: TextScreen) -> Iterator[str]:
                 yield from _record(block, screen)
             case DiffBlock():
                 yield from draw_diff(block.text, screen.style)
+            case MarkdownBlock():
+                yield from _markdown(block.text, screen)
+
+
+def _markdown(text: str, screen: TextScreen) -> Iterator[str]:
+    """Yields what a model wrote, rendered in a chat and as it is elsewhere."""
+    if not screen.is_chat:
+        yield from clean(text).splitlines()
+        return
+    from hermes.surfaces.terminal.markdown.render import Markdown
+    from hermes.surfaces.terminal.styled_text import painted
+    from hermes.surfaces.terminal.tool_line import marks_for
+
+    is_ascii = marks_for(sys.stdout.encoding).bar == "|"
+    markdown = Markdown(colours=screen.style.enabled, ascii_only=is_ascii)
+    rows = [*markdown.feed(clean(text), screen.columns), *markdown.end(screen.columns)]
+    for row in rows:
+        yield painted(row, screen.style)
 
 
 def _transcript(result: "SessionTranscript", screen: TextScreen) -> Iterator[str]:
@@ -133,8 +152,10 @@ def draw_diff(text: str, style: Style) -> Iterator[str]:
 
 
 def _line(line: Line, screen: TextScreen) -> Iterator[str]:
-    is_long_text = screen.is_chat and line.fit == "leave" and len(line.spans) == 1
-    wraps = line.fit == "wrap" or is_long_text
+    is_text = screen.is_chat and line.fit == "leave"
+    wraps = line.fit == "wrap" or (
+        is_text and (len(line.spans) == 1 or _is_long(line, screen))
+    )
     if line.fit == "leave" and not wraps:
         yield "".join(_painted(span, screen.style) for span in line.spans)
         return
@@ -142,10 +163,14 @@ def _line(line: Line, screen: TextScreen) -> Iterator[str]:
         yield _hanging(line, screen.style)
         return
     text = "".join(clean(span.text) for span in line.spans)
-    look = line.spans[0].look
+    look = line.spans[-1].look
     texts = wrap(text, screen.columns) if wraps else [text]
     for one in texts:
         yield paint(screen.style, look, cut(one, screen.columns))
+
+
+def _is_long(line: Line, screen: TextScreen) -> bool:
+    return width("".join(clean(span.text) for span in line.spans)) > screen.columns
 
 
 def _hanging(line: Line, style: Style) -> str:

@@ -27,14 +27,13 @@ from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.goals import GoalSet
 from hermes.schema.messages import Image
 from hermes.settings.load import load, load_secrets
-from hermes.surfaces.terminal.approval import question_lines
+from hermes.surfaces.terminal.approval import whole_question
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import changed_worktrees
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, message_saved
 from hermes.surfaces.terminal.stderr_message import not_saved
-from hermes.surfaces.terminal.style import Style
-from hermes.surfaces.terminal.styled_text import GREEN, RED, Row
+from hermes.surfaces.terminal.styled_text import Row
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.left_work import LeftWork
@@ -83,11 +82,6 @@ _QUESTION_POLL_INTERVAL_S = (
 def folder_of(app: App, session: str) -> Path:
     """Returns the working directory of a session."""
     return Path(app.store.sessions.find(session).cwd or ".")
-
-
-def _diff_look(line: str) -> str:
-    """The style of a line of a request: added and removed lines have their colours."""
-    return {"+": GREEN, "-": RED}.get(line[2:3], "")
 
 
 class DoublePress:
@@ -463,11 +457,9 @@ class ChatConversation:
         if not isinstance(screen, LiveScreen):
             self.view.show_all()
             return
-        style = Style(enabled=False)
 
         def lay_out(columns: int) -> list[Row]:
-            lines = question_lines(request, style, columns, whole=True)
-            return [((line, _diff_look(line)),) for line in lines]
+            return whole_question(request, columns)
 
         await screen.show(Pager(t("The whole request"), lay_out, screen.marks))
 

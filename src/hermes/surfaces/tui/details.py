@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from hermes.surfaces.terminal.diff_view import diff_rows, diffs_in
 from hermes.surfaces.terminal.styled_text import BOLD, DIM, Row
 from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.terminal.tool_line import Marks
-from hermes.surfaces.tui.diff_view import diff_rows, diffs_in
 
 _MAX_ENTRIES = 200
 _MAX_ENTRY_CHARS = 200_000

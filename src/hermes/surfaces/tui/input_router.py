@@ -230,7 +230,7 @@ class InputRouter:
             await self._send(msgspec.structs.replace(typed, text=f"/{skill}{rest}"))
             return
         if not chat.screen.echoes and not typed.by_key:
-            chat.view.say(f"{chat.screen.marks.prompt}{typed.text}")
+            chat.view.echo_command(typed.text)
         slash = find_slash(name)
         if name not in reserved() and (said := await _of_plugin(chat, name, rest)):
             chat.view.say(said)

@@ -114,6 +114,8 @@ class ChatView:
         self._streamed = False  # part of this reply was streamed
         self._writes = False  # ... and more is expected
         self._below_call = self._below_text = False
+        self._command = ""  # the last one, until a turn begins
+        self._is_below_command = False
         self._is_final_reply = (
             False  # the last reply made no calls: the turn is about to end
         )
@@ -248,6 +250,9 @@ class ChatView:
         """Shows a command that the person runs."""
         self._print_calls()
         if not self._screen.echoes:
+            if self._is_below_command:
+                self._screen.line()
+            self._is_below_command = False
             text = cut(f"$ {one_line(command)}", self._screen.columns - 1)
             self._row(((text, BOLD),))
 
@@ -256,7 +261,8 @@ class ChatView:
     ) -> None:
         """Shows the end of what such a command printed, and how it ended if that matters."""
         self.details.add(f"$ {one_line(command)}", output)
-        for row in self._cards.folded(output, self._screen.columns - 1, _OWN_LINES):
+        shown = output if output.strip() or code else "(no output)"
+        for row in self._cards.folded(shown, self._screen.columns - 1, _OWN_LINES):
             self._row(row)
         if code:
             self._row(((f"{self._screen.marks.failed} ", RED), (ending, DIM)))
@@ -552,6 +558,14 @@ class ChatView:
             return "writing" if is_stalled else ""
         return self._doing or "thinking"
 
+    def echo_command(self, text: str) -> None:
+        """Shows a command as it was typed. A message that it sends in the same words is not shown again."""
+        self._print_calls()
+        if self._is_below_command:
+            self._screen.line()
+        self._print_typed(text)
+        self._command, self._is_below_command = text, True
+
     def _echo(self, inputs: Sequence[int]) -> None:
         """Shows the messages that this turn answers."""
         for seq in inputs:
@@ -559,24 +573,29 @@ class ChatView:
             if waited is not None and not self._screen.echoes:
                 self._print_calls()
                 self._screen.end_reply()
-                lines = list(wrap(clean(waited.text), self._screen.columns - 3))
-                shown = (
-                    lines
-                    if len(lines) <= _MAX_ECHOED_LINES
-                    else lines[: _MAX_ECHOED_LINES - 1]
-                )
-                more = t(
-                    "{count:,} more line",
-                    "{count:,} more lines",
-                    count=len(lines) - len(shown),
-                )
-                more = f"{self._screen.marks.runs} {more}"
-                shown += [more] * (len(shown) < len(lines))
-                for number, line in enumerate(shown):
-                    lead = "  " if number else self._screen.marks.prompt
-                    self._screen.line(self._screen.style.bold(lead + line))
+                if waited.text != self._command:
+                    if self._is_below_command:
+                        self._screen.line()
+                    self._print_typed(waited.text)
                 self._screen.line()
+                self._command, self._is_below_command = "", False
                 self._below_text = False
+
+    def _print_typed(self, text: str) -> None:
+        """Prints what a person typed; the end of a long text is left out."""
+        lines = list(wrap(clean(text), self._screen.columns - 3))
+        is_long = len(lines) > _MAX_ECHOED_LINES
+        shown = lines[: _MAX_ECHOED_LINES - 1] if is_long else lines
+        if is_long:
+            hidden = t(
+                "{count:,} more line",
+                "{count:,} more lines",
+                count=len(lines) - len(shown),
+            )
+            shown.append(f"{self._screen.marks.runs} {hidden}")
+        for number, line in enumerate(shown):
+            lead = "  " if number else self._screen.marks.prompt
+            self._screen.line(self._screen.style.bold(lead + line))
 
     def _end(self, event: Mapping[str, Any]) -> None:
         self._print_calls()

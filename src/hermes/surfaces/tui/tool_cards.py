@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
+from hermes.surfaces.terminal.diff_view import FileDiff, diff_rows, diffs_in
 from hermes.surfaces.terminal.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
 from hermes.surfaces.terminal.text import cut, one_line, width
 from hermes.surfaces.terminal.tool_line import (
@@ -20,7 +21,6 @@ from hermes.surfaces.terminal.tool_line import (
     reason_lines,
 )
 from hermes.surfaces.tui.details import Details
-from hermes.surfaces.tui.diff_view import FileDiff, diff_rows, diffs_in
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

@@ -79,12 +79,11 @@ def test_a_diff_is_coloured_and_the_reach_is_said() -> None:
         Style(enabled=True),
         80,
     )
-    assert lines[2:5] == [
-        "  \x1b[36m@@ -1 +1 @@\x1b[0m",
-        "  \x1b[31m-old\x1b[0m",
-        "  \x1b[32m+new\x1b[0m",
+    assert lines[2:4] == [
+        "\x1b[2m  │ \x1b[0m\x1b[31m1 - \x1b[0m\x1b[31mold\x1b[0m",
+        "\x1b[2m  │ \x1b[0m\x1b[32m1 + \x1b[0m\x1b[32mnew\x1b[0m",
     ]
-    assert "outside the sandbox" in lines[5]
+    assert "outside the sandbox" in lines[4]
 
 
 def test_everything_that_will_happen_is_shown() -> None:
@@ -220,6 +219,27 @@ def test_a_yes_to_the_commands_of_the_rules_holds_until_they_change() -> None:
     assert "every time" not in again(menu)
 
 
+def test_the_diff_of_a_question_has_line_numbers_and_hides_nothing() -> None:
+    summary = (
+        "edit_file a.py\n@@ -7,2 +7,2 @@\n x = 1\n-y = 2\n+y = "
+        + "3" * 60
+        + "\n@@ -90 +90 @@\n-a\n+b\n- this is text"
+    )
+    asked = request(name="edit_file", summary=summary)
+    rows = question_lines(asked, Style(enabled=False), 40)
+    assert rows[1:10] == [
+        "  │  7   x = 1",
+        "  │  8 - y = 2",
+        "  │  8 + y = " + "3" * 27,
+        "  │      " + "3" * 31,
+        "  │      33",
+        "  │ …",
+        "  │ 90 - a",
+        "  │ 90 + b",
+        "  - this is text",
+    ]
+
+
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@ def f\n-old\n+new\n*** Add File: b.txt\n+hello\n*** End Patch"
 
 
@@ -232,7 +252,7 @@ def test_a_patch_is_shown_as_one_with_its_files() -> None:
     )
     lines = question_lines(asked, Style(enabled=True), 80)
     assert "apply_patch on src/a.py, b.txt:" in lines[0]
-    assert "  \x1b[31m-old\x1b[0m" in lines
+    assert "\x1b[2m  │ \x1b[0m\x1b[31m1 - \x1b[0m\x1b[31mold\x1b[0m" in lines
     assert question_lines(asked, PLAIN, 80)[1] == "  Edit src/a.py"
 
 

@@ -4,6 +4,7 @@ from hermes.commands.views import (
     Column,
     DiffBlock,
     Line,
+    MarkdownBlock,
     Record,
     Span,
     TableRow,
@@ -74,3 +75,22 @@ def test_a_long_line_wraps_between_words_in_the_chat_and_is_left_whole_elsewhere
         "conversation is short.",
     ]
     assert len(list(draw_blocks([text], chat._replace(is_chat=False)))) == 1
+
+
+def test_what_a_model_wrote_is_rendered_in_a_chat_and_left_alone_elsewhere() -> None:
+    written = [MarkdownBlock("- **bold** and `code`\x1b[2J")]
+    chat = TextScreen(70, Style(enabled=False), is_chat=True)
+    assert list(draw_blocks(written, chat)) == ["• bold and `code`\\x1b[2J"]
+    assert list(draw_blocks(written, PLAIN)) == ["- **bold** and `code`\\x1b[2J"]
+
+
+def test_a_long_line_of_several_looks_is_wrapped_between_words_in_a_chat() -> None:
+    spans = (
+        Span("USER.md", "bold"),
+        Span("  /home/u/memories/USER.md, 0 of 3,000", "dim"),
+    )
+    chat = TextScreen(40, Style(enabled=False), is_chat=True)
+    assert list(draw_blocks([Line(spans)], chat)) == [
+        "USER.md  /home/u/memories/USER.md, 0 of",
+        "3,000",
+    ]

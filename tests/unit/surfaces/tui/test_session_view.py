@@ -244,6 +244,32 @@ async def test_a_call_that_waits_says_so() -> None:
     assert viewed(STARTED, EDIT, asked).now == ["? Edit a.py waiting for you"]
 
 
+def test_a_command_that_sends_a_message_is_shown_once_and_apart_from_the_one_before() -> (
+    None
+):
+    screen = FakeScreen()
+    view = ChatView(screen, "s", clock=FakeClock(14.0))
+    view.echo_command("/status")
+    view.echo_command("/init")
+    sent = '/init\n\n<command name="init">\nLook.\n</command>'
+    view.on_event(event("message.user", text=sent, seq=2))
+    view.on_event(STARTED)
+    assert screen.text == "› /status\n\n› /init\n\n"
+    view.on_event(event("message.user", text="/init", seq=3))
+    view.on_event(event("turn.started", inputs=[3]))
+    assert screen.text.count("› /init") == 2
+
+
+def test_a_command_of_the_persons_own_that_prints_nothing_says_so() -> None:
+    screen = FakeScreen()
+    view = ChatView(screen, "s", clock=FakeClock(14.0))
+    view.show_own_command("true")
+    view.show_own_result("true", "", "exit code 0", 0)
+    view.show_own_command("false")
+    view.show_own_result("false", "", "exit code 1", 1)
+    assert screen.text == "$ true\n  │ (no output)\n\n$ false\n✗ exit code 1\n\n"
+
+
 def test_a_long_message_is_echoed_in_short() -> None:
     screen = viewed(
         event("message.user", text="\n".join(map(str, range(30))), seq=2), STARTED

@@ -664,6 +664,8 @@ export interface CodexThread {
   known: string;
   /** Turn that codex is running after that; empty once it has ended. */
   turn: string;
+  /** Permission profile that Hermes asked for, as in plan mode; empty for codex's own settings. */
+  permissions: string;
 }
 
 /** When a job runs, or a schedule would. */
@@ -4126,9 +4128,14 @@ export interface Payloads {
   "store.reachable": StoreReachable;
   "gap": Gap;
   "agent.command.ran": OwnCommandRan;
-  "agent.learning.changed": LearningChanged;
-  "agent.learning.proposed": LearningProposed;
-  "agent.learning.reviewed": LearningReviewed;
+  "gateway.startup": GatewayStartup;
+  "gateway.session.start": GatewaySessionStart;
+  "gateway.session.end": GatewaySessionEnd;
+  "gateway.session.reset": GatewaySessionReset;
+  "gateway.agent.start": GatewayAgentStart;
+  "gateway.agent.step": GatewayAgentStep;
+  "gateway.agent.end": GatewayAgentEnd;
+  "gateway.command.*": GatewayCommand;
   "tui.message.start": TuiMessageStart;
   "tui.message.delta": TuiMessageDelta;
   "tui.message.complete": TuiMessageComplete;
@@ -4139,14 +4146,9 @@ export interface Payloads {
   "tui.reasoning.delta": TuiReasoningDelta;
   "tui.reasoning.available": TuiReasoningAvailable;
   "tui.error": TuiError;
-  "gateway.startup": GatewayStartup;
-  "gateway.session.start": GatewaySessionStart;
-  "gateway.session.end": GatewaySessionEnd;
-  "gateway.session.reset": GatewaySessionReset;
-  "gateway.agent.start": GatewayAgentStart;
-  "gateway.agent.step": GatewayAgentStep;
-  "gateway.agent.end": GatewayAgentEnd;
-  "gateway.command.*": GatewayCommand;
+  "agent.learning.changed": LearningChanged;
+  "agent.learning.proposed": LearningProposed;
+  "agent.learning.reviewed": LearningReviewed;
   "agent.goal.set": GoalSet;
   "agent.goal.subgoals_changed": SubgoalsChanged;
   "agent.goal.judged": GoalJudged;

@@ -3,7 +3,7 @@
 import difflib
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 import msgspec
@@ -17,8 +17,10 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _TITLE = re.compile(r"(?:Edited|Moved|Created|Deleted) (.+?):?$")
+_ASKED_TITLE = re.compile(r"(?:Edit|Move|Create|Delete) (.+?):?$")
+_DIFF_SIGNS = frozenset("+- ")
 _DIFF_MARKS = frozenset("@+- \\.")
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _MIN_SIMILARITY = 0.4  # of two lines whose words are compared
@@ -86,8 +88,47 @@ def diff_rows(
     yield ((cut(note, columns), DIM),)
 
 
+def whole_diff_rows(diff: FileDiff, columns: int, marks: Marks) -> Iterator[Row]:
+    """Yields the rows of a diff that a person decides about: all of it, with long lines wrapped."""
+    yield from _file_rows(
+        diff, columns, marks, known=diff.name, several=False, wraps=True
+    )
+
+
+def parts_of(text: str, name: str) -> Iterator[str | FileDiff]:
+    """Yields the diffs in a question's text, and each line beside them. `name` is the changed file, unless a line before
+    a diff names another.
+    """
+    hunks: list[str] = []
+    old = new = 0  # lines that the hunk still has
+    for line in text.split("\n"):
+        if found := _HUNK.match(line):
+            old, new = int(found[2] or 1), int(found[4] or 1)
+        elif (old or new) and line[:1] in _DIFF_SIGNS:
+            old -= line[:1] != "+"
+            new -= line[:1] != "-"
+        else:
+            if hunks:
+                yield FileDiff(name, hunks)
+                hunks = []
+            old = new = 0
+            if title := _ASKED_TITLE.match(line):
+                name = title[1]
+            yield line
+            continue
+        hunks.append(line)
+    if hunks:
+        yield FileDiff(name, hunks)
+
+
 def _file_rows(
-    diff: FileDiff, columns: int, marks: Marks, *, known: str, several: bool
+    diff: FileDiff,
+    columns: int,
+    marks: Marks,
+    *,
+    known: str,
+    several: bool,
+    wraps: bool = False,
 ) -> Iterator[Row]:
     from hermes.surfaces.terminal.markdown.syntax import Highlighter
 
@@ -107,18 +148,39 @@ def _file_rows(
             is_first = False
             highlighter = Highlighter(language)
             continue
-        text = cut(line.text, room)
+        text = line.text if wraps else cut(line.text, room)
         runs = tuple(highlighter.line(text)) if line.sign != "-" else ((text, ""),)
-        yield _line_row(line, runs, bar, digits)
+        yield from _line_rows(line, runs, bar, digits, room)
 
 
-def _line_row(line: _DiffLine, runs: Sequence[Run], bar: str, digits: int) -> Row:
+def _line_rows(
+    line: _DiffLine, runs: Sequence[Run], bar: str, digits: int, room: int
+) -> Iterator[Row]:
     look, word, sign = {
         "+": (ADDED, ADDED_WORD, GREEN),
         "-": (REMOVED, REMOVED_WORD, RED),
     }.get(line.sign, ("", "", DIM))
-    number = (f"{line.number or '':>{digits}} {line.sign} ", sign)
-    return ((bar, DIM), number, *_backed(runs, line.changed, look, word))
+    number = f"{line.number or '':>{digits}} {line.sign} "
+    for content in _folded(_backed(runs, line.changed, look, word), room):
+        yield ((bar, DIM), (number, sign), *content)
+        number = " " * len(number)
+
+
+def _folded(runs: Iterable[Run], room: int) -> Iterator[Row]:
+    """Splits runs into rows of at most `room` cells. No character is lost."""
+    row: list[Run] = []
+    used = 0
+    for text, look in runs:
+        start = 0
+        for at, char in enumerate(text):
+            cells = width(char)
+            if used + cells > room:
+                row.append((text[start:at], look))
+                yield tuple(row)
+                row, used, start = list[Run](), 0, at
+            used += cells
+        row.append((text[start:], look))
+    yield tuple(row)
 
 
 def _backed(
@@ -155,7 +217,7 @@ def _numbered(lines: Sequence[str]) -> Iterator[_DiffLine]:
         match sign:
             case "@":
                 if found := _HUNK.match(line):
-                    old, new = int(found[1]), int(found[2])
+                    old, new = int(found[1]), int(found[3])
                     yield _DiffLine("@", "", 0)
             case "-":
                 removed.append(_DiffLine("-", line[1:], old))

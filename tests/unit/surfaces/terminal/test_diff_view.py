@@ -1,10 +1,10 @@
 """Diffs: numbers, files, changed words, and what is hidden."""
 
+from hermes.surfaces.terminal.diff_view import diff_rows, diffs_in
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import painted, plain
 from hermes.surfaces.terminal.theme import DARK, LIGHT, NEUTRAL, theme_for
 from hermes.surfaces.terminal.tool_line import Marks
-from hermes.surfaces.tui.diff_view import diff_rows, diffs_in
 from hermes.surfaces.tui.toolkit_style import toolkit_style
 
 TEXT = """Edited a.py:
