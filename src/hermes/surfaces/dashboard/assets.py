@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import importlib.resources
 import mimetypes
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +40,7 @@ _REVALIDATE = "no-cache"
 _VERSIONED = "v/"
 _OPEN_FILES = ("favicon.svg", "icon-192.png", "icon-512.png", "manifest.webmanifest")
 """Fetched without the cookie when the page is installed as an app; they hold nothing private."""
+_STYLE_IMPORT = re.compile(rb'^@import url\("([\w-]+\.css)"\);$', re.MULTILINE)
 _OLD_VERSION = "The page was updated. Reload it."
 
 
@@ -201,7 +203,7 @@ class Assets:
         if path is None:
             raise Refusal(404, "There is no such file.")
         return self._cache(
-            path.relative_to(self._top).as_posix(), path.read_bytes, path.name
+            path.relative_to(self._top).as_posix(), lambda: _content(path), path.name
         )
 
     def _cache(self, key: str, read: Callable[[], bytes], name: str) -> _Asset:
@@ -263,6 +265,16 @@ def _files(top: Path) -> list[Path]:
 def _stamp(path: Path) -> str:
     facts = path.stat()
     return f"{path} {facts.st_mtime_ns:x} {facts.st_size:x}"
+
+
+def _content(path: Path) -> bytes:
+    """A file, with the style sheets of its folder that it imports: a browser would ask for them only after it."""
+    content = path.read_bytes()
+    if path.suffix != ".css":
+        return content
+    return _STYLE_IMPORT.sub(
+        lambda found: (path.parent / found[1].decode()).read_bytes(), content
+    )
 
 
 def _kind(name: str) -> str | None:

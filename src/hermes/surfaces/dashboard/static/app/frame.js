@@ -15,7 +15,7 @@ import { connection, storeAway, waiting } from "./pending_requests.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, THEME_NAMES, theme } from "./theme.js";
 import { t } from "./translation.js";
-import { html, useEffect, useState, useStore } from "./ui.js";
+import { html, loadStyle, useEffect, useState, useStore } from "./ui.js";
 import { findView, VIEWS } from "./views.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
@@ -260,6 +260,7 @@ function View({ route }) {
   useEffect(() => {
     if (!view) return undefined;
     let isCurrent = true; // a view that was left may still be loading
+    loadStyle(`views/${view.name}.css`);
     setModule(loaded.get(view.name) ?? null);
     view.load?.().then(
       (one) => {
