@@ -227,9 +227,7 @@ class SessionService:
         runner = self._runners.get(session)
         if runner and runner.journal:
             return list(runner.journal.history.asked_calls.values())
-        if not await asyncio.to_thread(
-            self._app.store.log.asked_since_reply, session
-        ):
+        if not await asyncio.to_thread(self._app.store.log.asked_since_reply, session):
             return []
         history = await asyncio.to_thread(read_history, self._app.store, session)
         return list(history.asked_calls.values())

@@ -2233,6 +2233,8 @@ export interface PlatformFieldRow {
   label: string;
   help: string;
   is_secret: boolean;
+  is_optional: boolean;
+  is_chosen: boolean;
 }
 
 /** The chat platforms that can be connected. */
@@ -2291,6 +2293,7 @@ export interface PluginRow {
   icon: string;
   description: string;
   tab: boolean;
+  position: string;
   widget: boolean;
   uses_sdk: boolean;
   in_agent: boolean;
