@@ -2,7 +2,7 @@
 /** @import { Binding, Route, View as ViewEntry, ViewModule } from "../types/page.d.ts" */
 
 import { PluginSlots } from "../views/plugins/slots.js";
-import { usePluginTabs } from "../views/plugins/tabs.js";
+import { usePluginTabs, withTabs } from "../views/plugins/tabs.js";
 import { may, profile, scopes, sharedStore, signedOut } from "./api.js";
 import { setTitle } from "./attention.js";
 import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./keys.js";
@@ -31,7 +31,7 @@ function SignedInFrame() {
   useStore(scopes);
   const isShared = useStore(sharedStore);
   const own = VIEWS.filter((view) => may(view.scope) && (isShared || !view.shared));
-  const views = [...own, ...usePluginTabs()];
+  const views = withTabs(own, usePluginTabs());
   const place = `${route.view}/${route.parts[0]}`;
   const current = views.some((view) => view.name === place) ? place : route.view;
   useFrameKeys(views);
