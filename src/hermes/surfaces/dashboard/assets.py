@@ -40,6 +40,7 @@ _REVALIDATE = "no-cache"
 _VERSIONED = "v/"
 _OPEN_FILES = ("favicon.svg", "icon-192.png", "icon-512.png", "manifest.webmanifest")
 """Fetched without the cookie when the page is installed as an app; they hold nothing private."""
+_SHEET_LINK = re.compile(r'<link rel="stylesheet" href="\{files\}/(style/[\w-]+\.css)">')
 _STYLE_IMPORT = re.compile(rb'^@import url\("([\w-]+\.css)"\);$', re.MULTILINE)
 _OLD_VERSION = "The page was updated. Reload it."
 
@@ -87,6 +88,7 @@ class _Release:
             f'<link rel="modulepreload" href="{address}">' for address in preloads
         )
         text = (self._top / "index.html").read_text()
+        text = _SHEET_LINK.sub(self._inline_sheet, text)
         text = text.replace("<!-- preloads -->", links)
         text = text.replace(
             'lang="en"', f'lang="{language}" dir="{direction(language)}"', 1
@@ -95,6 +97,10 @@ class _Release:
         tag = f'<script src="{script}"></script>' if script else ""
         text = text.replace("<!-- sentences -->", tag)
         return text.replace("{files}", self.files).encode()
+
+    def _inline_sheet(self, found: re.Match[str]) -> str:
+        """A style sheet in the page itself: nothing is painted before it is there, so it must not be waited for."""
+        return f"<style>\n{(self._top / found[1]).read_text()}</style>"
 
     def bundle(self, name: str) -> bytes | None:
         stem = name.removesuffix(".js")
