@@ -117,11 +117,11 @@ async def test_a_mailbox_is_tried_at_both_servers() -> None:
         assert found == "hermes@loopback.test"
         wrong = _mailbox(server, "something else", "127.0.0.1")
         with pytest.raises(
-            HermesError, match="receives mail, .* rejected the password"
+            HermesError, match=r"receives mail, .* rejected the password"
         ):
             await try_platform(find_platform("email"), _PLAIN_MAIL, wrong)
         silent = {**given, "gateway.email.smtp_port": "1"}
-        with pytest.raises(HermesError, match="sends mail, .* can't be used"):
+        with pytest.raises(HermesError, match=r"sends mail, .* can't be used"):
             await try_platform(find_platform("email"), _PLAIN_MAIL, silent)
 
 

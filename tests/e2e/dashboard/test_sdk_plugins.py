@@ -98,7 +98,7 @@ _ASK_API = """async () => {
     file: api.exportSessionUrl("a b"),
   };
 }"""
-_FROM_API = {
+_FROM_API: dict[str, object] = {
     "job": ["look", True, True],
     "paused": False,
     "jobs": 1,

@@ -40,7 +40,9 @@ _REVALIDATE = "no-cache"
 _VERSIONED = "v/"
 _OPEN_FILES = ("favicon.svg", "icon-192.png", "icon-512.png", "manifest.webmanifest")
 """Fetched without the cookie when the page is installed as an app; they hold nothing private."""
-_SHEET_LINK = re.compile(r'<link rel="stylesheet" href="\{files\}/(style/[\w-]+\.css)">')
+_SHEET_LINK = re.compile(
+    r'<link rel="stylesheet" href="\{files\}/(style/[\w-]+\.css)">'
+)
 _STYLE_IMPORT = re.compile(rb'^@import url\("([\w-]+\.css)"\);$', re.MULTILINE)
 _OLD_VERSION = "The page was updated. Reload it."
 
@@ -278,9 +280,11 @@ def _content(path: Path) -> bytes:
     content = path.read_bytes()
     if path.suffix != ".css":
         return content
-    return _STYLE_IMPORT.sub(
-        lambda found: (path.parent / found[1].decode()).read_bytes(), content
-    )
+
+    def imported(found: re.Match[bytes]) -> bytes:
+        return (path.parent / found[1].decode()).read_bytes()
+
+    return _STYLE_IMPORT.sub(imported, content)
 
 
 def _kind(name: str) -> str | None:
