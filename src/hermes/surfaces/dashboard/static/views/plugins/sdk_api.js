@@ -428,9 +428,9 @@ const admin = {
     themes: Object.entries(THEME_NAMES).map(([name, label]) => ({ name, label, description: "" })),
   }),
   async setTheme(/** @type {string} */ name) {
-    if (!(name in THEME_NAMES)) throw new Error(`This dashboard has no theme ${name}.`);
-    chooseTheme(name);
-    return { ok: true, theme: name };
+    const isKnown = name in THEME_NAMES;
+    if (isKnown) chooseTheme(name);
+    return { ok: isKnown, theme: theme.value };
   },
   runDoctor: () => get("/api/doctor"),
 };

@@ -49,7 +49,7 @@ export function withTabs(views, tabs) {
   for (const tab of tabs) {
     const [side, page = ""] = (tab.position ?? "").split(":");
     const at = placed.findIndex((view) => view.name === (PAGES[page] ?? page));
-    if (at < 0 || (side !== "after" && side !== "before")) placed.push(tab);
+    if (at === -1 || (side !== "after" && side !== "before")) placed.push(tab);
     else placed.splice(side === "before" ? at : behindTabs(placed, at), 0, tab);
   }
   return placed;
