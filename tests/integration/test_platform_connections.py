@@ -5,12 +5,13 @@ from collections.abc import Mapping
 
 import msgspec
 import pytest
+from tests.fakes.mail_server import AUTHSERV, MailServer
 from tests.fakes.web_server import Asked, Page, Raw, web_server
 
 from hermes.app.platform_connections import find_platform, try_platform
 from hermes.errors import HermesError, UsageError
 from hermes.settings import Settings
-from hermes.settings.gateway import GatewaySettings, SlackSettings
+from hermes.settings.gateway import EmailSettings, GatewaySettings, SlackSettings
 from hermes.surfaces.web import override
 
 
@@ -92,3 +93,56 @@ async def test_a_name_that_leads_to_the_clouds_metadata_later_gets_no_token(
             await _tried(f"http://chat.example:{server.port}")
         assert server.asked == []
     assert "leads to 169.254.169.254" in str(caught.value.__cause__)
+
+
+def _mailbox(server: MailServer, password: str, host: str) -> dict[str, str]:
+    return {
+        "gateway.email.address": "hermes@loopback.test",
+        "gateway.email.imap_host": host,
+        "gateway.email.imap_port": str(server.imap_port),
+        "gateway.email.smtp_host": host,
+        "gateway.email.smtp_port": str(server.smtp_port),
+        "gateway.email.trusted_authserv": AUTHSERV,
+        "EMAIL_PASSWORD": password,
+    }
+
+
+_PLAIN_MAIL = Settings(gateway=GatewaySettings(email=EmailSettings(security="none")))
+
+
+async def test_a_mailbox_is_tried_at_both_servers() -> None:
+    async with MailServer() as server:
+        given = _mailbox(server, server.password, "127.0.0.1")
+        found = await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+        assert found == "hermes@loopback.test"
+        wrong = _mailbox(server, "something else", "127.0.0.1")
+        with pytest.raises(
+            HermesError, match=r"receives mail, .* rejected the password"
+        ):
+            await try_platform(find_platform("email"), _PLAIN_MAIL, wrong)
+        silent = {**given, "gateway.email.smtp_port": "1"}
+        with pytest.raises(HermesError, match=r"sends mail, .* can't be used"):
+            await try_platform(find_platform("email"), _PLAIN_MAIL, silent)
+
+
+def _elsewhere(host: str) -> Mapping[str, str]:
+    usual = {"gateway.email.imap_port": "", "gateway.email.smtp_port": ""}
+    return _mailbox(MailServer(), "secret", host) | usual
+
+
+async def test_a_password_goes_to_another_machine_only_encrypted() -> None:
+    given = _elsewhere("mail.example")
+    with pytest.raises(UsageError, match="others could read the password"):
+        await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+
+
+async def test_a_mail_server_is_not_one_of_the_clouds_own_addresses() -> None:
+    given = _elsewhere("169.254.169.254")
+    with pytest.raises(UsageError, match="the machine's own network"):
+        await try_platform(find_platform("email"), Settings(), given)
+
+
+async def test_a_webhooks_key_is_long_enough() -> None:
+    given = {"GATEWAY_WEBHOOK_SECRET": "short"}
+    with pytest.raises(UsageError, match="too short"):
+        await try_platform(find_platform("webhook"), Settings(), given)

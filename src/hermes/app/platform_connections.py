@@ -1,17 +1,29 @@
 """Connecting chat platforms: what each needs, and trying it before it is saved. The gateway is what serves them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any
+import imaplib
+import smtplib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 
+from hermes.app.mail_servers import (
+    WrongMailPassword,
+    exposes_password,
+    open_imap,
+    open_smtp,
+)
 from hermes.errors import HermesError, UsageError
 from hermes.providers.metadata_addresses import leads_to_own_network
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.edit import set_secret, set_value, unset_value
-from hermes.settings.gateway import CHAT_PLATFORMS, missing_setting
+from hermes.settings.gateway import (
+    CHAT_PLATFORMS,
+    MIN_WEBHOOK_SECRET_CHARACTERS,
+    EmailSettings,
+)
 from hermes.settings.load import environment
 from hermes.settings.secrets import is_secret_variable
 from hermes.settings.setting_keys import find_key, parse_value
@@ -33,6 +45,9 @@ class PlatformField(msgspec.Struct, frozen=True):
     name: str
     label: str
     help: str = ""
+    is_optional: bool = False
+    is_chosen: bool = False
+    """A secret that the person makes up and gives to the other side."""
 
     @property
     def is_secret(self) -> bool:
@@ -50,6 +65,10 @@ class _Probe(msgspec.Struct, frozen=True):
     """A field of the answer that must be true."""
 
 
+_Attempt: TypeAlias = Callable[[Settings, Mapping[str, str]], Awaitable[str]]
+"""Tries what was given. Returns the account's name, or raises HermesError."""
+
+
 class ChatPlatform(msgspec.Struct, frozen=True):
     """A platform that a person can connect: its fields, and how a token is tried (None if it can't be)."""
 
@@ -57,7 +76,62 @@ class ChatPlatform(msgspec.Struct, frozen=True):
     label: str
     how: str
     fields: tuple[PlatformField, ...]
-    probe: _Probe | None = None
+    probe: _Probe | _Attempt | None = None
+
+
+async def _sign_in_to_mailbox(settings: Settings, given: Mapping[str, str]) -> str:
+    """Signs in to both servers of a mailbox."""
+    values = {
+        name.removeprefix("gateway.email."): parse_value(find_key(name), text.strip())
+        for name, text in given.items()
+        if name.startswith("gateway.email.") and text.strip()
+    }
+    mailbox = msgspec.structs.replace(settings.gateway.email, **values)
+    if exposes_password(mailbox):
+        raise UsageError(
+            "The setting gateway.email.security is none, but the server is on another machine: others could read the"
+            " password.",
+            hint=_UNCHANGED,
+        )
+    for host, port in (
+        (mailbox.imap_host, mailbox.imap_port),
+        (mailbox.smtp_host, mailbox.smtp_port),
+    ):
+        await _require_allowed(f"https://{host}:{port}")
+    await asyncio.to_thread(_sign_in, mailbox, given["EMAIL_PASSWORD"].strip())
+    return mailbox.address
+
+
+def _sign_in(mailbox: EmailSettings, password: str) -> None:
+    """Raises HermesError. No error has words of the server, which may be anybody's."""
+    for what, host, sign_in in (
+        ("receives", mailbox.imap_host, open_imap),
+        ("sends", mailbox.smtp_host, open_smtp),
+    ):
+        try:
+            connection = sign_in(mailbox, password)
+        except WrongMailPassword as error:
+            raise HermesError(
+                f"The server that {what} mail, {host}, rejected the password.",
+                hint=f"{_UNCHANGED} Many providers want an app password.",
+            ) from error
+        except (OSError, imaplib.IMAP4.error, smtplib.SMTPException) as error:
+            raise HermesError(
+                f"The server that {what} mail, {host}, can't be used ({type(error).__name__}).",
+                hint=f"{_UNCHANGED} Check its name and port.",
+            ) from error
+        connection.close() if isinstance(
+            connection, smtplib.SMTP
+        ) else connection.shutdown()
+
+
+async def _check_webhook_key(_: Settings, given: Mapping[str, str]) -> str:
+    if len(given["GATEWAY_WEBHOOK_SECRET"].strip()) < MIN_WEBHOOK_SECRET_CHARACTERS:
+        raise UsageError(
+            "The key is too short to be a secret.",
+            hint=f"{_UNCHANGED} It needs at least {MIN_WEBHOOK_SECRET_CHARACTERS} characters.",
+        )
+    return ""
 
 
 PLATFORMS = (
@@ -135,13 +209,38 @@ PLATFORMS = (
             PlatformField("gateway.whatsapp.phone_number_id", "Phone number id"),
             PlatformField("WHATSAPP_TOKEN", "Access token"),
             PlatformField("WHATSAPP_APP_SECRET", "App secret"),
-            PlatformField("WHATSAPP_VERIFY_TOKEN", "Verify token", "a word of your choice"),
+            PlatformField("WHATSAPP_VERIFY_TOKEN", "Verify token", "a word of your choice", is_chosen=True),
         ),
         _Probe(
             lambda given: f"{given['api_url'].rstrip('/')}/{given['gateway.whatsapp.phone_number_id']}",
             "WHATSAPP_TOKEN",
             who=("display_phone_number",),
         ),
+    ),
+    ChatPlatform(
+        "email",
+        "E-mail",
+        "Give Hermes a mailbox of its own. It answers only mail whose sender your mail server has verified: open the"
+        " source of a mail in that mailbox, and copy the first word of the topmost Authentication-Results header.",
+        (
+            PlatformField("gateway.email.address", "Address", "hermes@example.org"),
+            PlatformField("EMAIL_PASSWORD", "Password"),
+            PlatformField("gateway.email.imap_host", "IMAP server, which receives mail", "imap.example.org"),
+            PlatformField("gateway.email.smtp_host", "SMTP server, which sends mail", "smtp.example.org"),
+            PlatformField("gateway.email.trusted_authserv", "Server that verifies senders", "mx.example.org"),
+            PlatformField("gateway.email.user", "User name", "the address", is_optional=True),
+            PlatformField("gateway.email.imap_port", "IMAP port", "993", is_optional=True),
+            PlatformField("gateway.email.smtp_port", "SMTP port", "465", is_optional=True),
+        ),
+        _sign_in_to_mailbox,
+    ),
+    ChatPlatform(
+        "webhook",
+        "Webhook",
+        "Your own programs send signed requests. Choose a key, and give it to them. List them in the setting"
+        " gateway.allow, for example webhook:webhook.",
+        (PlatformField("GATEWAY_WEBHOOK_SECRET", "Key", "at least 16 characters", is_chosen=True),),
+        _check_webhook_key,
     ),
     ChatPlatform(
         "ntfy",
@@ -173,9 +272,17 @@ def find_platform(name: str) -> ChatPlatform:
 def is_connected(platform: ChatPlatform, settings: Settings, secrets: Secrets) -> bool:
     """Whether everything that the platform needs is set."""
     named = CHAT_PLATFORMS[platform.name]
-    return not missing_setting(settings.gateway, platform.name) and all(
-        secrets.get(one) for one in named
-    )
+    return all(
+        _setting(settings, one.name)
+        for one in platform.fields
+        if not one.is_secret and not one.is_optional
+    ) and all(secrets.get(one) for one in named)
+
+
+def _setting(settings: Settings, key: str) -> object:
+    """The value of a setting of a platform: gateway.PLATFORM.NAME."""
+    _, platform, name = key.split(".")
+    return getattr(getattr(settings.gateway, platform), name)
 
 
 async def try_platform(
@@ -183,23 +290,18 @@ async def try_platform(
 ) -> str:
     """The account's name, if the platform accepts what was given; empty if it can't be tried. Raises HermesError."""
     for field in platform.fields:
-        if not given.get(field.name, "").strip():
+        if not field.is_optional and not given.get(field.name, "").strip():
             raise UsageError(
                 t.later("{label} is missing.", label=field.label), hint=_UNCHANGED
             )
     if platform.probe is None:
         return ""
+    if not isinstance(platform.probe, _Probe):
+        return await platform.probe(settings, given)
     section = getattr(settings.gateway, platform.name)
     values = {"api_url": getattr(section, "api_url", ""), **given}
     url, token = platform.probe.address(values), given.get(platform.probe.token, "")
-    _require_address(url)
-    if await asyncio.to_thread(leads_to_own_network, url):
-        raise UsageError(
-            t.later(
-                "Hermes does not call that address: it belongs to the machine's own network."
-            ),
-            hint=_UNCHANGED,
-        )
+    await _require_allowed(url)
     headers = {"authorization": f"{platform.probe.scheme} {token}"} if token else {}
     answer = await _answer(platform, url, headers)
     if platform.probe.flag and not answer.get(platform.probe.flag):
@@ -208,6 +310,17 @@ async def try_platform(
     for name in platform.probe.who:
         found = found.get(name, "") if isinstance(found, dict) else ""
     return _one_line(str(found))
+
+
+async def _require_allowed(url: str) -> None:
+    _require_address(url)
+    if await asyncio.to_thread(leads_to_own_network, url):
+        raise UsageError(
+            t.later(
+                "Hermes does not call that address: it belongs to the machine's own network."
+            ),
+            hint=_UNCHANGED,
+        )
 
 
 def _require_address(url: str) -> None:
@@ -298,7 +411,7 @@ def save_platform(home: Home, platform: ChatPlatform, given: Mapping[str, str]) 
     parsed = {
         one.name: parse_value(find_key(one.name), given[one.name].strip())
         for one in platform.fields
-        if not one.is_secret
+        if not one.is_secret and given.get(one.name, "").strip()
     }
     for key, value in parsed.items():
         set_value(home.config, key, value)

@@ -227,16 +227,13 @@ class SessionService:
         runner = self._runners.get(session)
         if runner and runner.journal:
             return list(runner.journal.history.asked_calls.values())
+        if not await asyncio.to_thread(self._app.store.log.asked_since_reply, session):
+            return []
         history = await asyncio.to_thread(read_history, self._app.store, session)
         return list(history.asked_calls.values())
 
     async def open_question(self, session: str) -> QuestionAsked | None:
         """The question of a tool that a message in this session would answer, also if its process is gone."""
-        log = self._app.store.log
-        if not self.works_on(session) and not await asyncio.to_thread(
-            log.asked_in_last_turn, session
-        ):
-            return None
         questions = await self.pending(session)
         return next((one for one in questions if isinstance(one, QuestionAsked)), None)
 

@@ -35,6 +35,8 @@ class PlatformFieldRow(msgspec.Struct, frozen=True):
     label: str
     help: str
     is_secret: bool
+    is_optional: bool
+    is_chosen: bool
 
 
 class PlatformRow(msgspec.Struct, frozen=True):
@@ -57,7 +59,7 @@ class PlatformListing(msgspec.Struct, frozen=True, kw_only=True):
             (
                 one.name,
                 "connected" if one.is_connected else "",
-                ", ".join(field.name for field in one.fields),
+                ", ".join(field.name for field in one.fields if not field.is_optional),
             )
             for one in self.platforms
         ]
@@ -132,7 +134,9 @@ def disconnect_platform(context: CommandContext, name: PlatformName) -> TextResu
 
 def _fields(platform: ChatPlatform) -> tuple[PlatformFieldRow, ...]:
     return tuple(
-        PlatformFieldRow(one.name, one.label, one.help, one.is_secret)
+        PlatformFieldRow(
+            one.name, one.label, one.help, one.is_secret, one.is_optional, one.is_chosen
+        )
         for one in platform.fields
     )
 

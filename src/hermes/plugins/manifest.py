@@ -21,10 +21,10 @@ class ManifestError(HermesError):
 
 
 class TabPlace(msgspec.Struct, frozen=True):
-    """The page of a plugin for the original agent: its address there, and whether it is in the navigation.
+    """The page of a plugin for the original agent: its address there, and its place in the navigation.
 
-    `position` and `override` move or replace pages of the original dashboard. Here, a plugin has a
-    page of its own beside ours.
+    `position` is `end`, `after:VIEW` or `before:VIEW`. `override` replaces a page of the original dashboard; here, a
+    plugin has a page of its own beside ours.
     """
 
     path: str = ""
@@ -75,6 +75,11 @@ class Manifest(msgspec.Struct, frozen=True):
     def uses_sdk(self) -> bool:
         """Whether its page is written for the SDK of the original agent: React and registration globals."""
         return isinstance(self.tab, TabPlace)
+
+    @property
+    def position(self) -> str:
+        """Its place in the navigation; empty for the end."""
+        return self.tab.position if isinstance(self.tab, TabPlace) else ""
 
     @property
     def has_tab(self) -> bool:

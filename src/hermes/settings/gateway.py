@@ -162,6 +162,8 @@ CHAT_PLATFORMS = {
 }
 """The platforms that come with Hermes and receive messages, with their secrets; plugins may add others."""
 
+MIN_WEBHOOK_SECRET_CHARACTERS = 16
+
 _REQUIRED_SETTINGS = {
     "ntfy": "topic",
     "mattermost": "url",

@@ -11,13 +11,14 @@ from hermes.errors import SessionNotFound, StoreError
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
+    ApprovalRequested,
     QuestionAsked,
     SessionCreated,
     SessionRecovered,
     TurnEnded,
     TurnStarted,
 )
-from hermes.schema.messages import MESSAGES, Message
+from hermes.schema.messages import MESSAGES, AssistantMessage, Message
 from hermes.store.answers import CHECKED, require_allowed
 from hermes.store.leases import Lease, require
 from hermes.store.log_row import (
@@ -52,9 +53,10 @@ _LATEST = (
     f"SELECT {STORED} FROM events WHERE session = ? AND type = ?"  # noqa: S608 - our own names
     " ORDER BY seq DESC LIMIT 1"
 )
-_ASKED_SINCE = (
-    f"SELECT 1 FROM events WHERE session = ? AND type = '{QuestionAsked.topic}' AND seq > coalesce((SELECT seq FROM events"  # noqa: S608 - our own names
-    f" WHERE session = ? AND type = '{TurnStarted.topic}' ORDER BY seq DESC LIMIT 1), 0) LIMIT 1"
+_ASKED_SINCE_REPLY = (
+    f"SELECT 1 FROM events WHERE session = ? AND type IN ('{ApprovalRequested.topic}', '{QuestionAsked.topic}')"  # noqa: S608 - our own names
+    f" AND seq > coalesce((SELECT seq FROM events WHERE session = ? AND type = '{AssistantMessage.topic}'"
+    " ORDER BY seq DESC LIMIT 1), 0) LIMIT 1"
 )
 _IDS = "SELECT id FROM events WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
 _BETWEEN = f"SELECT {STORED} FROM events WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - our own names
@@ -194,9 +196,9 @@ class SessionLog:
         )
         return rows[0].event if rows else None
 
-    def asked_in_last_turn(self, session: str) -> bool:
-        """Returns whether a tool asked the user a question since the last turn started."""
-        return bool(self._db.select(_ASKED_SINCE, (session, session)))
+    def asked_since_reply(self, session: str) -> bool:
+        """Returns whether anything was asked since the model's last message, which ends all questions before it."""
+        return bool(self._db.select(_ASKED_SINCE_REPLY, (session, session)))
 
     def remember(self) -> None:
         """Makes `since` leave out rows written through this log, from now on."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from typing import Any
 
 import msgspec
 import pytest
-from playwright.async_api import Page, expect
-from tests.e2e.dashboard.chatting import box, rests, say, session_of, transcript
-from tests.e2e.dashboard.conftest import PATIENCE, Board
+from playwright.async_api import Browser, Page, expect
+from tests.e2e.dashboard.chatting import box, rests, say, session_of, transcript, width
+from tests.e2e.dashboard.conftest import PATIENCE, Board, Complaints, again
+from tests.e2e.dashboard.test_access import found_by_axe
 
 from hermes.core.answers import approval_hash
 from hermes.schema.event_base import payload_of
@@ -130,17 +132,48 @@ async def test_a_hash_that_fails_leaves_the_card_usable_and_a_no_needs_none(
     await expect(page.locator(".answered")).to_contain_text("Denied (by dashboard)")
 
 
-async def test_an_answer_elsewhere_counts_here(page: Page, dashboard: Board) -> None:
-    dashboard.says(edit(dashboard, "three.py"), "Done.")
+_SLOW_LINE = {
+    "offline": False,
+    "latency": 300,
+    "downloadThroughput": 200_000,
+    "uploadThroughput": 50_000,
+}
+_MOVING = "document.getAnimations().filter((one) => one.playState === 'running' && one.effect.getTiming().duration > 1)"
+
+
+async def test_two_browsers_and_a_terminal_share_a_session(
+    page: Page, dashboard: Board, browser: Browser, complaints: Complaints
+) -> None:
+    """The second browser has a slow line and is zoomed to 200 %; its person wants nothing to move."""
+    dashboard.says(edit(dashboard, "three.py"), "Done.", "From the terminal.")
     await say(page, "repair the third")
     await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
     session = await session_of(page)
-    other = await page.context.new_page()
-    await other.goto(f"{dashboard.url}/#/chat/{session}")
-    await other.get_by_role("button", name="Allow once").click()
-    await rests(page, 1)
-    await expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
-    await expect(page.locator(".message.assistant").last).to_contain_text("Done.")
+    zoomed: dict[str, Any] = {
+        "viewport": {"width": 640, "height": 400},
+        "device_scale_factor": 2,
+        "reduced_motion": "reduce",
+    }
+    async with again(browser, dashboard, complaints, **zoomed) as other:
+        line = await other.context.new_cdp_session(other)
+        await line.send("Network.enable")
+        await line.send("Network.emulateNetworkConditions", _SLOW_LINE)
+        await other.goto(f"{dashboard.url}/#/chat/{session}")
+        await other.reload()
+        allow = other.get_by_role("button", name="Allow once")
+        await expect(allow).to_be_visible()
+        assert await width(other) <= 640
+        assert await other.evaluate(f"{_MOVING}.length") == 0
+        assert await found_by_axe(other) == []
+        await allow.click()
+        await rests(page, 1)
+        await expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
+        done = await dashboard.hermes.run("--resume", session, "and from here")
+        assert "From the terminal." in done.out
+        for one in (page, other):
+            replies = one.locator(".message.assistant")
+            await expect(replies.last).to_contain_text("From the terminal.")
+            await expect(replies.nth(-2)).to_contain_text("Done.")
 
 
 async def test_a_question_of_the_model_is_answered(

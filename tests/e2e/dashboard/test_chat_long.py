@@ -211,6 +211,21 @@ async def test_a_hit_in_the_older_part_is_brought_into_sight(
     await expect(page.locator(".item.found")).to_contain_text("talk answer 7.")
 
 
+async def test_the_browser_finds_words_in_parts_of_a_reply_that_are_not_drawn(
+    page: Page, dashboard: Board
+) -> None:
+    parts = [f"Part {number} has **bold** words.\n\n" for number in range(400)]
+    parts[20] = "The *needle* is **here**, in a [link](https://example.org).\n\n"
+    dashboard.says("".join(parts))
+    await say(page, "write a lot")
+    await rests(page, 1)
+    unseen = page.locator(".md-unseen", has_text="The needle is here, in a link.")
+    await expect(unseen).to_have_attribute("hidden", "until-found")
+    # What a browser does first when its own search finds hidden words.
+    await unseen.evaluate("node => node.dispatchEvent(new Event('beforematch'))")
+    await expect(page.locator(".markdown p", has_text="The needle")).to_have_count(1)
+
+
 async def test_a_late_answer_of_one_session_does_not_appear_in_another(
     page: Page, ids: dict[str, str]
 ) -> None:

@@ -9,6 +9,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.e2e.dashboard.conftest import Board, Complaints, again, running
 from tests.e2e.dashboard.test_access import found_by_axe
 from tests.e2e.dashboard.walking import go
+from tests.fakes.mail_server import AUTHSERV, MailServer
 from tests.fakes.oauth_mcp_server import oauth_mcp_server
 from tests.fakes.telegram_server import TOKEN, TelegramServer
 
@@ -52,8 +53,12 @@ async def telegram() -> AsyncIterator[TelegramServer]:
 async def test_a_chat_app_is_connected_and_people_come_and_go(
     browser: Browser, tmp_path: Path, telegram: TelegramServer, complaints: Complaints
 ) -> None:
-    settings = f"gateway:\n  telegram:\n    api_url: {telegram.url}\n"
+    settings = (
+        f"gateway:\n  telegram:\n    api_url: {telegram.url}\n"
+        "  email:\n    security: none\n"
+    )
     async with (
+        MailServer() as mail,
         running(tmp_path / "x", settings) as board,
         again(browser, board, complaints) as page,
     ):
@@ -74,6 +79,16 @@ async def test_a_chat_app_is_connected_and_people_come_and_go(
         assert TOKEN in env.read_text()
         assert TOKEN not in await page.content()
 
+        await _connect_mailbox(page, mail)
+        webhook = page.locator('[data-platform="webhook"]')
+        await webhook.get_by_role("button", name="Connect").click()
+        await webhook.get_by_role("button", name="Generate").click()
+        key = await webhook.get_by_label("Key").input_value()
+        await webhook.get_by_role("button", name="Test and save").click()
+        await expect(webhook.get_by_text("connected", exact=True)).to_be_visible()
+        assert len(key) == 32
+        assert key in env.read_text()
+
         await expect(page.get_by_text("Ada on telegram")).to_be_visible()
         await page.get_by_label("Pairing code").fill("WRONGONE")
         await page.get_by_role("button", name="Let in").click()
@@ -92,6 +107,26 @@ async def test_a_chat_app_is_connected_and_people_come_and_go(
         await expect(row.get_by_text("connected", exact=True)).to_have_count(0)
         assert TOKEN not in env.read_text()
         complaints.expect(re.escape("/api/commands/gateway."))
+
+
+async def _connect_mailbox(page: Page, mail: MailServer) -> None:
+    row = page.locator('[data-platform="email"]')
+    await row.get_by_role("button", name="Connect").click()
+    for label, value in (
+        ("Address", "hermes@loopback.test"),
+        ("Password", "wrong"),
+        ("IMAP server", "127.0.0.1"),
+        ("SMTP server", "127.0.0.1"),
+        ("Server that verifies", AUTHSERV),
+        ("IMAP port", str(mail.imap_port)),
+        ("SMTP port", str(mail.smtp_port)),
+    ):
+        await row.get_by_label(label).fill(value)
+    await row.get_by_role("button", name="Test and save").click()
+    await expect(row.locator(".field-error")).to_contain_text("rejected the password")
+    await row.get_by_label("Password").fill(mail.password)
+    await row.get_by_role("button", name="Test and save").click()
+    await expect(row.get_by_text("connected", exact=True)).to_be_visible()
 
 
 async def test_an_mcp_server_is_added_signed_in_at_and_removed(

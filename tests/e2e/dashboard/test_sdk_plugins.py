@@ -77,6 +77,39 @@ _SCRIPT = """
   window.__HERMES_PLUGINS__.registerSlot("meter", "sessions:top", Banner);
 })();
 """
+_ASK_API = """async () => {
+  const { api } = window.__HERMES_PLUGIN_SDK__;
+  const job = await api.createCronJob({ prompt: "look", schedule: "every day at 9", name: "look" });
+  const paused = await api.pauseCronJob(job.id);
+  const jobs = await api.getCronJobs();
+  await api.deleteCronJob(job.id);
+  const config = await api.getConfig();
+  await api.saveConfig({ ...config, learning: { ...config.learning, mode: "off" } });
+  const { sessions, total } = await api.getSessions(5, 0);
+  await api.setTheme("dark");
+  const reads = [api.getStatus(), api.getSkills(), api.getToolsets(), api.getAnalytics(7), api.getModelsAnalytics(7),
+    api.getModelInfo(), api.getModelOptions(), api.getMcpServers(), api.getMessagingPlatforms(), api.getPairing(),
+    api.getPlugins(), api.getProfiles(), api.getMemory(), api.getSchema(), api.searchSessions("x"), api.getAuthMe()];
+  const shapes = (await Promise.all(reads)).map((one) => typeof one);
+  return {
+    job: [job.name, job.enabled, job.schedule_display.length > 0], paused: paused.enabled, jobs: jobs.length,
+    left: (await api.getCronJobs()).length, mode: (await api.getConfig()).learning.mode, sessions, total,
+    theme: document.documentElement.dataset.theme, reads: shapes.every((one) => one === "object"),
+    file: api.exportSessionUrl("a b"),
+  };
+}"""
+_FROM_API: dict[str, object] = {
+    "job": ["look", True, True],
+    "paused": False,
+    "jobs": 1,
+    "left": 0,
+    "mode": "off",
+    "sessions": [],
+    "total": 0,
+    "theme": "dark",
+    "reads": True,
+    "file": "/api/sessions/a%20b/export",
+}
 _API = """
 from fastapi import APIRouter, WebSocket
 
@@ -129,6 +162,8 @@ async def test_a_plugin_for_the_original_agent_runs_unmodified(
     await expect(row).to_have_attribute("data-state", "enabled")
 
     rail = page.get_by_role("navigation", name="Views", exact=True)
+    names = await rail.locator(".place-name").all_inner_texts()
+    assert names[names.index("Learning") + 1] == "Meter"
     await rail.get_by_role("link", name="Meter").click()
     told = page.locator("#told")
     await expect(told).to_have_text("2 calls, line open from page False")
@@ -148,6 +183,7 @@ async def test_a_plugin_for_the_original_agent_runs_unmodified(
     await expect(told).to_contain_text("0 turns")
     await page.get_by_role("button", name="Ask").click()
     await expect(page.locator(".toasts")).to_contain_text("no SDK.api.noSuchThing")
+    assert await page.evaluate(_ASK_API) == _FROM_API
     for theme in ("light", "dark", "contrast"):
         await page.evaluate(
             "name => document.documentElement.dataset.theme = name", theme

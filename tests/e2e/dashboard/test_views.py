@@ -34,6 +34,12 @@ _VIEWS = {
     "/schedules/new": ".job-form",
     "/plugins": ".plugin",
 }
+_TOO_SMALL = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [role=tab]")]
+    .filter((one) => !one.closest("[aria-hidden=true], label, .board") && getComputedStyle(one).display !== "inline")
+    .map((one) => [one.getBoundingClientRect(), one.className, one.textContent.slice(0, 30)])
+    .filter(([box]) => box.width && box.height && (box.width < 24 || box.height < 24))
+    .map(([box, kind, text]) => `${kind} ${text}: ${box.width} x ${box.height}`)"""
+"""What a finger can't hit: targets of less than 24 pixels, but for links within a text."""
 
 
 @pytest.mark.parametrize(("scheme", "wide"), [("light", 360), ("dark", 1280)])
@@ -81,4 +87,9 @@ async def _fits(page: Page, path: str, seen: str, wide: int) -> None:
         await go(page, path)
     await expect(page.locator(seen).first).to_be_visible()
     assert await width(page) <= wide, path
+    assert await page.evaluate(_TOO_SMALL) == [], path
     assert await found_by_axe(page) == [], path
+    if wide > 1000:  # on wide screens also with high contrast
+        await page.evaluate("document.documentElement.dataset.theme = 'contrast'")
+        assert await found_by_axe(page) == [], path
+        await page.evaluate("delete document.documentElement.dataset.theme")

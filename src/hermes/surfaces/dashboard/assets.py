@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import importlib.resources
 import mimetypes
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -47,6 +48,10 @@ _REVALIDATE = "no-cache"
 _VERSIONED = "v/"
 _OPEN_FILES = ("favicon.svg", "icon-192.png", "icon-512.png", "manifest.webmanifest")
 """Fetched without the cookie when the page is installed as an app; they hold nothing private."""
+_SHEET_LINK = re.compile(
+    r'<link rel="stylesheet" href="\{files\}/(style/[\w-]+\.css)">'
+)
+_STYLE_IMPORT = re.compile(rb'^@import url\("([\w-]+\.css)"\);$', re.MULTILINE)
 _OLD_VERSION = to_translate("The page was updated. Reload it.")
 
 
@@ -94,6 +99,7 @@ class _Release:
             for address in preloads
         )
         text = (self._top / "index.html").read_text()
+        text = _SHEET_LINK.sub(self._inline_sheet, text)
         text = text.replace("<!-- preloads -->", links)
         text = text.replace(
             'lang="en"', f'lang="{language}" dir="{direction(language)}"', 1
@@ -102,6 +108,10 @@ class _Release:
         tag = f'<script src="{script}"></script>' if script else ""
         text = text.replace("<!-- sentences -->", tag)
         return text.replace("{files}", self.files).encode()
+
+    def _inline_sheet(self, found: re.Match[str]) -> str:
+        """A style sheet in the page itself: nothing is painted before it is there, so it must not be waited for."""
+        return f"<style>\n{(self._top / found[1]).read_text()}</style>"
 
     def bundle(self, name: str) -> bytes | None:
         stem = name.removesuffix(".js")
@@ -212,7 +222,7 @@ class Assets:
         if path is None:
             raise Refusal(404, t("There is no such file."))
         return self._cache(
-            path.relative_to(self._top).as_posix(), path.read_bytes, path.name
+            path.relative_to(self._top).as_posix(), lambda: _content(path), path.name
         )
 
     def _cache(self, key: str, read: Callable[[], bytes], name: str) -> _Asset:
@@ -274,6 +284,18 @@ def _files(top: Path) -> list[Path]:
 def _stamp(path: Path) -> str:
     facts = path.stat()
     return f"{path} {facts.st_mtime_ns:x} {facts.st_size:x}"
+
+
+def _content(path: Path) -> bytes:
+    """A file, with the style sheets of its folder that it imports: a browser would ask for them only after it."""
+    content = path.read_bytes()
+    if path.suffix != ".css":
+        return content
+
+    def imported(found: re.Match[bytes]) -> bytes:
+        return (path.parent / found[1].decode()).read_bytes()
+
+    return _STYLE_IMPORT.sub(imported, content)
 
 
 def _kind(name: str) -> str | None:

@@ -55,6 +55,7 @@ class PluginRow(msgspec.Struct, frozen=True):
     icon: str = ""
     description: str = ""
     tab: bool = False
+    position: str = ""
     widget: bool = False
     uses_sdk: bool = False
     in_agent: bool = False
@@ -205,6 +206,7 @@ class PluginRoutes:
             said.pop("name")
             said |= {
                 "tab": manifest.has_tab,
+                "position": manifest.position,
                 "uses_sdk": manifest.uses_sdk,
                 "css": manifest.css or "",
                 "api": manifest.api or "",

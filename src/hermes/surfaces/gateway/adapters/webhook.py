@@ -24,7 +24,10 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from hermes.settings.gateway import GatewayWebhookSettings
+from hermes.settings.gateway import (
+    MIN_WEBHOOK_SECRET_CHARACTERS,
+    GatewayWebhookSettings,
+)
 from hermes.surfaces.gateway.adapter import (
     AdapterDeps,
     Chat,
@@ -48,7 +51,6 @@ _PATH = "/webhook"
 _MAX_WEBHOOK_BODY_BYTES = 1_000_000
 _CALLBACK_TIMEOUT_S = 30.0
 _SECRET = "GATEWAY_WEBHOOK_SECRET"  # noqa: S105 - its name
-_MIN_WEBHOOK_SECRET_CHARACTERS = 16
 _WRONG_SIGNATURE = "the signature or its time is wrong"
 
 
@@ -72,7 +74,7 @@ class _Waiting(msgspec.Struct):
 def build(deps: AdapterDeps) -> "WebhookAdapter":
     """Builds the adapter from the settings."""
     secret = deps.secrets.require(_SECRET)
-    if len(secret) < _MIN_WEBHOOK_SECRET_CHARACTERS:
+    if len(secret) < MIN_WEBHOOK_SECRET_CHARACTERS:
         raise DeliveryRefused(
             f"{_SECRET} is too short to be a secret.",
             hint="Make one with: openssl rand -hex 32",

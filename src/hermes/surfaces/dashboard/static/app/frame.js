@@ -2,7 +2,7 @@
 /** @import { Binding, Route, View as ViewEntry, ViewModule } from "../types/page.d.ts" */
 
 import { PluginSlots } from "../views/plugins/slots.js";
-import { usePluginTabs } from "../views/plugins/tabs.js";
+import { usePluginTabs, withTabs } from "../views/plugins/tabs.js";
 import { may, profile, scopes, sharedStore, signedOut } from "./api.js";
 import { setTitle } from "./attention.js";
 import { shown, singleKeys, toggleSingleKeys, useBindings, useKeys } from "./keys.js";
@@ -15,7 +15,7 @@ import { connection, storeAway, waiting } from "./pending_requests.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, THEME_NAMES, theme } from "./theme.js";
 import { t } from "./translation.js";
-import { html, useEffect, useState, useStore } from "./ui.js";
+import { html, loadStyle, useEffect, useState, useStore } from "./ui.js";
 import { findView, VIEWS } from "./views.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
@@ -31,7 +31,7 @@ function SignedInFrame() {
   useStore(scopes);
   const isShared = useStore(sharedStore);
   const own = VIEWS.filter((view) => may(view.scope) && (isShared || !view.shared));
-  const views = [...own, ...usePluginTabs()];
+  const views = withTabs(own, usePluginTabs());
   const place = `${route.view}/${route.parts[0]}`;
   const current = views.some((view) => view.name === place) ? place : route.view;
   useFrameKeys(views);
@@ -260,6 +260,7 @@ function View({ route }) {
   useEffect(() => {
     if (!view) return undefined;
     let isCurrent = true; // a view that was left may still be loading
+    loadStyle(`views/${view.name}.css`);
     setModule(loaded.get(view.name) ?? null);
     view.load?.().then(
       (one) => {

@@ -24,10 +24,13 @@ function whoAmI() {
 
 whoAmI();
 connection.watch((state) => state === "live" && whoAmI());
-root.replaceChildren();
-render(html`<${Frame} />`, root);
-watch();
-watchAttention();
+// In a task of its own: a slow phone can answer a touch between running the modules and drawing.
+setTimeout(() => {
+  root.replaceChildren();
+  render(html`<${Frame} />`, root);
+  watch();
+  watchAttention();
+});
 
 // Only once the page is there: what the worker keeps is not needed to draw it. Without https it is not available.
 addEventListener("load", () =>

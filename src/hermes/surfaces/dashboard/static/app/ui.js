@@ -102,11 +102,44 @@ const sheets = new Map();
 export function useStyle(path) {
   const [ready, setReady] = useState(() => sheets.get(path)?.ready ?? false);
   useEffect(() => {
-    const sheet = sheets.get(path) ?? addSheet(path);
-    sheets.set(path, sheet);
-    sheet.loaded.then(() => setReady(true));
+    loadStyle(path).loaded.then(() => setReady(true));
   }, [path]);
   return ready;
+}
+
+/**
+ * Begins to load a style sheet, so that it comes along with the module that needs it.
+ * @param {string} path
+ */
+export function loadStyle(path) {
+  const sheet = sheets.get(path) ?? addSheet(path);
+  sheets.set(path, sheet);
+  return sheet;
+}
+
+/**
+ * How many entries of a list are drawn: a screenful first, so that it is there at once, and the rest right after.
+ * @param {number} total
+ * @param {number} first
+ */
+export function useScreenfulFirst(total, first) {
+  const [isWhole, setIsWhole] = useState(false);
+  const isCut = total > first && !isWhole;
+  useEffect(() => {
+    if (!isCut) return undefined;
+    let timer = 0;
+    // Behind the frame that shows the screenful. A hidden page has no frames.
+    const later = () => {
+      timer = setTimeout(() => setIsWhole(true));
+    };
+    const frame = requestAnimationFrame(later);
+    if (document.hidden) later();
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+    };
+  }, [isCut]);
+  return isCut ? first : total;
 }
 
 /**

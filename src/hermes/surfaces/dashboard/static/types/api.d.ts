@@ -2238,6 +2238,8 @@ export interface PlatformFieldRow {
   label: string;
   help: string;
   is_secret: boolean;
+  is_optional: boolean;
+  is_chosen: boolean;
 }
 
 /** The chat platforms that can be connected. */
@@ -2296,6 +2298,7 @@ export interface PluginRow {
   icon: string;
   description: string;
   tab: boolean;
+  position: string;
   widget: boolean;
   uses_sdk: boolean;
   in_agent: boolean;

@@ -78,6 +78,8 @@ export interface View {
   scope?: string;
   key?: string;
   shared?: boolean;
+  /** Of a plugin's page: where its manifest wants it. */
+  position?: string;
   load?: () => Promise<ViewModule>;
   draw?: () => VNode;
 }

@@ -5,7 +5,7 @@
  *   Transcript,
  * } from "../types/page.d.ts"
  */
-import { api, errorText, may, sessionPath } from "../app/api.js";
+import { api, errorText, may, scopes, sessionPath } from "../app/api.js";
 import { lookedAt, setTitle } from "../app/attention.js";
 import { useKeys } from "../app/keys.js";
 import { showKeys } from "../app/overlay.js";
@@ -276,36 +276,34 @@ function Conversation({ id, route, search, onDrawer }) {
     }),
     [id, state.cwd],
   );
-  /** @type {ChatActions & Required<Pick<ChatActions, "context" | "beginning">>} */
-  const chat = {
-    id,
-    search,
-    help: showKeys,
-    chosenModel: model,
-    fill: (text) => setFilled({ text }),
-    backgroundWork: () => setOver({ kind: "background" }),
-    transcript: conversation.transcript,
-    send: (text, delivery = "queue", images = [], files = []) =>
-      conversation.outbox.send({ text, images, files, delivery, model }),
-    stop: () => stop(id),
-    diff: context.diff,
-    context: () => setOver({ kind: "context" }),
-    show: (title, text) => setOver({ kind: "said", title, text }),
-    beginning: () => setGoal({ seq: 1 }),
-    approvals: chooseMode(setMode, () => setOver({ kind: "approvals" })),
-    model: (name) => (name ? choose(name) : setOver({ kind: "model" })),
-    lastSaid: () =>
-      typed(
-        state.items
-          .filter((item) => item.kind === "user")
-          .findLast((item) => item.origin === "user")?.text ?? "",
-      ).text,
-  };
   /** @param {string} name */
   const choose = (name) => {
     setModel(name);
     setOver(null);
   };
+  /** @type {ChatActions & Required<Pick<ChatActions, "context" | "beginning">>} */
+  const chat = useMemo(
+    () => ({
+      id,
+      search,
+      help: showKeys,
+      chosenModel: model,
+      fill: (text) => setFilled({ text }),
+      backgroundWork: () => setOver({ kind: "background" }),
+      transcript: conversation.transcript,
+      send: (text, delivery = "queue", images = [], files = []) =>
+        conversation.outbox.send({ text, images, files, delivery, model }),
+      stop: () => stop(id),
+      diff: context.diff,
+      context: () => setOver({ kind: "context" }),
+      show: (title, text) => setOver({ kind: "said", title, text }),
+      beginning: () => setGoal({ seq: 1 }),
+      approvals: chooseMode(setMode, () => setOver({ kind: "approvals" })),
+      model: (name) => (name ? choose(name) : setOver({ kind: "model" })),
+      lastSaid: () => lastSaid(current.current),
+    }),
+    [id, model, context],
+  );
   useKeys([
     {
       keys: "Escape",
@@ -374,6 +372,23 @@ function Conversation({ id, route, search, onDrawer }) {
       run: () => void chat.approvals(""),
     },
   ]);
+  // While a reply streams, only the reply is drawn again.
+  const steady = useSteady(state);
+  const granted = useStore(scopes);
+  const header = useMemo(
+    () => html`<${Header} state=${steady} detail=${detail} model=${model} mode=${mode} chat=${chat}
+      onModel=${() => setOver({ kind: "model" })} onDrawer=${onDrawer} />`,
+    [steady, detail, model, mode, chat, granted],
+  );
+  const input = useMemo(
+    () => html`<${PinnedPlan} state=${steady} />
+      ${
+        may("chat") &&
+        html`<${Composer} chat=${chat} running=${Boolean(steady.turn)} stopping=${steady.stopping}
+        question=${openQuestion(steady, asked)} filled=${filled} />`
+      }`,
+    [steady, asked, filled, chat, granted],
+  );
   if (state.deleted || link === "closed") {
     return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
       label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
@@ -383,20 +398,14 @@ function Conversation({ id, route, search, onDrawer }) {
         hint: "Choose another one, or start a new chat.",
       }} /><//>`;
   }
-  return html`<${Header} state=${state} detail=${detail} model=${model} mode=${mode} chat=${chat}
-    onModel=${() => setOver({ kind: "model" })} onDrawer=${onDrawer} />
+  return html`${header}
     ${
       state.ready || state.items.length
         ? html`<${Messages} conversation=${conversation} context=${context}
       onEdit=${setFilled} goal=${goal} />`
         : html`<div class="scroll"><${Loading} label="Loading the session" /></div>`
     }
-    <${PinnedPlan} state=${state} />
-    ${
-      may("chat") &&
-      html`<${Composer} chat=${chat} running=${Boolean(state.turn)} stopping=${state.stopping}
-      question=${openQuestion(state, asked)} filled=${filled} />`
-    }
+    ${input}
     ${
       over?.kind === "model" &&
       html`<${ModelPicker} current=${model} onClose=${() => setOver(null)}
@@ -430,6 +439,31 @@ function Conversation({ id, route, search, onDrawer }) {
 
 const CHANGES = () => import("./chat/changes.js");
 const BACKGROUND_WORK = () => import("./chat/background_work.js");
+
+/**
+ * The transcript without the reply that is being written: the same object until anything else changes.
+ * @param {Transcript} state
+ */
+function useSteady(state) {
+  const held = useRef(state);
+  const before = new Map(Object.entries(held.current));
+  const isSame = Object.entries(state).every(
+    ([name, value]) => name === "live" || Object.is(before.get(name), value),
+  );
+  if (!isSame) held.current = state;
+  return held.current;
+}
+
+/**
+ * What the person last wrote in a session.
+ * @param {Transcript} state
+ */
+function lastSaid({ items }) {
+  const said = items
+    .filter((item) => item.kind === "user")
+    .findLast((item) => item.origin === "user");
+  return typed(said?.text ?? "").text;
+}
 
 /**
  * A dialog that is loaded when it is first opened.

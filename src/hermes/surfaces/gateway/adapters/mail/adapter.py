@@ -18,6 +18,12 @@ from email.message import EmailMessage
 from email.utils import formatdate
 from typing import Any
 
+from hermes.app.mail_servers import (
+    WrongMailPassword,
+    exposes_password,
+    open_imap,
+    open_smtp,
+)
 from hermes.errors import SettingsError
 from hermes.settings.gateway import EmailSettings
 from hermes.surfaces.gateway.adapter import (
@@ -47,14 +53,12 @@ t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
-_STEP_TIMEOUT_S = 30.0
 _MAX_IDLE_S = 25 * 60.0
 """Servers end IDLE after 30 minutes."""
 _IDLE_STEP_S = 5.0
 """How long a download can have to wait for the connection."""
 _MAX_MAIL_BYTES = 30_000_000
 _NEW_MAIL = re.compile(rb"\b(EXISTS|RECENT)\b")
-_LOCAL_HOSTS = frozenset(("127.0.0.1", "::1", "localhost"))
 _PASSWORD_HINT = "Store the right one with: hermes config set EMAIL_PASSWORD. Many providers want an app password."  # noqa: S105
 _WRONG_PASSWORD = "The mail server rejects the password."  # noqa: S105
 
@@ -68,10 +72,7 @@ def build(deps: AdapterDeps) -> "MailAdapter":
                 f"gateway.email.{name} is not set.",
                 hint="See docs/guide/gateway.md, E-mail.",
             )
-    if (
-        settings.security == "none"
-        and not {settings.imap_host, settings.smtp_host} <= _LOCAL_HOSTS
-    ):
+    if exposes_password(settings):
         raise SettingsError(
             "gateway.email.security is `none`, but the server is on another machine: others could read the password.",
             hint="Set it to tls.",
@@ -158,12 +159,10 @@ class MailAdapter(ChatAdapter):
         return mail
 
     def _deliver(self, mail: EmailMessage) -> None:
-        settings = self._settings
         try:
-            with self._smtp() as server:
-                server.login(settings.user or settings.address, self._password)
+            with open_smtp(self._settings, self._password) as server:
                 server.send_message(mail)
-        except smtplib.SMTPAuthenticationError as error:
+        except WrongMailPassword as error:
             raise Unauthorized(_WRONG_PASSWORD, hint=_PASSWORD_HINT) from error
         except (
             smtplib.SMTPRecipientsRefused,
@@ -181,42 +180,13 @@ class MailAdapter(ChatAdapter):
                 f"mail can't be sent now ({type(error).__name__})"
             ) from error
 
-    def _smtp(self) -> smtplib.SMTP:
-        host, port = self._settings.smtp_host, self._settings.smtp_port
-        if self._settings.security == "none":
-            return smtplib.SMTP(host, port, timeout=_STEP_TIMEOUT_S)
-        context = ssl.create_default_context()
-        if port == smtplib.SMTP_SSL_PORT:
-            return smtplib.SMTP_SSL(
-                host, port, timeout=_STEP_TIMEOUT_S, context=context
-            )
-        server = smtplib.SMTP(host, port, timeout=_STEP_TIMEOUT_S)
-        server.starttls(context=context)
-        return server
-
     def _open(self) -> imaplib.IMAP4:
-        settings = self._settings
         try:
-            if settings.security == "none":
-                box = imaplib.IMAP4(
-                    settings.imap_host, settings.imap_port, timeout=_STEP_TIMEOUT_S
-                )
-            else:
-                context = ssl.create_default_context()
-                box = imaplib.IMAP4_SSL(
-                    settings.imap_host,
-                    settings.imap_port,
-                    ssl_context=context,
-                    timeout=_STEP_TIMEOUT_S,
-                )
+            box = open_imap(self._settings, self._password)
+        except WrongMailPassword as error:
+            raise Unauthorized(_WRONG_PASSWORD, hint=_PASSWORD_HINT) from error
         except (OSError, imaplib.IMAP4.error) as error:
             raise Unreachable(f"the mailbox can't be reached: {error}") from error
-        try:
-            box.login(settings.user or settings.address, self._password)
-        except imaplib.IMAP4.error as error:
-            with contextlib.suppress(OSError, imaplib.IMAP4.error):
-                box.shutdown()
-            raise Unauthorized(_WRONG_PASSWORD, hint=_PASSWORD_HINT) from error
         box.select("INBOX")
         return box
 

@@ -1,7 +1,7 @@
 // Basic components: icons, buttons, empty states, times.
 /** @import { Child, Failure } from "../../types/page.d.ts" */
 import { shown } from "../keys.js";
-import { html, useEffect, useState } from "../ui.js";
+import { html, Store, useStore } from "../ui.js";
 import { absolute, ago } from "./format.js";
 import { ICONS } from "./icons.js";
 
@@ -132,16 +132,16 @@ export function Words({ text }) {
   return parts.map((part, index) => (index % 2 ? html`<code key=${index}>${part}</code>` : part));
 }
 
+/** Grows by one every 30 seconds; one clock for all times on the page. */
+const halfMinutes = new Store(0);
+setInterval(() => halfMinutes.set(halfMinutes.value + 1), 30_000);
+
 /**
  * A time relative to now; the tooltip has the exact time. `at` is in unix seconds.
  * @param {{ at: number }} props
  */
 export function Time({ at }) {
-  const [, tick] = useState(0);
-  useEffect(() => {
-    const timer = setInterval(() => tick((n) => n + 1), 30_000);
-    return () => clearInterval(timer);
-  }, []);
+  useStore(halfMinutes);
   return html`<time datetime=${new Date(at * 1000).toISOString()} title=${absolute(at)}>${ago(at)}</time>`;
 }
 

@@ -1,17 +1,18 @@
 // Part of a long text, drawn only near what is seen; elsewhere it is a gap of the same height. A reply of 300 KB would
-// otherwise be 50,000 elements, which take memory and are laid out again with each piece that comes.
+// otherwise be 50,000 elements, which take memory and are laid out again with each piece that comes. In a gap are only
+// the words, hidden, so that the browser's search (Ctrl F) finds them.
 /** @import { Child, Ref } from "../../types/page.d.ts" */
-import { html, useEffect, useElement, useLayoutEffect, useRef, useState } from "../ui.js";
+import { html, useEffect, useElement, useLayoutEffect, useMemo, useRef, useState } from "../ui.js";
 
 const NEAR_PX = 1500; // pixels above and below what is seen
 let pxPerChar = 0.4; // as measured last, to guess the height of what was never drawn
 
 /**
  * `draw` makes the content. Where nothing scrolls, it is always drawn. `chars` is how long it is; `isNew` says that it
- * grows at the end of what is read, so it is drawn at first.
- * @param {{ draw: () => Child, chars: number, isNew?: boolean }} props
+ * grows at the end of what is read, so it is drawn at first. `words` gives its text for the browser's search.
+ * @param {{ draw: () => Child, words: () => string, chars: number, isNew?: boolean }} props
  */
-export function Distant({ draw, chars, isNew = false }) {
+export function Distant({ draw, words, chars, isNew = false }) {
   const box = /** @type {Ref<HTMLElement>} */ (useElement());
   const [isNear, setIsNear] = useState(isNew);
   const gapPx = useRef(0);
@@ -48,7 +49,20 @@ export function Distant({ draw, chars, isNew = false }) {
     if (top < scroller.getBoundingClientRect().top) scroller.scrollTop += height - was;
   }, [isNear]);
   const style = isNear ? undefined : `height: ${gapPx.current || guess(chars)}px`;
-  return html`<div ref=${box} class="md-group" style=${style}>${isNear ? draw() : null}</div>`;
+  return html`
+    <div ref=${box} class="md-group" style=${style}>
+      ${isNear ? draw() : html`<${Unseen} words=${words} onFound=${() => setIsNear(true)} />`}
+    </div>
+  `;
+}
+
+/**
+ * The words of a gap. A browser that finds some of them says so first, and scrolls there afterwards.
+ * @param {{ words: () => string, onFound: () => void }} props
+ */
+function Unseen({ words, onFound }) {
+  const text = useMemo(words, []);
+  return html`<div class="md-unseen" hidden="until-found" onBeforeMatch=${onFound}>${text}</div>`;
 }
 
 /** @param {number} chars */

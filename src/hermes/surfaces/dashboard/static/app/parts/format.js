@@ -25,11 +25,17 @@ export function ago(at, now = Date.now() / 1000) {
   return "";
 }
 
+/** @type {Intl.DateTimeFormat | undefined} */
+let inDetail; // making one takes as long as hundreds of uses
+
 /** @param {number} at */
 export function absolute(at) {
-  /** @type {Intl.DateTimeFormatOptions} */
-  const options = { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" };
-  return new Date(at * 1000).toLocaleString(undefined, options);
+  inDetail ??= new Intl.DateTimeFormat(undefined, {
+    dateStyle: "medium",
+    timeStyle: "medium",
+    hourCycle: "h23",
+  });
+  return inDetail.format(at * 1000);
 }
 
 /**

@@ -37,6 +37,7 @@ const ENTITIES = {
 const OPTIONS = new Marked({ gfm: true, breaks: false, extensions: EXTENSIONS }).defaults;
 const GROUP = 32; // blocks that are drawn together
 const LONG = 4 * GROUP; // blocks from which only those near what is seen are drawn
+const BLOCKS = new Set(["heading", "paragraph", "code", "blockquote", "footnote", "html"]);
 const OPEN = 2; // blocks at the end that may still change while they are written
 
 /** Text of a token: character references become characters. */
@@ -370,6 +371,31 @@ function grouped(tokens) {
 }
 
 /**
+ * What tokens read like when they are drawn, as one text.
+ * @param {Token[]} tokens
+ * @returns {string}
+ */
+function wordsOf(tokens) {
+  return tokens.map(wordsOfOne).join("");
+}
+
+/** @param {Token} token */
+function wordsOfOne(token) {
+  if (token.type === "list")
+    return token.items
+      .map((/** @type {Tokens.ListItem} */ item) => `${wordsOf(item.tokens)}\n`)
+      .join("");
+  if (token.type === "table")
+    return [token.header, ...token.rows]
+      .map((row) =>
+        row.map((/** @type {Tokens.TableCell} */ cell) => wordsOf(cell.tokens)).join(" "),
+      )
+      .join("\n");
+  const text = hasTokens(token) ? wordsOf(token.tokens) : plain(textOf(token));
+  return BLOCKS.has(token.type) ? `${text}\n` : text;
+}
+
+/**
  * @param {Token[]} tokens
  * @param {number} index
  * @param {boolean} isNew
@@ -377,7 +403,8 @@ function grouped(tokens) {
 function distant(tokens, index, isNew) {
   const chars = tokens.reduce((sum, token) => sum + token.raw.length, 0);
   const draw = () => html`<${Blocks} tokens=${tokens} />`;
-  return html`<${Distant} key=${index} chars=${chars} draw=${draw} isNew=${isNew} />`;
+  const words = () => wordsOf(tokens);
+  return html`<${Distant} key=${index} chars=${chars} draw=${draw} words=${words} isNew=${isNew} />`;
 }
 
 /**

@@ -49,6 +49,9 @@ const DELIVERIES = [
   { name: "interrupt", label: t("Instead"), title: t("Stops this turn and sends the message") },
 ];
 
+const GROWS_BY_ITSELF = CSS.supports("field-sizing", "content");
+const DRAFT_PAUSE_MS = 300; // milliseconds without a key before a draft is stored: storing it can take longer than a frame
+
 /** @typedef {{ name: Delivery | "answer", label: string, title: string }} Way */
 
 /**
@@ -77,9 +80,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   const looking = useRef(false);
   const completion = useCompletion(chat.id, area, text, setText);
   useComposer(area);
-  useEffect(() => {
-    kept.set(`draft.${chat.id || "new"}`, text);
-  }, [text, chat.id]);
+  const forgetDraft = useKeptDraft(`draft.${chat.id || "new"}`, text);
   useEffect(() => {
     if (!filled) return;
     setText(filled.text);
@@ -91,6 +92,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       area.current.focus();
   }, [chat.id]);
   useLayoutEffect(() => {
+    if (GROWS_BY_ITSELF) return;
     area.current.style.height = "auto";
     area.current.style.height = `${Math.min(area.current.scrollHeight + 2, innerHeight * 0.4)}px`;
   }, [text]);
@@ -129,7 +131,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     setText("");
     setImages([]);
     setDocuments([]);
-    kept.set(`draft.${chat.id || "new"}`, null); // at once: sending may take this input away
+    forgetDraft(); // at once: sending may take this input away
   };
   const hasFiles = images.length > 0 || documents.length > 0;
   const answers = question && aside !== question.call;
@@ -383,4 +385,33 @@ function useCompletion(session, area, text, setText) {
     return true;
   };
   return { rows, at, look, take, press, close };
+}
+
+/**
+ * Stores what was typed, a moment after the last key, and at the latest when the page or the input goes. Returns a
+ * function that forgets it.
+ * @param {string} name
+ * @param {string} text
+ */
+function useKeptDraft(name, text) {
+  const latest = useRef(text);
+  latest.current = text;
+  useEffect(() => {
+    const timer = setTimeout(() => kept.set(name, text), DRAFT_PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [name, text]);
+  useEffect(() => {
+    const store = () => kept.set(name, latest.current);
+    addEventListener("pagehide", store);
+    document.addEventListener("visibilitychange", store);
+    return () => {
+      removeEventListener("pagehide", store);
+      document.removeEventListener("visibilitychange", store);
+      store();
+    };
+  }, [name]);
+  return () => {
+    latest.current = "";
+    kept.set(name, null);
+  };
 }

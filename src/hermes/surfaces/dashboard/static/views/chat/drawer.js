@@ -5,10 +5,12 @@ import { Button, Dialog, Icon, Loading } from "../../app/parts.js";
 import { waiting } from "../../app/pending_requests.js";
 import { pathTo } from "../../app/router.js";
 import { t } from "../../app/translation.js";
-import { html, useEffect, useState, useStore } from "../../app/ui.js";
+import { html, useEffect, useScreenfulFirst, useState, useStore } from "../../app/ui.js";
 import { archive, download, FORMATS, move, removeAll } from "../sessions/filing.js";
 import { DrawerRow } from "./drawer_row.js";
 import { ARCHIVE, byDate, useFound, useListed } from "./drawer_store.js";
+
+const SCREENFUL = 14; // sessions
 
 /**
  * @typedef {object} DrawerProps
@@ -93,7 +95,8 @@ export function Drawer({ current, open, onClose, words, setWords }) {
 /** @param {GroupsProps} props */
 function Groups({ pinned, sessions, row, isEmpty }) {
   const top = new Set(pinned.map((one) => one.id));
-  const others = sessions.filter((one) => one.kind !== "child" && !top.has(one.id));
+  const drawn = useScreenfulFirst(sessions.length, SCREENFUL);
+  const others = sessions.filter((one) => one.kind !== "child" && !top.has(one.id)).slice(0, drawn);
   /** @type {[string, SessionRow[]][]} */
   const groups = pinned.length ? [[t("Pinned"), pinned], ...byDate(others)] : byDate(others);
   if (!groups.length)

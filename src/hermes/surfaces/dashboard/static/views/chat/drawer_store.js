@@ -6,7 +6,8 @@ import { useCallback, useEffect, useRef, useState, useStore } from "../../app/ui
 
 const PAGE = 40;
 const MOST = 500; // sessions of one request
-const PAUSE_MS = 200; // milliseconds
+const SETTLE_MS = 200; // milliseconds in which changes are gathered
+const PAUSE_MS = 80; // milliseconds without a key before a search begins
 export const ARCHIVE = "\u0000archive";
 
 /**
@@ -45,7 +46,7 @@ export function useListed(place) {
   }, [place]);
   useEffect(() => {
     if (!changed.count) return undefined;
-    const timer = setTimeout(() => load(), PAUSE_MS);
+    const timer = setTimeout(() => load(), SETTLE_MS);
     return () => clearTimeout(timer);
   }, [changed]);
   return { listed, load };

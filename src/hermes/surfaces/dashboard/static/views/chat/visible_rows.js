@@ -2,9 +2,17 @@
 // position only; at the end, the newest stay visible.
 /** @import { CallGroupRow, Goal, Item, Ref, UndoneRow } from "../../types/page.d.ts" */
 import { tryTo } from "../../app/parts.js";
-import { useEffect, useElement, useLayoutEffect, useRef, useState } from "../../app/ui.js";
+import {
+  useEffect,
+  useElement,
+  useLayoutEffect,
+  useRef,
+  useScreenfulFirst,
+  useState,
+} from "../../app/ui.js";
 
-const STEP_ROWS = 60; // rows that are drawn at first, and more at a time
+const STEP_ROWS = 60; // rows that are drawn, and more at a time
+const SCREENFUL_ROWS = 24; // rows that are drawn before all others
 const MOST_ROWS = 240; // rows that are drawn at once
 const NEAR_PX = 60; // pixels from the end that count as being there
 const AHEAD_PX = 800; // pixels before an edge comes into sight, its rows are made ready
@@ -58,7 +66,8 @@ export function useVisibleRows(rows, { first: known, read, goal }) {
   const [from, setFrom] = useState(/** @type {Row | null} */ (null));
   const [away, setAway] = useState(false);
   const [busy, setBusy] = useState(false);
-  const { first, last } = extent(rows, from, held.current);
+  const least = useScreenfulFirst(STEP_ROWS, SCREENFUL_ROWS);
+  const { first, last } = extent(rows, from, held.current, least);
   const now = useRef({ rows, first, last });
   now.current = { rows, first, last };
   /** @param {Row} row */
@@ -119,11 +128,12 @@ export function useVisibleRows(rows, { first: known, read, goal }) {
  * @param {Row[]} rows
  * @param {Row | null} from
  * @param {boolean} held
+ * @param {number} least at the end
  */
-function extent(rows, from, held) {
+function extent(rows, from, held, least) {
   const same = from ? rows.findIndex((row) => row.key === from.key) : -1;
   const at = from && same < 0 ? rows.findIndex((row) => row.seq >= from.seq) : same; // it may have been folded away
-  if (at < 0) return { first: Math.max(0, rows.length - STEP_ROWS), last: rows.length };
+  if (at < 0) return { first: Math.max(0, rows.length - least), last: rows.length };
   const first = held ? Math.max(at, rows.length - MOST_ROWS) : at;
   return { first, last: Math.min(rows.length, first + MOST_ROWS) };
 }

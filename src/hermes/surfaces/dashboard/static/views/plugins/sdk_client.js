@@ -1,6 +1,7 @@
 // How plugins for the original agent talk to the dashboard: the helpers of their SDK, over our routes.
 import { address, api, profile, signedOut } from "../../app/api.js";
 import { ago } from "../../app/parts/format.js";
+import { METHODS } from "./sdk_api.js";
 
 /**
  * JSON from a route; an error with status and text otherwise.
@@ -49,39 +50,8 @@ export const utils = {
   isoTimeAgo: (iso) => ago(Date.parse(iso) / 1000),
 };
 
-/** @param {Record<string, any>} one */
-function sessionRow(one) {
-  return {
-    id: one.id,
-    title: one.title,
-    source: one.surface,
-    model: one.model,
-    started_at: one.created,
-    last_active: one.updated,
-    message_count: one.turns,
-    is_active: one.running,
-    preview: one.title,
-  };
-}
-
-/** What the original's client has and ours has an answer for. */
-const METHODS = {
-  async getStatus() {
-    const status = await /** @type {Promise<Record<string, any>>} */ (api.get("/api/status"));
-    return { ...status, gateway_running: Boolean(status.gateway) };
-  },
-  async getSessions(limit = 20) {
-    const { sessions } = await /** @type {Promise<any>} */ (api.get("/api/sessions", { limit }));
-    return { sessions: sessions.map(sessionRow), total: sessions.length, limit, offset: 0 };
-  },
-  getPlugins: async () => (await api.get("/api/plugins")).plugins,
-  getConfig: () => api.get("/api/settings"),
-  getCronJobs: () => api.get("/api/schedules"),
-  getSkills: () => api.get("/api/skills"),
-};
-
 /** A method that we don't have fails with a sentence, not with "undefined is not a function". */
-export const client = new Proxy(/** @type {Record<string, any>} */ (METHODS), {
+export const client = new Proxy(/** @type {Record<string, any>} */ ({ ...METHODS, buildWsUrl }), {
   get: (methods, name) =>
     methods[String(name)] ??
     (() => Promise.reject(new Error(`This dashboard has no SDK.api.${String(name)}.`))),

@@ -16,11 +16,54 @@ export function usePluginTabs() {
     name: `plugins/${plugin.name}`,
     label: labelOf(plugin),
     icon: "plugins",
+    position: plugin.position,
     draw: () => {
       if (plugin.widget) return html`<${LiveIcon} key=${plugin.name} plugin=${plugin} />`;
       return html`<${PluginIcon} plugin=${plugin} />`;
     },
   }));
+}
+
+/** Our views by the original's names of its pages. */
+const PAGES = /** @type {Record<string, string>} */ ({
+  skills: "learning",
+  cron: "schedules",
+  logs: "live",
+  kanban: "board",
+  config: "settings",
+  env: "settings",
+  models: "settings",
+  mcp: "settings",
+  analytics: "settings",
+  system: "settings",
+});
+
+/**
+ * The views with the tabs of plugins among them, each where its manifest wants it: "end", "after:skills" or
+ * "before:cron". One that names a view that is not there comes at the end.
+ * @param {View[]} views
+ * @param {View[]} tabs
+ */
+export function withTabs(views, tabs) {
+  const placed = [...views];
+  for (const tab of tabs) {
+    const [side, page = ""] = (tab.position ?? "").split(":");
+    const at = placed.findIndex((view) => view.name === (PAGES[page] ?? page));
+    if (at === -1 || (side !== "after" && side !== "before")) placed.push(tab);
+    else placed.splice(side === "before" ? at : behindTabs(placed, at), 0, tab);
+  }
+  return placed;
+}
+
+/**
+ * The place behind a view and the tabs that already follow it, so that plugins keep their order.
+ * @param {View[]} placed
+ * @param {number} at
+ */
+function behindTabs(placed, at) {
+  let next = at + 1;
+  while (next < placed.length && placed[next].position !== undefined) next += 1;
+  return next;
 }
 
 /**

@@ -5,7 +5,7 @@ import { api, may, sessionPath } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Icon, Problem } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
-import { html, useEffect, useElement, useMemo, useState } from "../../app/ui.js";
+import { html, useEffect, useElement, useMemo, useScreenfulFirst, useState } from "../../app/ui.js";
 import { Options, SearchBox } from "../inputs.js";
 import { useLoaded } from "../loading.js";
 import { Row, removeRow, renameRow } from "./row.js";
@@ -14,8 +14,9 @@ import { COSTS, DATES, STATES, useSessionStore } from "./session_store.js";
 
 /** @typedef {ReturnType<typeof useSearch>} Search */
 
-const PAUSE_MS = 200; // milliseconds without a key before a search begins
+const PAUSE_MS = 80; // milliseconds without a key before a search begins
 const MOST_HITS = 100;
+const SCREENFUL = 14; // sessions
 const FILTERS = /** @type {const} */ (["surface", "state", "cost", "date"]);
 const NO_FILTERS = { surface: "", state: "", cost: "", date: "" };
 
@@ -99,11 +100,12 @@ function Filters({ given, change, sessions }) {
 
 /** @param {{ store: SessionStore, isNarrowed: boolean }} props */
 function All({ store, isNarrowed }) {
+  const drawn = useScreenfulFirst(store.shown.length, SCREENFUL);
   if (!store.shown.length && !store.busy && !store.error)
     return html`<${NoSessions} isNarrowed=${isNarrowed} />`;
   return html`
     <ul class="session-list" aria-busy=${store.busy}>
-      ${store.shown.map((session) => html`<${Row} key=${session.id} session=${session} store=${store} />`)}
+      ${store.shown.slice(0, drawn).map((session) => html`<${Row} key=${session.id} session=${session} store=${store} />`)}
     </ul>
     ${
       store.hasMore &&

@@ -39,17 +39,17 @@ export function useSteps(id) {
   useEffect(() => {
     let frame = 0;
     let replaying = true;
+    let grown = false; // since it was last drawn
     /** @type {{ state?: string, gone?: boolean }} */
     let next = {};
     // However many rows come, they are drawn once per frame; those of a replay when all are there.
     const draw = () => {
-      const news = next;
-      [frame, next] = [0, {}];
-      setSeen((was) => ({ ...was, ...news, version: was.version + 1 }));
+      const [news, more] = [next, grown ? 1 : 0];
+      [frame, next, grown] = [0, {}, false];
+      setSeen((was) => ({ ...was, ...news, version: was.version + more }));
     };
     /** @param {HermesEvent[]} events */
     const take = (events) => {
-      let grown = false;
       for (const event of events) {
         if (event.type === "feed.epoch_changed") held.current = new StepLog();
         else if (event.type === "feed.partial") next.state = "live";
@@ -68,9 +68,14 @@ export function useSteps(id) {
       replaying = false;
       setSeen((was) => ({ ...was, state: "closed" }));
     };
-    const begin = () => {
+    const begin = async () => {
       held.current = new StepLog(); // a try before may have been cut off
-      return readPast(id, take);
+      const cursor = await readPast(id, take);
+      // What is past can be read while the feed connects.
+      next.state = "connecting";
+      replaying = false;
+      frame ||= requestAnimationFrame(draw);
+      return cursor;
     };
     const feed = new SessionFeed(id, { begin, onEvents: take, onState });
     return () => {

@@ -9,6 +9,7 @@ const LANE = 16; // units of height
 const CURVE = 26;
 const LEAST_PX = 3; // pixels that a mark is wide
 const MOST = 14;
+const CORNER_PX = 3;
 
 /**
  * One path for each kind, so that ten thousand marks are eight nodes; moving the cursor draws none of them again.
@@ -48,18 +49,15 @@ function Picture({ steps, turns, width, unit }) {
   const height = LANES.length * LANE;
   return html`
     <svg viewBox=${`0 0 ${width} ${height + CURVE}`} height=${height + CURVE}>
-      ${bandsOf(steps, turns, unit).map((band) => html`<${StripBand} key=${band.x} band=${band} height=${height} />`)}
+      ${Object.entries(bandsOf(steps, turns, unit, height)).map(
+        ([reason, path]) => html`<path key=${reason} class=${`band end-${reason}`} d=${path} />`,
+      )}
       ${Object.entries(marksOf(steps, unit)).map(
         ([kind, path]) => html`<path key=${kind} class=${`mark kind-${kind}`} d=${path} />`,
       )}
       <path class="curve" d=${curveOf(steps, unit)} />
     </svg>
   `;
-}
-
-/** @param {{ band: { x: number, width: number, reason: string }, height: number }} props */
-function StripBand({ band: { x, width, reason }, height }) {
-  return html`<rect class=${`band end-${reason || "open"}`} x=${x} y="0" width=${width} height=${height} rx="3" />`;
 }
 
 /**
@@ -95,19 +93,45 @@ function curveOf(steps, unit) {
 }
 
 /**
- * Where each turn begins and ends among the steps that are shown. Both go forward only, so one walk is enough.
+ * Where each turn begins and ends among the steps that are shown, as one path for each way to end. Turns and steps both
+ * go forward only, so one walk is enough.
  * @param {Step[]} steps
  * @param {Turn[]} turns
  * @param {number} unit
+ * @param {number} height
  */
-function bandsOf(steps, turns, unit) {
+function bandsOf(steps, turns, unit, height) {
+  /** @type {Record<string, string[]>} */
+  const paths = {};
   let next = 0;
-  return turns
-    .map((turn) => {
-      while (next < steps.length && steps[next].index < turn.from) next += 1;
-      const from = next;
-      while (next < steps.length && (turn.to === null || steps[next].index <= turn.to)) next += 1;
-      return { x: from * unit, width: (next - from) * unit, reason: turn.reason };
-    })
-    .filter((band) => band.width > 0);
+  for (const turn of turns) {
+    while (next < steps.length && steps[next].index < turn.from) next += 1;
+    const from = next;
+    while (next < steps.length && (turn.to === null || steps[next].index <= turn.to)) next += 1;
+    if (next === from) continue;
+    const reason = turn.reason || "open";
+    paths[reason] ??= [];
+    paths[reason].push(bandPath(from * unit, (next - from) * unit, height));
+  }
+  return Object.fromEntries(
+    Object.entries(paths).map(([reason, parts]) => [reason, parts.join("")]),
+  );
+}
+
+/**
+ * A rectangle with round corners, as far as there is room for them.
+ * @param {number} x
+ * @param {number} width
+ * @param {number} height
+ */
+function bandPath(x, width, height) {
+  const r = Math.min(CORNER_PX, width / 2);
+  const arc = (/** @type {number} */ dx, /** @type {number} */ dy) =>
+    `a${r} ${r} 0 0 1 ${dx} ${dy}`;
+  const across = (width - 2 * r).toFixed(1);
+  const down = height - 2 * r;
+  return (
+    `M${(x + r).toFixed(1)} 0h${across}${arc(r, r)}v${down}${arc(-r, r)}` +
+    `h-${across}${arc(-r, -r)}v-${down}${arc(r, -r)}z`
+  );
 }

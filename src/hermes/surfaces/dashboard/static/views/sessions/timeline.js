@@ -35,7 +35,7 @@ const SETTLE_MS = 400; // milliseconds before the place is in the address
 /** @param {{ id: string, route: Route }} props */
 export function Timeline({ id, route }) {
   const { log, version, state, gone } = useSteps(id);
-  const turns = state === "replaying" ? "" : `${log.turns.length} ${log.turns.at(-1)?.reason}`;
+  const turns = useLaterTurns(log, state);
   const about = useLoaded(() => api.get(sessionPath(id)), [id, turns]);
   const children = useLoaded(
     async () => (await api.get(sessionPath(id, "children"))).sessions,
@@ -71,6 +71,19 @@ export function Timeline({ id, route }) {
       }
     </div>
   `;
+}
+
+/**
+ * Changes with each turn that begins or ends while the timeline is shown; what it opened with counts as nothing new.
+ * @param {StepLog} log
+ * @param {string} state
+ */
+function useLaterTurns(log, state) {
+  const known = useRef(/** @type {string | null} */ (null));
+  if (state === "replaying") return "";
+  const turns = `${log.turns.length} ${log.turns.at(-1)?.reason}`;
+  known.current ??= turns;
+  return turns === known.current ? "" : turns;
 }
 
 function SessionDeleted() {

@@ -1,6 +1,6 @@
 // Chat apps: connecting a platform with its token, which is tried first, and who may talk to Hermes there.
 /** @import { Failure, FieldEvent } from "../../types/page.d.ts" */
-/** @import { PlatformRow } from "../../types/api.d.ts" */
+/** @import { PlatformFieldRow, PlatformRow } from "../../types/api.d.ts" */
 import { api, asFailure, may } from "../../app/api.js";
 import { Button, Tag, Time } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
@@ -82,7 +82,9 @@ function ConnectForm({ one, onSaved }) {
   const submit = async (event) => {
     event.preventDefault();
     setState({ busy: true, error: null });
-    const given = one.fields.map((field) => `${field.name}=${values[field.name] ?? ""}`);
+    const given = one.fields
+      .filter((field) => values[field.name]?.trim())
+      .map((field) => `${field.name}=${values[field.name]}`);
     try {
       const said = await api.post("/api/commands/gateway.connect", {
         name: one.name,
@@ -99,17 +101,12 @@ function ConnectForm({ one, onSaved }) {
       <p class="muted">${one.how}</p>
       ${one.fields.map(
         (field) => html`
-        <label key=${field.name} class="stack tight">${field.label}
-          <input
-            class="input"
-            type=${field.is_secret ? "password" : "text"}
-            autocomplete="off"
-            required
-            placeholder=${field.help}
-            value=${values[field.name] ?? ""}
-            onInput=${(/** @type {FieldEvent} */ event) => setValues({ ...values, [field.name]: event.target.value })}
-          />
-        </label>
+        <${PlatformInput}
+          key=${field.name}
+          field=${field}
+          value=${values[field.name] ?? ""}
+          onChange=${(/** @type {string} */ value) => setValues({ ...values, [field.name]: value })}
+        />
       `,
       )}
       <div class="row wrap">
@@ -120,6 +117,39 @@ function ConnectForm({ one, onSaved }) {
       ${state.error && html`<${FieldError} error=${state.error} />`}
     </form>
   `;
+}
+
+/**
+ * @param {{ field: PlatformFieldRow, value: string, onChange: (value: string) => void }} props
+ */
+function PlatformInput({ field, value, onChange }) {
+  // What the person makes up must be copied to the other side, so it is shown.
+  const isHidden = field.is_secret && !field.is_chosen;
+  return html`
+    <label class="stack tight">
+      <span>${field.label}${field.is_optional && html` <span class="muted small">optional</span>`}</span>
+      <span class="row">
+        <input
+          class="input grow"
+          type=${isHidden ? "password" : "text"}
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck="false"
+          required=${!field.is_optional}
+          placeholder=${field.help}
+          value=${value}
+          onInput=${(/** @type {FieldEvent} */ event) => onChange(event.target.value)}
+        />
+        ${field.is_chosen && html`<${Button} onClick=${() => onChange(madeUp())}>Generate<//>`}
+      </span>
+    </label>
+  `;
+}
+
+/** A secret of 32 characters. */
+function madeUp() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function People() {
