@@ -80,3 +80,17 @@ async def test_it_runs_as_a_process_with_a_script_and_records_what_it_is_asked(
     assert msgspec.json.decode(lines[1]["body"])["messages"] == [
         {"role": "user", "content": "hi"}
     ]
+
+
+async def test_a_connection_that_comes_at_the_end_is_closed() -> None:
+    server = ModelServer()
+    await server.start()
+    reader, writer = await asyncio.open_connection(*_address(server))
+    server._accept(reader, writer)  # its task has not begun when the server ends
+    await server.close()
+    assert writer.is_closing()
+
+
+def _address(server: ModelServer) -> tuple[str, int]:
+    host, port = server.url.removeprefix("http://").removesuffix("/v1").split(":")
+    return host, int(port)

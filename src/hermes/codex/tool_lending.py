@@ -208,7 +208,8 @@ class Lender:
     def _accept(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        self._calls.start(self._serve(reader, writer))
+        serving = self._calls.start(self._serve(reader, writer))
+        serving.add_done_callback(lambda _: writer.close())  # also if it never began
 
     async def _serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -235,8 +236,6 @@ class Lender:
             ConnectionError,
         ):
             pass  # not our tool server, or it is gone
-        finally:
-            writer.close()
 
     async def _answer(self, ask: LendingRequest) -> LentToolReply:
         if not hmac.compare_digest(ask.token.encode(), self._token.encode()):

@@ -86,6 +86,7 @@ class ModelServer:
         self._unexpected = 0
         self._served = 0
         self._tasks = BackgroundTasks("a connection of the model server")
+        self._open: set[_Connection] = set()
         self._server: asyncio.Server | None = None
 
     @property
@@ -108,6 +109,8 @@ class ModelServer:
         if self._server is not None:
             self._server.close()
         await self._tasks.close()
+        for connection in self._open:  # whose task was cancelled before it began
+            connection.close()
         if self._server is not None:
             await self._server.wait_closed()
         if self._unexpected:
@@ -133,7 +136,9 @@ class ModelServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.connections += 1
-        self._tasks.start(self._serve(_Connection(reader, writer, self)))
+        connection = _Connection(reader, writer, self)
+        self._open.add(connection)
+        self._tasks.start(self._serve(connection))
 
     async def _serve(self, connection: "_Connection") -> None:
         try:
@@ -145,6 +150,7 @@ class ModelServer:
         except (ConnectionError, asyncio.IncompleteReadError):
             self.disconnected.set()
         finally:
+            self._open.discard(connection)
             connection.close()
 
     def _save(self, request: Recorded) -> None:
