@@ -15,7 +15,6 @@ import {
   useState,
   useStyle,
 } from "../app/ui.js";
-import { useBusEvents } from "./again.js";
 import { useBoard } from "./board/board_data.js";
 import { CardForm } from "./board/card_form.js";
 import { Column } from "./board/column.js";
@@ -24,6 +23,7 @@ import { BoardHead } from "./board/head.js";
 import { stepFocus } from "./board/keyboard.js";
 import { TITLES, titlesOf } from "./board/labels.js";
 import { beside, MoveDialog, moveCard } from "./board/moving.js";
+import { useBusEvents } from "./live_reload.js";
 
 const EVERYTHING = { query: "", assignee: "", label: "", archived: false };
 const group = "Board";

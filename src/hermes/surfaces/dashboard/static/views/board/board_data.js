@@ -4,7 +4,7 @@
 /** @import { Store } from "../../app/ui.js" */
 import { api, asFailure, Latest } from "../../app/api.js";
 import { useCallback, useEffect, useRef, useState } from "../../app/ui.js";
-import { useAgain } from "../again.js";
+import { useLiveReload } from "../live_reload.js";
 import { COLUMNS } from "./labels.js";
 
 const PAGE = 50; // cards of a column that are asked for at once
@@ -53,7 +53,7 @@ export function useBoard(slug, filter, news) {
   /** @param {HermesEvent} event */
   const concerns = (event) =>
     !("board" in event) || !event.board || !shown.current || event.board === shown.current;
-  useAgain(news, concerns, again);
+  useLiveReload(news, concerns, again);
   const isOther = slug && state.value && state.value.board.slug !== slug;
   return { ...state, value: isOther ? null : state.value, again, more, place };
 }

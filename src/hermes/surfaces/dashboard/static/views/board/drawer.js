@@ -7,8 +7,8 @@ import { Copy } from "../../app/parts/copy.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { linkTo } from "../../app/router.js";
 import { html, useState } from "../../app/ui.js";
-import { useAgain } from "../again.js";
 import { FieldError } from "../inputs.js";
+import { useLiveReload } from "../live_reload.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { CardActions } from "./card_actions.js";
 import { CardFields } from "./card_fields.js";
@@ -41,7 +41,7 @@ const USUAL = /** @type {const} */ ({
 export function CardDrawer({ id, board, news, onClose }) {
   const found = useLoaded(() => readCard(id), [id]);
   const [refusal, setRefusal] = useState(/** @type {Failure | null} */ (null));
-  useAgain(news, (event) => !("card" in event) || event.card === id, found.again);
+  useLiveReload(news, (event) => !("card" in event) || event.card === id, found.again);
   /** @type {Act} */
   const act = async (work) => {
     setRefusal(null);

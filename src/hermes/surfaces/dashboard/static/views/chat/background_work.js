@@ -5,7 +5,7 @@ import { Button, Dialog, duration, money, Tag, tryTo } from "../../app/parts.js"
 import { linkTo } from "../../app/router.js";
 import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
-import { useAgain, useBusEvents } from "../again.js";
+import { useBusEvents, useLiveReload } from "../live_reload.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { stop } from "./commands.js";
 
@@ -25,7 +25,7 @@ export default function BackgroundWork({ session, onClose }) {
     const listed = await api.get("/api/commands/agents.list", session ? { session } : {});
     return { overview: /** @type {AgentOverview} */ (listed), at: Date.now() };
   }, [session]);
-  useAgain(useBusEvents(PATTERN), () => true, found.again);
+  useLiveReload(useBusEvents(PATTERN), () => true, found.again);
   return html`<${Dialog} title=${t("Background work")} class="wide" onClose=${onClose}>
     ${whenLoaded(found, ({ overview, at }) =>
       overview.children.length

@@ -1,4 +1,4 @@
-// Keeps what is shown up to date: by events, and by a look now and then for changes without one.
+// Loads what a view shows again: after events, and every few seconds for changes without one.
 /** @import { HermesEvent } from "../types/page.d.ts" */
 import { BusFeed } from "../app/feed.js";
 import { Store, useEffect, useState } from "../app/ui.js";
@@ -20,12 +20,12 @@ export function useBusEvents(pattern) {
 }
 
 /**
- * Calls `again` soon after something may have changed, and never while it is at work already.
+ * Calls `reload` soon after something may have changed, and never while it is still loading.
  * @param {Store<HermesEvent[]>} news
  * @param {(event: HermesEvent) => boolean} concerns
- * @param {() => Promise<void>} again
+ * @param {() => Promise<void>} reload
  */
-export function useAgain(news, concerns, again) {
+export function useLiveReload(news, concerns, reload) {
   useEffect(() => {
     let timer = 0;
     let isBusy = false;
@@ -36,7 +36,7 @@ export function useAgain(news, concerns, again) {
     };
     const load = async () => {
       [timer, isBusy, isStale] = [0, true, false];
-      await again();
+      await reload();
       isBusy = false;
       if (isStale) soon();
     };
@@ -51,5 +51,5 @@ export function useAgain(news, concerns, again) {
       document.removeEventListener("visibilitychange", look);
       isBusy = true;
     };
-  }, [news, again]);
+  }, [news, reload]);
 }
