@@ -351,13 +351,12 @@ def _last(history: ConversationHistory, turns: int) -> list[Beginning]:
             t.later("There is no turn to undo."), hint=t.later("Nothing was changed.")
         )
     if turns > len(history.turns):
-        there = (
-            "is only 1 turn"
-            if len(history.turns) == 1
-            else f"are only {len(history.turns)} turns"
-        )
         raise UsageError(
-            t.later("There {there} to undo.", there=there),
+            t.later(
+                "There is only {count} turn to undo.",
+                "There are only {count} turns to undo.",
+                count=len(history.turns),
+            ),
             hint=t.later("Nothing was changed."),
         )
     return history.turns[-turns:]

@@ -69,11 +69,12 @@ class ContextUse(msgspec.Struct, frozen=True, kw_only=True):
         """When the context is compressed, and what that would do."""
         left = self.usage.full - self.usage.used
         at = (
-            f"at {self.usage.full:,} tokens"
+            t("at {tokens:,} tokens", tokens=self.usage.full)
             if self.usage.full
             else t("when it is full")
         )
-        when = f"after {left:,} more" if left > 0 else t("before the next reply")
+        soon = t("before the next reply")
+        when = t("after {tokens:,} more", tokens=left) if left > 0 else soon
         yield t("The context is compressed {at}, {when}.", at=at, when=when)
         preview = self.preview
         if preview.pointers:

@@ -160,12 +160,12 @@ def past_import(home: Path, import_id: str = "") -> PastImport:
     known = sorted((home / FOLDER).glob("*.jsonl"))
     found = [path for path in known if not import_id or path.stem == import_id]
     if not found:
-        what = (
-            f"There is no import {import_id!r}" if import_id else "There is no import"
-        )
+        what = t.later("There is no import to undo.")
+        if import_id:
+            what = t.later("There is no import {name!r} to undo.", name=import_id)
         names = ", ".join(path.stem for path in known) or "none"
         raise NotFound(
-            t.later("{what} to undo.", what=what),
+            what,
             hint=t.later("Imports of this home: {names}", names=names),
         )
     path = found[-1]
