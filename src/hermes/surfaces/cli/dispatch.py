@@ -196,17 +196,23 @@ def _find(arguments: list[str]) -> Topic | None:
 def overview() -> str:
     """The text of `hermes --help`."""
     from hermes.surfaces.terminal.style import stdout_style
+    from hermes.surfaces.terminal.text import width as columns_of
 
     style = stdout_style()
+    usage = t("Usage:")
+    below = " " * columns_of(usage)
+    question = t(
+        '       hermes [OPTIONS] "QUESTION"  one answer; piped input is appended'
+    )
     width = max(len(topic.name) for topic in TOPICS) + 2
     lines = [
         f"{style.bold('Hermes')} {__version__}: {t('an AI agent that belongs to its user.')}",
         "",
     ]
     lines += [
-        f"{style.bold(t('Usage:'))} hermes                       {t('chat')}",
-        t('       hermes [OPTIONS] "QUESTION"  one answer; piped input is appended'),
-        "       hermes COMMAND [ARGUMENTS]",
+        f"{style.bold(usage)} hermes                       {t('chat')}",
+        f"{below} {question.strip()}",
+        f"{below} hermes COMMAND [ARGUMENTS]",
     ]
     for group in dict.fromkeys(topic.group for topic in TOPICS):
         lines += ["", style.bold(group_title(group))]
