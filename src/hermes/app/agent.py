@@ -418,7 +418,9 @@ class Agent:
         if wanted.model == now.model and same_mode:
             return
         if self._app.store.leases.holder(session) is not None:
-            what = "the model" if wanted.model != now.model else "what is asked about"
+            what = t.later("what is asked about")
+            if wanted.model != now.model:
+                what = t.later("the model")
             raise SessionBusy(
                 t.later("A turn of this session is running."),
                 hint=t.later("Wait for it or stop it, then change {what}.", what=what),

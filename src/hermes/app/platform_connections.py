@@ -36,7 +36,7 @@ t = translator(__name__)
 _TIMEOUT_S = 15.0
 _MAX_ANSWER_BYTES = 64 * 1024
 _MAX_SAID_CHARACTERS = 100  # of the service's own words
-_UNCHANGED = "Nothing was changed."
+_UNCHANGED = t.later("Nothing was changed.")
 
 
 class PlatformField(msgspec.Struct, frozen=True):

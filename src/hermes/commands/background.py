@@ -108,7 +108,7 @@ async def stop_child(context: CommandContext, name: str) -> TextResult:
     if not child.runs:
         return message(
             t(
-                "{id} is no longer running:  {state}.",
+                "{id} is no longer running: {state}.",
                 id=child.id[-6:],
                 state=child.state,
             )

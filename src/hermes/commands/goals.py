@@ -240,7 +240,7 @@ def _meant(context: CommandContext, name: str, *states: GoalStatus) -> str:
         named = ", ".join(found[:_MAX_NAMED_SESSIONS])
         raise UsageError(
             t(
-                "{count:,} session have such a goal: {named}.",
+                "{count:,} session has such a goal: {named}.",
                 "{count:,} sessions have such a goal: {named}.",
                 count=len(found),
                 named=named,
@@ -300,7 +300,7 @@ async def _begin(context: CommandContext, name: str, text: str) -> TextResult:
     if context.service is None:
         notes.append(t("Work on it: hermes --resume {session}", session=session))
     limits = [t("{count:,} turn", "{count:,} turns", count=goal.max_turns), goal.budget]
-    most = " and ".join(filter(None, limits))
+    most = t(" and ").join(filter(None, limits))
     return message(
         t("Working towards the goal, for at most {most}.", most=most), *notes
     )

@@ -107,7 +107,7 @@ async def connect_platform(
     settings = load(context.environment, home=context.home)
     who = await try_platform(platform, settings, given)
     save_platform(context.home, platform, given)
-    as_whom = f" as {who}" if who else ""
+    as_whom = t(" as {who}", who=who) if who else ""
     return message(
         t(
             "{label} is connected{as_whom}. {reload}",

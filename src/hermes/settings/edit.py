@@ -18,7 +18,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_UNCHANGED = "Nothing was changed."
+_UNCHANGED = t.later("Nothing was changed.")
 
 
 def set_value(path: Path, key: str, value: object) -> None:

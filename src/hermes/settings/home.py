@@ -116,7 +116,7 @@ class Home(Struct, frozen=True):
         return self
 
     def _unusable(self, error: OSError) -> HomeError:
-        elsewhere = "set HERMES_HOME to a folder that you can write."
+        elsewhere = t.later("set HERMES_HOME to a folder that you can write.")
         info, link = probe(self.root), probe(self.root, follow=False)
         closed = closed_folder(self.root)
         if closed is not None:

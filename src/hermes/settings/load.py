@@ -26,9 +26,11 @@ from hermes.settings.profiles import (
 )
 from hermes.settings.secrets import Secrets, parse_env
 from hermes.settings.sections import Settings
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
+
+_UNCHANGED = t.later("The file was not changed.")
 
 
 MAX_CONFIG_BYTES = 1024 * 1024
@@ -299,7 +301,9 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
 
 
 def unusable(
-    path: Path, problems: list[SettingProblem], kept: str = "The file was not changed."
+    path: Path,
+    problems: list[SettingProblem],
+    kept: Later = _UNCHANGED,
 ) -> SettingsError:
     """Builds the error that lists every problem of a file."""
     lines = "\n".join(f"  {problem.render(path.name)}" for problem in problems)

@@ -236,11 +236,8 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
 
 def _mistyped(key: SettingKey, text: str) -> SettingsError:
     """Builds the error: what was expected, what was given (if short and no secret), and an example."""
-    got = (
-        f", got {text!r}"
-        if 0 < len(text) <= _MAX_QUOTED_CHARS and not is_secret_value(text)
-        else ""
-    )
+    is_shown = 0 < len(text) <= _MAX_QUOTED_CHARS and not is_secret_value(text)
+    got = t.later(", got {text!r}", text=text) if is_shown else ""
     example = example_of(key.annotation) or json.dumps(msgspec.to_builtins(key.default))
     return SettingsError(
         t.later(

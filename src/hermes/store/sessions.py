@@ -313,10 +313,18 @@ class SessionTable:
             if held is None or not self._db.holds(held.owner, held.expires, now):
                 continue
             if one == session:
-                what, hint = f"session {session}", "Nothing was deleted. Stop its turn first."  # fmt: skip
+                what = t.later("session {session}", session=session)
+                hint = t.later("Nothing was deleted. Stop its turn first.")
             else:
-                what = f"session {one}, which works for session {session} in the background,"  # fmt: skip
-                hint = f"Nothing was deleted. Stop it first: hermes agents stop {one}"
+                what = t.later(
+                    "session {one}, which works for session {session} in the background,",
+                    one=one,
+                    session=session,
+                )
+                hint = t.later(
+                    "Nothing was deleted. Stop it first: hermes agents stop {one}",
+                    one=one,
+                )
             raise SessionBusy(
                 t.later(
                     "{what} is being run by {owner}", what=what, owner=shown(held.owner)

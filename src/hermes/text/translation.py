@@ -134,6 +134,10 @@ class Later:
 
 def _filled(found: str, text: str, values: dict[str, object]) -> str:
     """A translation with its values; the English text if the translation has a mistake, as one's own may."""
+    values = {
+        name: value.shown() if isinstance(value, Later) else value
+        for name, value in values.items()
+    }
     try:
         return found.format_map(values)
     except (KeyError, IndexError, ValueError, AttributeError):

@@ -103,7 +103,9 @@ def _newest(folder: Path, wanted: str) -> NewVersion:
     if wanted:
         found = [one for one in found if one.version == wanted]
     if not found:
-        what = f"version {wanted}" if wanted else "a wheel"
+        what = t.later("a wheel")
+        if wanted:
+            what = t.later("version {version}", version=wanted)
         raise NotFound(
             t.later(
                 "{folder} has no pyproject.toml, and not {what} of {distribution}.",

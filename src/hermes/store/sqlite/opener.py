@@ -179,12 +179,12 @@ def _require_readable(
         return None
     if found.lost_rows and found.version == version:
         return Incomplete(found.detail)
-    what = (
-        f"is damaged ({found.detail})"
-        if found.state is DatabaseState.DAMAGED
-        else "was written by an older Hermes"
+    what = t.later("was written by an older Hermes")
+    if found.state is DatabaseState.DAMAGED:
+        what = t.later("is damaged ({detail})", detail=found.detail)
+    hint = t.later(
+        "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
     )
-    hint = "Nothing was changed. Copy the home to a place you can write to, and set HERMES_HOME to it."
     raise StoreError(
         t.later(
             "{path} {what}, and Hermes can't write here to fix it", path=path, what=what

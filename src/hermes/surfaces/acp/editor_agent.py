@@ -213,7 +213,7 @@ class EditorAgent:
         try:
             before = float(cursor) if cursor else None
         except ValueError as error:
-            raise RequestError(_INVALID_PARAMS, "That is no cursor.") from error
+            raise RequestError(_INVALID_PARAMS, "The cursor is not valid.") from error
         found = await asyncio.to_thread(
             self._app.store.sessions.recent,
             limit=_SESSIONS_PER_PAGE,

@@ -196,7 +196,7 @@ def run_gateway(
     lock = FileLock(lock_path(home))
     if not lock.try_acquire():
         found = read_status(home, time.time())
-        who = f" (process {found[1].pid})" if found else ""
+        who = t(" (process {pid})", pid=found[1].pid) if found else ""
         raise HermesError(
             t("A gateway is already running for this home{who}.", who=who),
             hint=t("See: hermes gateway status"),
@@ -248,7 +248,7 @@ def _run_all(context: CommandContext) -> TextResult:
     lock = FileLock(supervisor_lock(base))
     if not lock.try_acquire():
         found = read_supervisor(base)
-        who = f" (process {found.pid})" if found else ""
+        who = t(" (process {pid})", pid=found.pid) if found else ""
         raise HermesError(
             t("The gateways of all profiles are already running{who}.", who=who),
             hint=t("See: hermes gateway status --all-profiles"),

@@ -98,7 +98,11 @@ def _next(context: Context, ahead: CompactionPreview) -> str:
         if context.full
         else t("Compaction starts when the window is full")
     )
-    when += f", after {left:,} more" if left > 0 else t(", before the next reply")
+    when += (
+        t(", after {left:,} more", left=left)
+        if left > 0
+        else t(", before the next reply")
+    )
     steps: list[str] = []
     if ahead.pointers:
         steps.append(

@@ -48,7 +48,7 @@ def _opened_docx(file: IO[bytes]) -> Any:
     PartFactory.part_type_for.update(dict.fromkeys(_WORD_TYPES, WordPart))
     main: Any = Package.open(file).main_document_part
     if main.content_type not in _WORD_TYPES:
-        raise ValueError(f"it is no Word file, but {main.content_type}")
+        raise ValueError(f"it is not a Word file but {main.content_type}")
     return main.document
 
 
@@ -83,7 +83,7 @@ def _opened_pptx(file: IO[bytes]) -> Any:
     PartFactory.part_type_for.update(dict.fromkeys(_SLIDE_TYPES, PresentationPart))
     main: Any = Package.open(file).main_document_part
     if main.content_type not in _SLIDE_TYPES:
-        raise ValueError(f"it is no PowerPoint file, but {main.content_type}")
+        raise ValueError(f"it is not a PowerPoint file but {main.content_type}")
     return main.presentation
 
 
