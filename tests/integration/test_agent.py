@@ -38,6 +38,7 @@ from hermes.store.budget_claims import BudgetClaims
 from hermes.testing import FakeClock
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
+from hermes.tools.sandbox.written_notes import MAX_NOTE_BYTES
 
 
 def secrets(server: ModelServer) -> Secrets:
@@ -182,7 +183,7 @@ def test_huge_project_notes_are_not_read_whole(
     (notes,) = read_project_files(tmp_path, tmp_path / "home")
     assert notes.cut
     assert len(notes.text) <= 8_000
-    assert sum(asked) < 100_000
+    assert sum(asked) <= MAX_NOTE_BYTES
 
 
 async def test_a_cap_for_the_session_counts_what_earlier_turns_used(

@@ -132,7 +132,8 @@ function Board({ slug, open, styled }) {
   if (!styled) return null;
   return html`
     <div class="board" ref=${box}>
-      <${BoardHead} key=${clears} board=${value} filter=${filter} onFilter=${setFilter} onNew=${() => setMaking(true)} />
+      <${BoardHead} key=${clears} board=${value} filter=${filter} onFilter=${setFilter}
+        onNew=${() => setMaking(true)} />
       ${board.error && html`<${Problem} error=${board.error} retry=${board.again} />`}
       ${!value && !board.error && html`<${Loading} />`}
       ${value && isEmpty(value.counts) && html`<${FirstCard} onNew=${() => setMaking(true)} />`}

@@ -50,7 +50,7 @@ const DELIVERIES = [
 ];
 
 const GROWS_BY_ITSELF = CSS.supports("field-sizing", "content");
-const DRAFT_PAUSE_MS = 300; // milliseconds without a key before a draft is stored: storing it can take longer than a frame
+const DRAFT_PAUSE_MS = 300; // without a key before a draft is stored: storing it can take longer than a frame
 
 /** @typedef {{ name: Delivery | "answer", label: string, title: string }} Way */
 

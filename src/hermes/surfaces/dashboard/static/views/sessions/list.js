@@ -105,7 +105,9 @@ function All({ store, isNarrowed }) {
     return html`<${NoSessions} isNarrowed=${isNarrowed} />`;
   return html`
     <ul class="session-list" aria-busy=${store.busy}>
-      ${store.shown.slice(0, drawn).map((session) => html`<${Row} key=${session.id} session=${session} store=${store} />`)}
+      ${store.shown
+        .slice(0, drawn)
+        .map((session) => html`<${Row} key=${session.id} session=${session} store=${store} />`)}
     </ul>
     ${
       store.hasMore &&
