@@ -125,6 +125,38 @@ async def test_a_mailbox_is_tried_at_both_servers() -> None:
             await try_platform(find_platform("email"), _PLAIN_MAIL, silent)
 
 
+async def test_a_password_may_have_any_letters() -> None:
+    async with MailServer() as server:
+        server.password += " ä"
+        given = _mailbox(server, server.password, "127.0.0.1")
+        found = await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+        assert found == "hermes@loopback.test"
+        for wrong in ("ä", "\udcff"):
+            given = _mailbox(server, wrong, "127.0.0.1")
+            with pytest.raises(HermesError, match=r"mail, .* rejected the password"):
+                await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+
+
+async def test_a_connection_lost_while_signing_in_says_nothing_of_the_password() -> (
+    None
+):
+    async with MailServer() as server:
+        server.hangs_up = True
+        given = _mailbox(server, server.password, "127.0.0.1")
+        with pytest.raises(HermesError, match=r"receives mail, .* can't be used"):
+            await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 70}.example"])
+async def test_a_name_that_no_server_can_have_is_an_error_for_the_user(
+    host: str,
+) -> None:
+    with pytest.raises(HermesError, match=r"receives mail, .* can't be used"):
+        await try_platform(find_platform("email"), Settings(), _elsewhere(host))
+    with pytest.raises(HermesError, match="can't be reached"):
+        await _tried(f"https://{host}")
+
+
 def _elsewhere(host: str) -> Mapping[str, str]:
     usual = {"gateway.email.imap_port": "", "gateway.email.smtp_port": ""}
     return _mailbox(MailServer(), "secret", host) | usual
