@@ -29,6 +29,7 @@ class MailServer:
         self.seen: set[int] = set()
         self.sent: list[EmailMessage] = []
         self.sizes: dict[int, int] = {}  # what is said of a mail's size, by its number
+        self.tries = 0  # to sign in
         self.hangs_up = False  # instead of letting anybody in
         self.refuse = 0  # answers to DATA that are failures
         self.imap_port = self.smtp_port = 0
@@ -117,6 +118,7 @@ class MailServer:
     async def _lets_in(
         self, request: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
+        self.tries += 1
         if self.hangs_up:
             raise ConnectionResetError
         if request.upper().startswith("LOGIN"):
@@ -207,6 +209,7 @@ class MailServer:
             if command.startswith("EHLO"):
                 writer.write(b"250-loopback\r\n250 AUTH PLAIN\r\n")
             elif command.startswith("AUTH PLAIN"):
+                self.tries += 1
                 given = self._password_of(line.split()[2].encode())
                 writer.write(
                     b"235 ok\r\n" if given == self.password else b"535 wrong\r\n"

@@ -4,9 +4,11 @@ import base64
 import contextlib
 import imaplib
 import smtplib
+import socket
 import ssl
 from collections.abc import Iterator
 
+from hermes.providers.metadata_addresses import is_hidden_own_network
 from hermes.settings.gateway import EmailSettings
 
 STEP_TIMEOUT_S = 30.0
@@ -16,6 +18,10 @@ _SIGNED_IN = 235  # of SMTP
 
 class WrongMailPassword(Exception):
     """The server does not let the user in."""
+
+
+class OwnNetworkAddress(OSError):
+    """The server's name leads to an address of the machine's own network, such as a cloud's metadata service."""
 
 
 def exposes_password(settings: EmailSettings) -> bool:
@@ -29,6 +35,7 @@ def open_imap(settings: EmailSettings, password: str) -> imaplib.IMAP4:
     with _unusable_names_are_os_errors():
         box = _connected_imap(settings)
     try:
+        _check_peer(settings.imap_host, box.sock)
         _log_in_to_imap(box, settings.user or settings.address, password)
     except BaseException as error:
         with contextlib.suppress(OSError, imaplib.IMAP4.error):
@@ -45,6 +52,7 @@ def open_smtp(settings: EmailSettings, password: str) -> smtplib.SMTP:
     with _unusable_names_are_os_errors():
         server = _connected_smtp(settings)
     try:
+        _check_peer(settings.smtp_host, server.sock)
         _log_in_to_smtp(server, settings.user or settings.address, password)
     except BaseException as error:
         server.close()
@@ -81,6 +89,15 @@ def _connected_smtp(settings: EmailSettings) -> smtplib.SMTP:
     server = smtplib.SMTP(host, port, timeout=STEP_TIMEOUT_S)
     server.starttls(context=context)
     return server
+
+
+def _check_peer(host: str, connection: socket.socket | None) -> None:
+    """Looks where the connection arrived: a name may lead elsewhere than when it was checked. Raises OSError."""
+    peer = connection.getpeername()[0] if connection is not None else ""
+    if not peer:
+        raise ConnectionError("the connection is closed")
+    if is_hidden_own_network(host, peer):
+        raise OwnNetworkAddress(f"{host} leads to {peer}")
 
 
 def _log_in_to_imap(box: imaplib.IMAP4, user: str, password: str) -> None:
