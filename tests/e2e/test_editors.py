@@ -343,12 +343,14 @@ async def test_without_a_model_service_the_prompt_fails_in_words(
 async def test_an_editor_connects_a_model_in_its_terminal(tmp_path: Path) -> None:
     abilities = ClientCapabilities(auth=AuthCapabilities(terminal=True))
     hermes = InstalledHermes(tmp_path)
+    assert (await hermes.run("profile", "create", "work")).code == 0
     async with (
         asyncio.timeout(TIMEOUT_S),
         ModelServer("hello") as server,
         spawn_agent_process(
             cast("Client", Editor()),
             str(executable()),
+            "--profile=work",
             "acp",
             env=hermes.environ({"XDG_CACHE_HOME": str(tmp_path)}),
             cwd=hermes.work,
@@ -362,12 +364,19 @@ async def test_an_editor_connects_a_model_in_its_terminal(tmp_path: Path) -> Non
         with pytest.raises(RequestError) as caught:
             await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         assert caught.value.code == RequestError.auth_required().code
-        async with hermes.terminal("acp", *(method.args or [])) as terminal:
+        chosen = method.env or {}
+        assert (method.field_meta or {})["terminal-auth"]["env"] == chosen
+        async with hermes.terminal(
+            "acp",
+            *(method.args or []),
+            HERMES_HOME=chosen["HERMES_HOME"],
+            HERMES_PROFILE=chosen["HERMES_PROFILE"],
+        ) as terminal:
             await terminal.sees("API key")
             terminal.type("\x1b")
             assert await terminal.ends() == 1
         options = ("--base-url", f"{server.url}", "--model", "fake-model", "--no-test")
-        assert (await hermes.run("setup", *options)).code == 0
+        assert (await hermes.run("setup", *options, **chosen)).code == 0
         await connection.authenticate(method_id=method.id)
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         done = await connection.prompt(

@@ -29,6 +29,8 @@ class MailServer:
         self.seen: set[int] = set()
         self.sent: list[EmailMessage] = []
         self.sizes: dict[int, int] = {}  # what is said of a mail's size, by its number
+        self.tries = 0  # to sign in
+        self.hangs_up = False  # instead of letting anybody in
         self.refuse = 0  # answers to DATA that are failures
         self.imap_port = self.smtp_port = 0
         self._changed = asyncio.Event()
@@ -109,6 +111,21 @@ class MailServer:
         finally:
             writer.close()
 
+    @staticmethod
+    def _password_of(answer: bytes) -> str:
+        return base64.b64decode(answer).decode().split("\0")[-1]
+
+    async def _lets_in(
+        self, request: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        self.tries += 1
+        if self.hangs_up:
+            raise ConnectionResetError
+        if request.upper().startswith("LOGIN"):
+            return self.password in request
+        writer.write(b"+ \r\n")
+        return self._password_of(await reader.readline()) == self.password
+
     async def _imap(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
@@ -123,8 +140,8 @@ class MailServer:
                     + (b" IDLE" if self.idle else b"")
                     + b"\r\n"
                 )
-            elif command.startswith("LOGIN"):
-                if self.password not in rest:
+            elif command.startswith(("LOGIN", "AUTHENTICATE PLAIN")):
+                if not await self._lets_in(rest, reader, writer):
                     writer.write(f"{tag} NO [AUTHENTICATIONFAILED] wrong\r\n".encode())
                     continue
             elif command.startswith("SELECT"):
@@ -192,7 +209,8 @@ class MailServer:
             if command.startswith("EHLO"):
                 writer.write(b"250-loopback\r\n250 AUTH PLAIN\r\n")
             elif command.startswith("AUTH PLAIN"):
-                given = base64.b64decode(line.split()[2]).decode().split("\0")[-1]
+                self.tries += 1
+                given = self._password_of(line.split()[2].encode())
                 writer.write(
                     b"235 ok\r\n" if given == self.password else b"535 wrong\r\n"
                 )

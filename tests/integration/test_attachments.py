@@ -170,3 +170,19 @@ def test_of_a_saved_web_page_the_text_goes_along(tmp_path: Path) -> None:
     assert "News" in attached.text
     assert "x = 1;" not in attached.text
     assert attached.left == ()
+
+
+def test_when_there_is_too_much_already_the_rest_is_only_named(tmp_path: Path) -> None:
+    mails = [f"m{number}.eml" for number in range(8)]
+    for name in mails:
+        words = "word " * 12 + "\n"
+        (tmp_path / name).write_text(f"Subject: {name}\n\n{words * 1500}")
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "shot.png").write_bytes(PNG)
+    named = [*mails[:4], "t.csv", "sub", *mails[4:], "shot.png"]
+    attached = attach(" ".join(f"@{name}" for name in named), near(tmp_path))
+    assert len(attached.text) < 194 * 1024
+    assert len(attached.images) == 1
+    assert [line.split()[4] for line in attached.left] == ["t.csv", "sub", *mails[4:]]
+    assert all("there is too much already" in line for line in attached.left)

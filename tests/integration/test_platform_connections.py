@@ -1,6 +1,7 @@
 """Trying the token of a chat platform: the address is the user's, and what answers there may be anybody."""
 
 import asyncio
+import socket
 from collections.abc import Mapping
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 from tests.fakes.mail_server import AUTHSERV, MailServer
 from tests.fakes.web_server import Asked, Page, Raw, web_server
 
+from hermes.app.mail_servers import open_smtp
 from hermes.app.platform_connections import find_platform, try_platform
 from hermes.errors import HermesError, UsageError
 from hermes.settings import Settings
@@ -125,6 +127,38 @@ async def test_a_mailbox_is_tried_at_both_servers() -> None:
             await try_platform(find_platform("email"), _PLAIN_MAIL, silent)
 
 
+async def test_a_password_may_have_any_letters() -> None:
+    async with MailServer() as server:
+        server.password += " ä"
+        given = _mailbox(server, server.password, "127.0.0.1")
+        found = await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+        assert found == "hermes@loopback.test"
+        for wrong in ("ä", "\udcff"):
+            given = _mailbox(server, wrong, "127.0.0.1")
+            with pytest.raises(HermesError, match=r"mail, .* rejected the password"):
+                await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+
+
+async def test_a_connection_lost_while_signing_in_says_nothing_of_the_password() -> (
+    None
+):
+    async with MailServer() as server:
+        server.hangs_up = True
+        given = _mailbox(server, server.password, "127.0.0.1")
+        with pytest.raises(HermesError, match=r"receives mail, .* can't be used"):
+            await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 70}.example"])
+async def test_a_name_that_no_server_can_have_is_an_error_for_the_user(
+    host: str,
+) -> None:
+    with pytest.raises(HermesError, match=r"receives mail, .* can't be used"):
+        await try_platform(find_platform("email"), Settings(), _elsewhere(host))
+    with pytest.raises(HermesError, match="can't be reached"):
+        await _tried(f"https://{host}")
+
+
 def _elsewhere(host: str) -> Mapping[str, str]:
     usual = {"gateway.email.imap_port": "", "gateway.email.smtp_port": ""}
     return _mailbox(MailServer(), "secret", host) | usual
@@ -140,6 +174,26 @@ async def test_a_mail_server_is_not_one_of_the_clouds_own_addresses() -> None:
     given = _elsewhere("169.254.169.254")
     with pytest.raises(UsageError, match="the machine's own network"):
         await try_platform(find_platform("email"), Settings(), given)
+
+
+async def test_a_mail_servers_name_that_leads_elsewhere_later_gets_no_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Rebound(socket.socket):
+        @override
+        def getpeername(self) -> tuple[str, int]:
+            return "169.254.7.7", 143
+
+    async with MailServer() as server:
+        given = _mailbox(server, server.password, "localhost")
+        mailbox = EmailSettings(security="none", smtp_host="localhost", smtp_port=server.smtp_port)  # fmt: skip
+        await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+        monkeypatch.setattr(socket, "socket", Rebound)
+        with pytest.raises(UsageError, match="the machine's own network"):
+            await try_platform(find_platform("email"), _PLAIN_MAIL, given)
+        with pytest.raises(OSError, match="leads to"):
+            await asyncio.to_thread(open_smtp, mailbox, server.password)
+        assert server.tries == 2
 
 
 async def test_a_webhooks_key_is_long_enough() -> None:

@@ -273,6 +273,10 @@ def _content(
     listen: "Callable[[Path], str] | None" = None,
 ) -> tuple[str, tuple[Image, ...]]:
     """The block of a text file, or the image that a file is; neither if the file is only named."""
+    if path.suffix.lower() in _PICTURES and not path.is_dir():
+        return "", images_of([str(path)])
+    if room <= 0:
+        return "", ()
     if path.is_dir():
         names = sorted(
             f"{entry.name}/" if entry.is_dir() else entry.name
@@ -284,8 +288,6 @@ def _content(
             else []
         )
         return _block(name, "\n".join(names[:_MAX_FOLDER_NAMES] + more)), ()
-    if path.suffix.lower() in _PICTURES:
-        return "", images_of([str(path)])
     block = _extracted(name, path, min(room, _MAX_BYTES), listen)
     if block:
         return block, ()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.app.mail_servers import (
+    OwnNetworkAddress,
     WrongMailPassword,
     exposes_password,
     open_imap,
@@ -115,6 +116,8 @@ def _sign_in(mailbox: EmailSettings, password: str) -> None:
                 f"The server that {what} mail, {host}, rejected the password.",
                 hint=f"{_UNCHANGED} Many providers want an app password.",
             ) from error
+        except OwnNetworkAddress as error:
+            raise _own_network() from error
         except (OSError, imaplib.IMAP4.error, smtplib.SMTPException) as error:
             raise HermesError(
                 f"The server that {what} mail, {host}, can't be used ({type(error).__name__}).",
@@ -315,12 +318,16 @@ async def try_platform(
 async def _require_allowed(url: str) -> None:
     _require_address(url)
     if await asyncio.to_thread(leads_to_own_network, url):
-        raise UsageError(
-            t.later(
-                "Hermes does not call that address: it belongs to the machine's own network."
-            ),
-            hint=_UNCHANGED,
-        )
+        raise _own_network()
+
+
+def _own_network() -> UsageError:
+    return UsageError(
+        t.later(
+            "Hermes does not call that address: it belongs to the machine's own network."
+        ),
+        hint=_UNCHANGED,
+    )
 
 
 def _require_address(url: str) -> None:

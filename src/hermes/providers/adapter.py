@@ -220,7 +220,7 @@ class ModelAdapter:
                 deadlines or self.deadlines,
             )
             async with reply:
-                credential.observe(reply.headers)
+                credential.observe(reply.headers, reply.status)
                 await _require_ok(reply, caller, granted)
                 chunk = await _first_bytes(reply)
                 if not _is_event_stream(chunk, reply.headers.get("content-type", "")):
@@ -243,7 +243,7 @@ class ModelAdapter:
         except ModelError as error:
             _note_request(error, reply)
             if error.reason == "auth":
-                error.renewed = await _renew(credential, granted, reply)
+                error.renewed = await _renew(credential, granted, reply, error)
             raise
         except (TransportFailure, StreamBroken, BrokenEvents, ErrorFrame) as error:
             failure = _model_error(caller, error, granted)
@@ -257,11 +257,14 @@ class ModelAdapter:
 
 
 async def _renew(
-    credential: Credential, granted: Authorization, reply: HttpReply | None
+    credential: Credential,
+    granted: Authorization,
+    reply: HttpReply | None,
+    failure: ModelError,
 ) -> bool:
     """Returns whether a credential that was rejected may be better at the next attempt."""
     try:
-        return await credential.renew(granted)
+        return await credential.renew(granted, is_certain=not failure.rotate_once)
     except LoginExpiredError as error:
         _note_request(error, reply)
         raise

@@ -55,15 +55,16 @@ class Credential(Protocol):
         """Returns what the next request carries, renewed if need be. Raises ModelError if there is none."""
         ...
 
-    async def renew(self, rejected: Authorization) -> bool:
+    async def renew(self, rejected: Authorization, *, is_certain: bool = True) -> bool:
         """Takes note that the service rejected this. Returns whether `acquire` may give something better now.
 
-        Raises LoginExpiredError if nothing but signing in again helps.
+        `is_certain` if the service said that the credential is what is wrong. Raises LoginExpiredError if nothing but
+        signing in again helps.
         """
         ...
 
-    def observe(self, headers: Mapping[str, str]) -> None:
-        """Takes note of the headers of an answer, which may tell the account's limits."""
+    def observe(self, headers: Mapping[str, str], status: int) -> None:
+        """Takes note of an answer: its headers may tell the account's limits."""
         ...
 
 
@@ -96,10 +97,15 @@ class ApiKey:
         )
         return Authorization(headers=headers, secrets=(self._key,))
 
-    async def renew(self, rejected: Authorization) -> bool:  # noqa: ARG002 - a key stays what it is
+    async def renew(
+        self,
+        rejected: Authorization,  # noqa: ARG002 - a key stays what it is
+        *,
+        is_certain: bool = True,  # noqa: ARG002 - of the protocol
+    ) -> bool:
         return False
 
-    def observe(self, headers: Mapping[str, str]) -> None:
+    def observe(self, headers: Mapping[str, str], status: int) -> None:  # noqa: ARG002 - of the protocol
         if self._observe is not None:
             self._observe(headers)
 

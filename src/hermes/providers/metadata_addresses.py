@@ -33,10 +33,16 @@ def is_hidden_metadata(host: str, peer: str) -> bool:
     return host != peer and meant_address(address) in METADATA_ADDRESSES
 
 
+def is_hidden_own_network(host: str, peer: str) -> bool:
+    """Whether a host name led to an address that `leads_to_own_network` refuses."""
+    address = ipaddress.ip_address(peer.partition("%")[0])
+    return host != peer and _is_special(meant_address(address))
+
+
 def leads_to_own_network(url: str) -> bool:
     """Whether an address is a cloud's metadata service or another link-local one.
 
-    A name may lead elsewhere later: the connection itself checks where it arrived (`direct_http`).
+    A name may lead elsewhere later: the connection itself checks where it arrived (`direct_http`, `mail_servers`).
     """
     parts = urlsplit(url)
     host = (parts.hostname or "").lower().rstrip(".")

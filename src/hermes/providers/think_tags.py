@@ -12,9 +12,10 @@ _NAMES = ("think", "thinking", "thought", "reasoning", "scratchpad", "reasoning_
 _OPENERS = {f"<{name}>": f"</{name}>" for name in _NAMES}
 _LONGEST_OPENER = max(map(len, _OPENERS))
 _MAX_INLINE_CHARACTERS = 2000
-_FENCE = "```"
+_FENCES = ("```", "~~~")
+_FENCE_LENGTH = 3
 _CLOSING_LINE = lazy_pattern(
-    rf"^[ \t]*</(?:{'|'.join(_NAMES)})>\s*", re.IGNORECASE | re.MULTILINE
+    rf"^ {{0,3}}</(?:{'|'.join(_NAMES)})>\s*", re.IGNORECASE | re.MULTILINE
 )
 
 
@@ -110,7 +111,11 @@ def split_unopened(text: str) -> tuple[str, str]:
     The first line that begins with a closing tag, outside code, ends the thinking. Without one, all of it is text.
     """
     found = _CLOSING_LINE.search(text) if "</" in text else None
-    if found is None or text.count(_FENCE, 0, found.start()) % 2:
+    if found is None:
+        return "", text
+    before = _LineState()
+    before.add(text[: found.start()])
+    if before.is_code:
         return "", text
     return text[: found.start()].strip(), text[found.end() :]
 
@@ -121,7 +126,7 @@ class _LineState:
     def __init__(self) -> None:
         self._start = ""
         self._ticks = 0
-        self._is_fenced = False
+        self._fence = ""  # what began the code that we are in, which only the same ends
 
     @property
     def is_blank(self) -> bool:
@@ -129,22 +134,24 @@ class _LineState:
 
     @property
     def is_code(self) -> bool:
-        return self._is_fenced or self._start == _FENCE or self._ticks % 2 == 1
+        return bool(self._fence) or self._start in _FENCES or self._ticks % 2 == 1
 
     def add(self, text: str) -> None:
         first, *rest = text.split("\n")
         self._extend(first)
         for line in rest:
-            if self._start == _FENCE:
-                self._is_fenced = not self._is_fenced
+            if self._start == self._fence:
+                self._fence = ""
+            elif self._start in _FENCES and not self._fence:
+                self._fence = self._start
             self._start, self._ticks = "", 0
             self._extend(line)
 
     def _extend(self, piece: str) -> None:
         self._ticks += piece.count("`")
-        if len(self._start) < len(_FENCE):
+        if len(self._start) < _FENCE_LENGTH:
             piece = piece if self._start else piece.lstrip()
-            self._start = (self._start + piece)[: len(_FENCE)]
+            self._start = (self._start + piece)[:_FENCE_LENGTH]
 
 
 def _beginning_of(tag: str, text: str) -> int:

@@ -9,7 +9,12 @@ from msgspec import Struct
 
 from hermes.errors import HomeError, os_reason
 from hermes.primitives.files import make_private_folder
-from hermes.settings.profiles import base_of, profile_of
+from hermes.settings.profiles import (
+    DEFAULT_PROFILE,
+    PROFILE_VARIABLE,
+    base_of,
+    profile_of,
+)
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -29,6 +34,12 @@ class Home(Struct, frozen=True):
     def base(self) -> "Home":
         """The home that holds the profiles: this one, unless it is a profile."""
         return Home(base_of(self.root))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What makes another Hermes use exactly this home, whatever profile is active."""
+        profile = self.profile or DEFAULT_PROFILE
+        return {"HERMES_HOME": str(self.base.root), PROFILE_VARIABLE: profile}
 
     @property
     def config(self) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.web_server import Asked, Page, web_server
 
 from hermes.app import App, build
-from hermes.app.boards.board_service import Boards
+from hermes.app.boards.board_service import Boards, CardDraft
 from hermes.codex.tool_lending import lendable
 from hermes.commands import boards as board_commands
 from hermes.commands import card_columns, cards
@@ -368,6 +368,23 @@ async def test_a_worker_reads_other_boards_and_changes_only_its_own(desk: Desk) 
     told = await _call(tools, "kanban_create", title="near", board="default", initial_status="blocked")  # fmt: skip
     assert "it is blocked" in told
     assert "it is ready" in await _call(tools, "kanban_create", title="now", initial_status="running")  # fmt: skip
+
+
+async def test_a_card_that_is_blocked_from_the_start_is_a_new_one_and_no_trouble(
+    desk: Desk,
+) -> None:
+    tools, boards = _worker(desk), Boards(desk.app)
+    draft = CardDraft(title="theirs", key="k", held=True)
+    theirs = boards.create("default", draft)
+    told = await _call(tools, "kanban_create", title="x", idempotency_key="k", initial_status="blocked")  # fmt: skip
+    assert f"{theirs.id}; it is todo" in told
+    assert boards.find(theirs.id) == theirs
+    told = await _call(tools, "kanban_create", title="new", initial_status="blocked")
+    assert "it is blocked" in told
+    made = boards.find(told.removeprefix("Made card ").partition(";")[0])
+    assert "made for a person" in made.block_reason
+    boards.unblock(made.id)
+    assert boards.block(made.id, "which one?", by="worker").status == "blocked"
 
 
 async def test_a_worker_does_not_decide_what_a_person_has_to(desk: Desk) -> None:

@@ -1,6 +1,7 @@
 """Accounts in use: tokens that expire, siblings that renew them first, processes that are killed, logins that die."""
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -217,6 +218,24 @@ async def test_a_key_that_somebody_signed_in_for_meanwhile_is_used(
     assert await held.renew(before)
     assert (await held.acquire()).secrets[0] == provider.key
     assert store.accounts()[0].problem == ""
+
+
+async def test_a_minted_key_is_dead_after_two_rejections_in_a_row_that_name_no_key(
+    home: Home, provider: FakeIdentityServer
+) -> None:
+    store = AccountStore(home.accounts)
+    provider.access = provider.key
+    account = Account(id="", service="openrouter", kind="key", label="ada", tokens=Tokens(access=provider.key))  # fmt: skip
+    store.add(account)
+    model = build_model(load(home=home), load_secrets({}, home=home), model="openrouter:some/model")  # fmt: skip
+    problems: list[str] = []
+    for is_refused in (True, False, True, False, True, True):
+        provider.api_refusal = (401, "Unauthorized", "") if is_refused else None
+        with pytest.raises(ModelError) if is_refused else contextlib.nullcontext():
+            assert [one async for one in model.stream(REQUEST)]
+        problems.append(store.accounts()[0].problem)
+    await model.close()
+    assert problems == [""] * 5 + ["OpenRouter rejects its key."]
 
 
 async def test_two_calls_report_a_death_once(

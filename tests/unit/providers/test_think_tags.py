@@ -28,6 +28,7 @@ def split(pieces: list[str]) -> tuple[str, str]:
         ("one\n\n  <think>hm", ("hm", "one\n\n  ")),
         ("<REASONING_SCRATCHPAD>a</REASONING_SCRATCHPAD>b", ("a", "b")),
         ("a\n<scratchpad>b</scratchpad>c <thinking>d</thinking>e", ("bd", "a\nc e")),
+        ("~~~\n<think>a</think>\n~~~", ("", "~~~\n<think>a</think>\n~~~")),
         ("a < b and <b>bold</b>", ("", "a < b and <b>bold</b>")),
         ("<thinks> not", ("", "<thinks> not")),
         ("<think></think>yes", ("", "yes")),
@@ -45,7 +46,20 @@ def test_blocks_of_thinking_are_found_wherever_they_stand(
 @given(
     st.lists(
         st.sampled_from(
-            ["<think>", "</think>", "<", "think", ">", " ", "a", "\n", "</", "`", "```"]
+            [
+                "<think>",
+                "</think>",
+                "<",
+                "think",
+                ">",
+                " ",
+                "a",
+                "\n",
+                "</",
+                "`",
+                "```",
+                "~~~",
+            ]
         ),
         max_size=12,
     ),
@@ -78,6 +92,12 @@ def test_a_reply_with_thinking_in_its_text_has_reasoning_and_text() -> None:
         ("it is `</think>`", ("", "it is `</think>`")),
         ("the tag </think> ends it", ("", "the tag </think> ends it")),
         ("as in\n```\n</think>\n```", ("", "as in\n```\n</think>\n```")),
+        ("as in\n~~~\n</think>\n~~~", ("", "as in\n~~~\n</think>\n~~~")),
+        ("as in\n~~~\n```\n</think>\n~~~", ("", "as in\n~~~\n```\n</think>\n~~~")),
+        ("as in\n\n    </think>\nb", ("", "as in\n\n    </think>\nb")),
+        ("as in\n\n\t</think>\nb", ("", "as in\n\n\t</think>\nb")),
+        ("~~~\na\n~~~\nso\n   </think>\nb", ("~~~\na\n~~~\nso", "b")),
+        ("it is ```a``` and\n</think>\nb", ("it is ```a``` and", "b")),
     ],
 )
 def test_thinking_whose_opening_tag_was_in_the_prompt_is_no_text(

@@ -70,6 +70,8 @@ class CardDraft(msgspec.Struct, frozen=True, kw_only=True):
     triage: bool = False
     held: bool = False
     """Whether it stays in `todo` until somebody promotes it."""
+    blocked: str = ""
+    """Why it is blocked from the start, if it is; that counts as no block of its workers."""
     key: str = ""
     depth: int = 0
     family: str = ""
@@ -317,6 +319,8 @@ class Boards:
         )
         for parent in parents:
             rules.link(tx, parent, card, by=card.by)
+        if draft.blocked and not draft.triage:
+            return rules.block_from_start(tx, card, draft.blocked)
         if draft.triage or draft.held:
             return card
         return rules.promote(tx, card) or card

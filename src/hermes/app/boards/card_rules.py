@@ -237,6 +237,15 @@ def block(
     return move(tx, card, "blocked", by=by, reason=reason, kind=kind, **known)
 
 
+def block_from_start(tx: BoardTransaction, card: Card, reason: str) -> Card:
+    """Blocks a card that was just made, until a person acts. No worker was in trouble, so it is not counted."""
+    kind: BlockKind = "needs_input"
+    return move(
+        tx, card, "blocked", by=card.by, reason=reason, kind=kind,
+        block_kind=kind, block_reason=reason,
+    )  # fmt: skip
+
+
 def unblock(tx: BoardTransaction, card: Card, *, by: str) -> Card:
     """Lets a blocked card go on where it was: in its review, ready, or waiting for its parents."""
     if card.status not in ("blocked", "triage"):

@@ -290,7 +290,8 @@ class CardTools(CardToolset):
             priority=priority,
             workspace=f"{kind}:{path}" if path and kind != "scratch" else kind,
             triage=triage or initial_status == "triage",
-            held=initial_status in ("todo", "blocked"),
+            held=initial_status == "todo",
+            blocked=_FROM_THE_START if initial_status == "blocked" else "",
             key=idempotency_key,
             time_limit=float(max_runtime_seconds),
             skills=tuple(skills),
@@ -303,8 +304,6 @@ class CardTools(CardToolset):
         def create() -> str:
             self._require_own_board(board)
             card = self._create(draft)
-            if initial_status == "blocked" and card.status == "todo":
-                card = self._boards.block(card.id, _FROM_THE_START, by=self._by)
             return f"Made card {card.id}; it is {card.status}."
 
         return await self._done(create)

@@ -15,8 +15,6 @@ from hermes.app.updates.trial import VersionTrial, call_program
 from hermes.errors import HermesError, Refused, os_reason
 from hermes.settings import Home
 from hermes.settings.profiles import (
-    DEFAULT_PROFILE,
-    PROFILE_VARIABLE,
     PROFILES_FOLDER,
     profile_names,
 )
@@ -232,9 +230,7 @@ class Updater:
 
     def _environment_of(self, home: Home) -> dict[str, str]:
         """The environment of a program that must use exactly this home, whatever profile is active."""
-        profile = home.profile or DEFAULT_PROFILE
-        chosen = {"HERMES_HOME": str(home.base.root), PROFILE_VARIABLE: profile}
-        return {**self._environment, **chosen}
+        return {**self._environment, **home.variables}
 
     def _wait_for_gateways(self) -> None:
         """Waits until gateways have drained and become the other version: until then they hold the session log."""

@@ -159,14 +159,19 @@ class AccountCredential:
             raise ModelError(error.message, hint=error.hint, reason="auth") from error
         return authorization(account, tokens, self._service)
 
-    async def renew(self, rejected: Authorization) -> bool:
+    async def renew(
+        self,
+        rejected: Authorization,
+        *,
+        is_certain: bool = True,  # noqa: ARG002 - of the protocol
+    ) -> bool:
         """The next `acquire` refreshes, unless another process has done so."""
         if not rejected.secrets or rejected.secrets[0] == self._rejected:
             return False
         self._rejected = rejected.secrets[0]
         return True
 
-    def observe(self, headers: Mapping[str, str]) -> None:
+    def observe(self, headers: Mapping[str, str], status: int) -> None:  # noqa: ARG002 - of the protocol
         self._limits.note(self.id, headers)
 
     async def refresh_now(self) -> None:
@@ -276,6 +281,7 @@ class KeyCredential:
         self._store = store
         self._service = service
         self._limits = limits
+        self._doubted = ""  # the key that the last answer rejected without naming it
 
     async def acquire(self) -> Authorization:
         """Returns the headers of the account, with the key that is stored now. Raises ModelError."""
@@ -286,17 +292,25 @@ class KeyCredential:
             raise self._dead(account.problem, is_news=False)
         return authorization(account, account.tokens, self._service)
 
-    async def renew(self, rejected: Authorization) -> bool:
-        """Looks for another key: somebody may have signed in again. Raises LoginExpiredError if nobody has."""
+    async def renew(self, rejected: Authorization, *, is_certain: bool = True) -> bool:
+        """Looks for another key: somebody may have signed in again. Raises LoginExpiredError if nobody has.
+
+        A rejection that names no key may have another cause; only the second of the same key in a row counts.
+        """
         used = Tokens(access=rejected.secrets[0])
         account = self._store.get(self.id)
         if account is not None and account.tokens.access != used.access:
             return True
+        if not is_certain and used.access != self._doubted:
+            self._doubted = used.access
+            return False
         problem = f"{self._service.label} rejects its key."
         is_news = self._store.mark_dead(self.id, problem, used, {})
         raise self._dead(problem, is_news=is_news)
 
-    def observe(self, headers: Mapping[str, str]) -> None:
+    def observe(self, headers: Mapping[str, str], status: int) -> None:
+        if status == 200:
+            self._doubted = ""
         self._limits.note(self.id, headers)
 
     def _dead(self, problem: str, *, is_news: bool) -> LoginExpiredError:
@@ -336,12 +350,17 @@ class MachineCredential:
         self._kept = granted
         return granted
 
-    async def renew(self, rejected: Authorization) -> bool:
+    async def renew(
+        self,
+        rejected: Authorization,
+        *,
+        is_certain: bool = True,  # noqa: ARG002 - of the protocol
+    ) -> bool:
         is_ours = self._kept is rejected
         self._kept = None
         return is_ours
 
-    def observe(self, headers: Mapping[str, str]) -> None:
+    def observe(self, headers: Mapping[str, str], status: int) -> None:  # noqa: ARG002 - of the protocol
         self._limits.note(self._account.id, headers)
 
 

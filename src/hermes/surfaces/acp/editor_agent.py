@@ -52,7 +52,7 @@ from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.providers.local_model import require_weights
 from hermes.schema.events import SessionCreated
-from hermes.settings import Secrets
+from hermes.settings import Home, Secrets
 from hermes.settings.load import load, load_secrets
 from hermes.settings.sections import McpServerSettings
 from hermes.surfaces.acp.content import PromptContent
@@ -132,7 +132,9 @@ class EditorAgent:
                     close=SessionCloseCapabilities(),
                 ),
             ),
-            auth_methods=[_setup_in_terminal()] if self._can_set_up else [],
+            auth_methods=[_setup_in_terminal(self._app.home)]
+            if self._can_set_up
+            else [],
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> None:
@@ -451,8 +453,8 @@ class EditorAgent:
         await self._notices.close()
 
 
-def _setup_in_terminal() -> TerminalAuthMethod:
-    """How an editor connects a model: it runs Hermes' own set-up in a terminal."""
+def _setup_in_terminal(home: Home) -> TerminalAuthMethod:
+    """How an editor connects a model: it runs Hermes' own set-up in a terminal, for this very home."""
     command, *arguments = hermes_command("acp", _SETUP_ARGUMENT)
     return TerminalAuthMethod(
         id=_SETUP,
@@ -460,11 +462,13 @@ def _setup_in_terminal() -> TerminalAuthMethod:
         description="Signs in, takes a key or downloads a local model, in a terminal",
         type="terminal",
         args=[_SETUP_ARGUMENT],
+        env=home.variables,
         field_meta={
             _TERMINAL_SETUP: {
                 "label": "hermes setup",
                 "command": command,
                 "args": arguments,
+                "env": home.variables,
             }
         },
     )
