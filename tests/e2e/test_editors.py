@@ -447,6 +447,7 @@ async def test_an_unsaved_file_is_read_saved_and_edited_through_the_editor_and_u
         asked = "".join(
             one.content.text for one in editor.asked[0][0].content if one.type != "diff"
         )
+        assert asked.startswith("```\nedit_file ")
         assert "-unsaved" in asked
         assert "+edited" in asked
         assert editor.written == ["unsaved\n", "edited\n"]

@@ -182,6 +182,22 @@ def test_a_rule_about_a_name_does_not_mean_a_program_of_the_project(
         )
 
 
+def test_the_name_of_a_file_can_not_pass_for_the_words_above_a_diff(
+    tmp_path: Path,
+) -> None:
+    project, _ = make(tmp_path)
+    policy = ApprovalPolicy("ask", Circumstances(tmp_path / "home", tmp_path))
+    tools = default_tools(
+        tmp_path / "out", environment={}, hermes_home=tmp_path / "home"
+    )
+    written = policy.judge(
+        tools["write_file"], {"path": "a\nreplaced, b", "content": "-x"}, project
+    )
+    assert written.summary == (
+        f"write_file {project}/a\\nreplaced, b\nnew content, 1 line, 2 bytes:\n-x"
+    )
+
+
 def test_changes_are_shown_as_a_diff(tmp_path: Path) -> None:
     project, _ = make(tmp_path)
     policy = ApprovalPolicy("ask", Circumstances(tmp_path / "home", tmp_path))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from threading import Lock
 from typing import get_args, get_origin
 
 import msgspec
@@ -75,15 +76,18 @@ _LOADED_LATER = (
 
 
 class EventCatalogue(Mapping[str, type[Event]]):
-    """Event classes by topic. Those of `_LOADED_LATER` are loaded, module by module, when a topic is not among the others."""
+    """Event classes by topic. Those of `_LOADED_LATER` are loaded, module by module, when a topic is not among the others.
+    Any thread may use it.
+    """
 
     def __init__(self) -> None:
         self._known = {cls.topic: cls for cls in (*MESSAGES, *_OTHERS)}
         self._unloaded = list(_LOADED_LATER)
+        self._loading = Lock()
 
     def __getitem__(self, topic: str) -> type[Event]:
-        while topic not in self._known and self._unloaded:
-            self._load_next()
+        if topic not in self._known:
+            self._load_until(topic)
         return self._known[topic]
 
     def __iter__(self) -> Iterator[str]:
@@ -93,15 +97,18 @@ class EventCatalogue(Mapping[str, type[Event]]):
         return len(self._whole())
 
     def _whole(self) -> Mapping[str, type[Event]]:
-        while self._unloaded:
-            self._load_next()
+        if self._unloaded:
+            self._load_until(None)
         return self._known
 
-    def _load_next(self) -> None:
-        module, name = self._unloaded[0]
-        later: tuple[type[Event], ...] = getattr(import_module(module), name)
-        self._known = {**self._known, **{cls.topic: cls for cls in later}}
-        self._unloaded = self._unloaded[1:]
+    def _load_until(self, topic: str | None) -> None:
+        """Loads modules until the topic is known; all of them for None."""
+        with self._loading:
+            while self._unloaded and topic not in self._known:
+                module, name = self._unloaded[0]
+                later: tuple[type[Event], ...] = getattr(import_module(module), name)
+                self._known = {**self._known, **{cls.topic: cls for cls in later}}
+                self._unloaded = self._unloaded[1:]
 
 
 CATALOGUE: Mapping[str, type[Event]] = EventCatalogue()

@@ -60,6 +60,32 @@ async def test_diffs_are_read_line_by_line(visit: Page) -> None:
     ]
 
 
+async def test_what_only_looks_like_a_diff_is_shown_as_it_is(visit: Page) -> None:
+    rows = await run(
+        visit,
+        "app/parts/diff.js",
+        "(it, text) => it.readDiff(text)",
+        "@@ -1 +1 @@ def f():\nrm -r x",
+    )
+    assert [row["text"] for row in rows] == ["@@ -1 +1 @@ def f():", "rm -r x"]
+    diff = "\n@@ -1 +1 @@\n-true"
+    cases = [
+        ("terminal", f"Run in /w:{diff}", False),
+        ("mcp_files_write", f"mcp_files_write\nreplaced, 1 line{diff}", False),
+        ("write_file", f"write_file /w/a\nnew content, 1 line:{diff}", False),
+        ("write_file", f"write_file /w/a\nreplaced, 1 line:{diff}", True),
+        ("edit_file", f"edit_file /w/a{diff}", True),
+        ("apply_patch", f"apply_patch{diff}", True),
+    ]
+    found = await run(
+        visit,
+        "views/chat/requests.js",
+        "(it, cases) => cases.map(([name, summary]) => it.hasDiff(name, summary))",
+        cases,
+    )
+    assert found == [has_diff for _, _, has_diff in cases]
+
+
 async def test_only_harmless_addresses_are_links(visit: Page) -> None:
     hostile = [
         "javascript:x",

@@ -1,5 +1,10 @@
 """The catalogue of events: complete, unambiguous, and able to describe itself."""
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import msgspec
 import pytest
 
@@ -17,7 +22,7 @@ from hermes.schema import (
     tui,
     voice,
 )
-from hermes.schema.catalogue import CATALOGUE, render_markdown
+from hermes.schema.catalogue import CATALOGUE, EventCatalogue, render_markdown
 from hermes.schema.event_base import ENVELOPE_FIELDS, Event
 
 
@@ -56,6 +61,30 @@ def test_every_event_class_is_listed_under_a_topic_of_its_own() -> None:
     assert set(CATALOGUE.values()) == classes
     assert len({cls.topic for cls in classes}) == len(classes)
     assert all(CATALOGUE[cls.topic] is cls for cls in classes)
+
+
+@pytest.fixture
+def _often_switched() -> Iterator[None]:
+    """Threads take turns after very few instructions."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("_often_switched")
+def test_threads_that_load_at_once_skip_no_module() -> None:
+    last = boards.KANBAN_EVENTS[-1]
+    together = Barrier(4)
+
+    def use(made: EventCatalogue) -> tuple[type[Event] | None, int]:
+        together.wait()
+        return made.get(last.topic), len(made)
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(100):
+            found = set(threads.map(use, [EventCatalogue()] * 4))
+            assert found == {(last, len(CATALOGUE))}
 
 
 @pytest.mark.parametrize("cls", CATALOGUE.values(), ids=lambda cls: cls.topic)

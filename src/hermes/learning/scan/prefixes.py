@@ -132,6 +132,8 @@ class SearchedText:
         return near
 
     def _is_barred(self, one: _Part, start: int, end: int) -> bool:
+        if end <= start:  # `find` would count a negative end from the end of the text
+            return False
         return any(
             self.text.find(sign, start, end) >= 0 for sign in one.piece.forbidden
         )

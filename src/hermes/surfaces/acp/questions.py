@@ -18,6 +18,7 @@ from acp.schema import (
 from hermes.app.session_service import SessionService, Verdict
 from hermes.core.answers import approval_hash
 from hermes.surfaces.acp.updates import UpdateStream
+from hermes.text.code_block import code_block
 
 log = logging.getLogger("hermes.acp")
 
@@ -124,15 +125,17 @@ def _call(event: Mapping[str, Any], stream: UpdateStream) -> ToolCallUpdate:
     """The call as the person must see it: what will happen, why it is asked, and the diff."""
     name, arguments = str(event["name"]), str(event["arguments"])
     title, kind = stream.call(event)
-    summary = "\n\n".join(
-        part for part in (str(event["summary"]), str(event.get("reason", ""))) if part
+    # Editors render Markdown, which hides parts of some texts.
+    summary = code_block(str(event["summary"])) if event["summary"] else ""
+    words = "\n\n".join(
+        part for part in (summary, str(event.get("reason", ""))) if part
     )
     return ToolCallUpdate(
         tool_call_id=str(event["call_id"]),
         title=title,
         kind=kind,
         status="pending",
-        content=[*stream.content(name, arguments), *stream.texts(summary)],
+        content=[*stream.content(name, arguments), *stream.texts(words)],
         locations=stream.locations(arguments),
     )
 

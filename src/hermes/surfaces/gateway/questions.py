@@ -17,6 +17,7 @@ from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import Button, Outbound
 from hermes.surfaces.terminal.question_menu import OFFER_RULE_AFTER, is_rules_check
 from hermes.surfaces.terminal.text import cut, one_line
+from hermes.text.code_block import code_block
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -183,7 +184,7 @@ def _described(session: str, asked: ApprovalRequested) -> str:
     head = f"**{needed}** #{number_of(session, asked)} · `{asked.name}`"
     lines = [
         head,
-        _block(what),
+        code_block(what),
         mask(asked.reason),
         t.marked(note) if (note := _REACH_NOTES.get(asked.reach)) else "",
     ]
@@ -272,15 +273,3 @@ def answered_text(session: str, asked: Asked, answered: Answered) -> str:
     )
     why = f"\n> {mask(one_line(answered.reason))}" if answered.reason else ""
     return f"{head}\n{mark}{f' · {by}' if by else ''}{why}".strip()
-
-
-def _block(text: str) -> str:
-    """A code block that can contain any backticks."""
-    longest = max(
-        (len(run) for run in text.replace("\n", " ").split(" ") if set(run) == {"`"}),
-        default=0,
-    )
-    fence = "`" * max(3, longest + 1)
-    while fence in text:
-        fence += "`"
-    return f"{fence}\n{text}\n{fence}"

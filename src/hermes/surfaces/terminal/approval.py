@@ -58,6 +58,9 @@ _VERBS = {
     "edit_file": "edit",
 }
 _RUN_IN = "Run in "  # not translated: a summary begins with it
+_REPLACED = (
+    "replaced, "  # not translated: the policy writes it above the diff of a file
+)
 _DIFF_LOOKS = {"+": GREEN, "-": RED, "@": CYAN}
 _COMMAND_TOOLS = frozenset(("terminal", "exec_command"))
 _MAX_SUMMARY_LINES = 40
@@ -251,18 +254,21 @@ def _request_rows(
     request: Mapping[str, Any], columns: int, *, whole: bool
 ) -> list[Row]:
     """Returns the rows of a request for approval. A very long summary is cut, with a note."""
-    title, summary = _title_and_summary(request, whole=whole)
+    title, summary = _title_and_summary(request)
+    rows = _summary_rows(summary, request, columns)
+    if whole and (uncut := _uncut(request)):
+        rows += _text_rows(uncut, columns)
     remarks = (wrap(clean(text), columns - 2) for text in _remarks(request))
     return [
         *(((line, YELLOW),) for line in wrap(title, columns)),
-        *_summary_rows(summary, request, columns, whole=whole),
+        *(rows if whole else _shortened(rows)),
         *(((f"  {line}", DIM),) for lines in remarks for line in lines),
     ]
 
 
-def _title_and_summary(request: Mapping[str, Any], *, whole: bool) -> tuple[str, str]:
+def _title_and_summary(request: Mapping[str, Any]) -> tuple[str, str]:
     """Returns the heading and what follows it: a summary that begins with the tool's name is not headed by it twice."""
-    name, text = clean(request["name"]), _summary(request, whole=whole)
+    name, text = clean(request["name"]), _summary(request)
     first, _, rest = text.partition("\n")
     if is_rules_check(request):
         what = f"{first[:1].lower()}{first[1:]}"
@@ -286,25 +292,44 @@ def _title_and_summary(request: Mapping[str, Any], *, whole: bool) -> tuple[str,
     ), text
 
 
-def _summary_rows(
-    text: str, request: Mapping[str, Any], columns: int, *, whole: bool
-) -> list[Row]:
+def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[Row]:
     if not text:
         return []
-    looks = _DIFF_LOOKS if "@@" in text or _patch(request) else {}
+    if not _has_diff(text, request):
+        return _text_rows(text, columns)
     marks = marks_for(sys.stdout.encoding)
     rows: list[Row] = []
     for part in parts_of(text, str(_arguments(request).get("path", ""))):
         if isinstance(part, FileDiff):
             rows += whole_diff_rows(part, columns, marks)
-            continue
-        look = looks.get(part[:1], "")
-        rows += (
-            (("  ", ""), (line, look)) for line in wrap(part, max(columns - 2, 20))
-        )
+        else:
+            rows += _text_rows(part, columns, _DIFF_LOOKS.get(part[:1], ""))
+    return rows
+
+
+def _has_diff(text: str, request: Mapping[str, Any]) -> bool:
+    """Returns whether the policy wrote a diff into this summary. A command, or the content of a new file, may look like
+    one, and is shown as it is.
+    """
+    match request["name"]:
+        case "edit_file" | "apply_patch":
+            return True
+        case "write_file":
+            return text.startswith(_REPLACED)
+        case _:
+            return False
+
+
+def _text_rows(text: str, columns: int, look: str = "") -> list[Row]:
+    lines = wrap(text, max(columns - 2, 20))
+    return [(("  ", ""), (line, look)) for line in lines]
+
+
+def _shortened(rows: list[Row]) -> list[Row]:
+    """Returns the rows of a summary, with a note instead of the middle if they are too many."""
     most = _max_summary_lines()
     hidden = len(rows) - most
-    if whole or hidden <= 0:
+    if hidden <= 0:
         return rows
     text = t(
         "  ... {count:,} more line; v shows all",
@@ -376,12 +401,17 @@ def is_answer(menu: QuestionMenu, line: str) -> bool:
     return menu.is_approval and (words in _SHORT_ANSWERS or words.isdecimal())
 
 
-def _summary(request: Mapping[str, Any], *, whole: bool = False) -> str:
+def _summary(request: Mapping[str, Any]) -> str:
     """Returns the summary of what will happen, written by the policy."""
+    return clean(request.get("summary") or request["arguments"])
+
+
+def _uncut(request: Mapping[str, Any]) -> str:
+    """Returns what follows a summary that the policy may have cut; empty for any other."""
     summary = request.get("summary") or request["arguments"]
-    if whole and len(summary) >= _CUT_SUMMARY_CHARS:
-        summary = f"{summary}\n\n{t('The whole request:')}\n{_longest(request)}"
-    return clean(summary)
+    if len(summary) < _CUT_SUMMARY_CHARS:
+        return ""
+    return clean(f"\n{t('The whole request:')}\n{_longest(request)}")
 
 
 def _patch(request: Mapping[str, Any]) -> str:

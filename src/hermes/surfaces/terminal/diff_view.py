@@ -17,7 +17,8 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_NUMBERS = r"([0-9]{1,9})(?:,([0-9]{1,9}))?"
+_HUNK = re.compile(rf"@@ -{_NUMBERS} \+{_NUMBERS} @@(.*)")
 _TITLE = re.compile(r"(?:Edited|Moved|Created|Deleted) (.+?):?$")
 _ASKED_TITLE = re.compile(r"(?:Edit|Move|Create|Delete) (.+?):?$")
 _DIFF_SIGNS = frozenset("+- ")
@@ -97,7 +98,7 @@ def whole_diff_rows(diff: FileDiff, columns: int, marks: Marks) -> Iterator[Row]
 
 def parts_of(text: str, name: str) -> Iterator[str | FileDiff]:
     """Yields the diffs in a question's text, and each line beside them. `name` is the changed file, unless a line before
-    a diff names another.
+    a diff names another. Only for a text that is known to hold a diff: any other may just look like one.
     """
     hunks: list[str] = []
     old = new = 0  # lines that the hunk still has
@@ -143,14 +144,23 @@ def _file_rows(
     is_first = True
     for line in lines:
         if line.sign == "@":
-            if not is_first:
-                yield ((bar, DIM), (marks.runs, DIM))
+            if line.text or not is_first:
+                header = f"{marks.runs}{line.text}"
+                yield from _header_rows(header, bar, columns, wraps=wraps)
             is_first = False
             highlighter = Highlighter(language)
             continue
         text = line.text if wraps else cut(line.text, room)
         runs = tuple(highlighter.line(text)) if line.sign != "-" else ((text, ""),)
         yield from _line_rows(line, runs, bar, digits, room)
+
+
+def _header_rows(text: str, bar: str, columns: int, *, wraps: bool) -> Iterator[Row]:
+    """Yields what separates a hunk from the one before, with the words behind its line numbers."""
+    room = max(columns - width(bar), 8)
+    shown = text if wraps else cut(text, room)
+    for content in _folded([(shown, DIM)], room):
+        yield ((bar, DIM), *content)
 
 
 def _line_rows(
@@ -207,18 +217,15 @@ def _numbered(lines: Sequence[str]) -> Iterator[_DiffLine]:
     old = new = 0
     removed: list[_DiffLine] = []
     added: list[_DiffLine] = []
-    for line in [*lines, "@"]:
+    for line in lines:
         sign = line[:1] or " "
         if sign not in "+-" or (sign == "-" and added):
-            _compare(removed, added)
-            yield from removed
-            yield from added
+            yield from _compared(removed, added)
             removed, added = list[_DiffLine](), list[_DiffLine]()
         match sign:
-            case "@":
-                if found := _HUNK.match(line):
-                    old, new = int(found[1]), int(found[3])
-                    yield _DiffLine("@", "", 0)
+            case "@" if found := _HUNK.match(line):
+                old, new = int(found[1]), int(found[3])
+                yield _DiffLine("@", found[5].rstrip(), 0)
             case "-":
                 removed.append(_DiffLine("-", line[1:], old))
                 old += 1
@@ -230,12 +237,21 @@ def _numbered(lines: Sequence[str]) -> Iterator[_DiffLine]:
                 old, new = old + 1, new + 1
             case _:
                 yield _DiffLine(" ", line, 0)
+    yield from _compared(removed, added)
+
+
+def _compared(
+    removed: Sequence[_DiffLine], added: Sequence[_DiffLine]
+) -> Iterator[_DiffLine]:
+    """Yields removed lines and those that replace them, with the words that differ noted."""
+    if len(removed) == len(added):
+        _compare(removed, added)
+    yield from removed
+    yield from added
 
 
 def _compare(removed: Sequence[_DiffLine], added: Sequence[_DiffLine]) -> None:
     """Notes which words differ between lines that replace each other."""
-    if len(removed) != len(added):
-        return
     for before, after in zip(removed, added, strict=True):
         if max(len(before.text), len(after.text)) > _MAX_COMPARED_CHARS:
             continue

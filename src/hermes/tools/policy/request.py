@@ -40,7 +40,7 @@ _HASHED_VARIABLES = (
 
 def command_summary(command: str, folder: Path) -> str:
     """A command, whole, with everything in it that could hide spelled out."""
-    return shown(f"Run in {folder}:\n{command}")
+    return shown(f"Run in {_on_one_line(str(folder))}:\n{command}")
 
 
 def call_summary(tool: Tool, arguments: Mapping[str, Any]) -> str:
@@ -62,7 +62,7 @@ def description(tool: Tool, arguments: Mapping[str, Any]) -> str:
 
 def read_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
     """Which file would be read."""
-    return shown(f"{tool.spec.name}: {listed_paths(paths)}")
+    return shown(f"{tool.spec.name}: {_on_one_line(listed_paths(paths))}")
 
 
 def change_summary(
@@ -78,12 +78,18 @@ def change_summary(
     change = _file_change(arguments, paths[-1], buffers)
     if change is None:
         return call_summary(tool, arguments)
-    return shown(f"{tool.spec.name} {listed_paths(paths)}\n{_cut(change)}")
+    name = _on_one_line(listed_paths(paths))
+    return shown(f"{tool.spec.name} {name}\n{_cut(change)}")
 
 
 def listed_paths(paths: tuple[Path, ...]) -> str:
     """A path, and where it leads if it is a link."""
     return " -> ".join(str(path) for path in paths)
+
+
+def _on_one_line(name: str) -> str:
+    """A path with its line breaks spelled out: what follows it on a line of its own is no part of a name."""
+    return name.replace("\n", "\\n")
 
 
 def _buffers_of(tool: Tool) -> OpenBuffers | None:

@@ -38,7 +38,7 @@ export function readDiff(text) {
     } else if (line.startsWith("+")) rows.push({ kind: "add", text: line.slice(1), now: now++ });
     else if (line.startsWith("-")) rows.push({ kind: "del", text: line.slice(1), was: was++ });
     else if (line.startsWith("\\")) rows.push({ kind: "meta", text: line });
-    else rows.push({ kind: "same", text: line.slice(1), was: was++, now: now++ });
+    else rows.push({ kind: "same", text: line.replace(/^ /, ""), was: was++, now: now++ });
   }
   return rows;
 }

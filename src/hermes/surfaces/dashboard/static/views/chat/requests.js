@@ -196,7 +196,7 @@ function WhatHappens({ request }) {
     revealHiddenJson(request.arguments ?? "{}"),
   ];
   const diff = diffOf(name, text);
-  const [words, change] = splitDiff(summary);
+  const [words, change] = hasDiff(name, summary) ? splitDiff(summary) : [summary, ""];
   if (change)
     return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}
     label=${t("What will change")} path=${argumentsOf(text)?.path ?? ""} /><//>`;
@@ -205,6 +205,17 @@ function WhatHappens({ request }) {
     ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
     name="exact call" />`
     : html`<${CallInput} name=${name} text=${text} />`;
+}
+
+/**
+ * Whether the policy wrote a diff into a summary. A command, or the content of a new file, may look like one, and is shown
+ * as it is.
+ * @param {string} name of the tool
+ * @param {string} summary
+ */
+export function hasDiff(name, summary) {
+  if (name === "write_file") return /^.*\nreplaced, /.test(summary);
+  return name === "edit_file" || name === "apply_patch";
 }
 
 /**
