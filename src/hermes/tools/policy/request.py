@@ -31,7 +31,6 @@ from hermes.tools.files.patch_plan import plan_patch
 
 _MAX_COMPARED_BYTES = 400_000
 _MAX_SHOWN_CHARS = 20_000
-_MAX_SHOWN_ARGUMENT_CHARS = 2_000
 _HASHED_VARIABLES = (
     r"PATH|HOME|SHELL|LD_\w+|DYLD_\w+|BASH_ENV|ENV|IFS|GIT_\w+|PYTHON(PATH|STARTUP|HOME)|NODE_(OPTIONS|PATH)"
     r"|\w*PROXY"
@@ -47,11 +46,8 @@ def call_summary(tool: Tool, arguments: Mapping[str, Any]) -> str:
     """A call with its arguments."""
     described = description(tool, arguments)
     title = f"{tool.spec.name}: {described}" if described else tool.spec.name
-    lines = [
-        f"  {name}: {value!s:.{_MAX_SHOWN_ARGUMENT_CHARS}}"
-        for name, value in arguments.items()
-    ]
-    return shown("\n".join([title, *lines]))
+    lines = [f"  {name}: {value}" for name, value in arguments.items()]
+    return shown(_cut("\n".join([title, *lines])))
 
 
 def description(tool: Tool, arguments: Mapping[str, Any]) -> str:

@@ -328,6 +328,18 @@ def test_the_summary_says_exactly_what_will_happen() -> None:
     assert decision.summary == f"edit_file {CWD}/a\n-x\n-y\n+z"
 
 
+def test_what_is_left_out_of_a_long_call_is_counted() -> None:
+    @tool("launch", effect="other")
+    async def launch(target: str) -> str:
+        """Launches."""
+        return target
+
+    long = policy().judge(launch, {"target": "x" * 3_000 + "END"}, CWD).summary
+    assert long.endswith("END")
+    longer = policy().judge(launch, {"target": "x" * 30_000 + "END"}, CWD).summary
+    assert "more characters are not shown here" in longer
+
+
 def test_an_answer_for_a_change_of_a_file_covers_exactly_that_change() -> None:
     one, same, other = (
         policy().judge(TOOLS["write_file"], {"path": "a.py", "content": content}, CWD)
