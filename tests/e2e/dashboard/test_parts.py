@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Page
-from tests.e2e.dashboard.conftest import Board
+from tests.e2e.dashboard.conftest import Board, Complaints
 
 
 @pytest.fixture
@@ -205,3 +205,39 @@ async def test_a_feed_connects_anew_after_the_machine_slept(visit: Page) -> None
         return opened.length;
     }"""
     assert await run(visit, "app/feed.js", body) >= 2
+
+
+async def test_a_view_reloads_after_a_failure_and_never_once_it_is_gone(
+    visit: Page, complaints: Complaints
+) -> None:
+    body = """async (it) => {
+        const { h, render, Store, useEffect } = await import("/static/app/ui.js");
+        const news = new Store([]);
+        const place = document.createElement("div");
+        const [later, waiting] = [window.setTimeout, []];
+        window.setTimeout = (work, ms, ...more) => work.name === "load" ? -waiting.push(work) : later(work, ms, ...more);
+        let settle, ready, gone;
+        const reload = () => new Promise((...both) => { settle = both; });
+        function View({ only }) {
+            it.useLiveReload(news, (event) => event.of === only, reload);
+            useEffect(() => { ready(); return () => gone?.(); }, [only]);
+        }
+        const shown = (only) => new Promise((done) => { ready = done; render(h(View, { only }), place); });
+        const loads = (of) => { news.set([{ of }]); const load = waiting.pop(); load?.(); return Boolean(load); };
+        const ended = async (number) => { settle[number](new Error("it failed")); for (let i = 9; i; i--) await null; };
+        await shown("a");
+        const seen = [loads("a")];
+        await ended(1);
+        seen.push(loads("a"));
+        await ended(0);
+        await shown("b");
+        seen.push(loads("b"), loads("b"));
+        await new Promise((done) => { gone = done; render(null, place); });
+        await ended(0);
+        window.setTimeout = later;
+        return [...seen, waiting.length];
+    }"""
+    # Shown, after a failure, after another drawing; not while it loads, nor afterwards.
+    wanted = [True, True, True, False, 0]
+    assert await run(visit, "views/live_reload.js", body) == wanted
+    complaints.expect("it failed")
