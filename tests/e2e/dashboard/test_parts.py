@@ -241,3 +241,37 @@ async def test_a_view_reloads_after_a_failure_and_never_once_it_is_gone(
     wanted = [True, True, True, False, 0]
     assert await run(visit, "views/live_reload.js", body) == wanted
     complaints.expect("it failed")
+
+
+async def test_plugins_read_all_sessions_and_names_that_every_object_has(
+    visit: Page,
+) -> None:
+    body = """async ({ METHODS }) => {
+        const every = Array.from({ length: 1203 }, (_, at) => ({ id: `s${at}`, updated: 5000 - at }));
+        const settings = [["a.__proto__.b", 1], ["a.c", 2], ["a.toString.d", 3]].map(([key, value]) => ({ key, value }));
+        const [before, saved] = [window.fetch, []];
+        window.fetch = async (path, { method }) => {
+            const { pathname, searchParams: asked } = new URL(path, location.href);
+            if (method === "PUT") saved.push(pathname);
+            const older = every.filter(({ updated }) => updated < Number(asked.get("before") ?? Infinity));
+            const limit = Math.min(Number(asked.get("limit")), 500);
+            const page = { sessions: older.slice(0, limit), more: older.length > limit, running: [] };
+            return new Response(JSON.stringify({ ...page, settings }));
+        };
+        const ids = async (...given) => (await METHODS.getSessions(...given)).sessions.map((one) => one.id);
+        const pages = [await ids(2, 499), await ids(2, 1000), await ids(9, 1201)];
+        const config = await METHODS.getConfig();
+        const shared = ["b" in {}, "d" in Object.prototype.toString];
+        await METHODS.saveConfig(config);
+        await METHODS.saveConfig({ a: {} });
+        window.fetch = before;
+        const themes = [await METHODS.setTheme("toString"), await METHODS.setTheme("dark")].map((one) => one.ok);
+        return { pages, config: JSON.stringify(config), shared, saved, themes };
+    }"""
+    assert await run(visit, "views/plugins/sdk_api.js", body) == {
+        "pages": [["s499", "s500"], ["s1000", "s1001"], ["s1201", "s1202"]],
+        "config": '{"a":{"__proto__":{"b":1},"c":2,"toString":{"d":3}}}',
+        "shared": [False, False],
+        "saved": [],
+        "themes": [False, True],
+    }
