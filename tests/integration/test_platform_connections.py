@@ -2,16 +2,22 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 import pytest
 from tests.fakes.mail_server import AUTHSERV, MailServer
 from tests.fakes.web_server import Asked, Page, Raw, web_server
 
-from hermes.app.platform_connections import find_platform, try_platform
+from hermes.app.platform_connections import (
+    find_platform,
+    save_platform,
+    try_platform,
+)
 from hermes.errors import HermesError, UsageError
-from hermes.settings import Settings
+from hermes.settings import Home, Settings
 from hermes.settings.gateway import EmailSettings, GatewaySettings, SlackSettings
+from hermes.settings.load import load
 from hermes.surfaces.web import override
 
 
@@ -123,6 +129,27 @@ async def test_a_mailbox_is_tried_at_both_servers() -> None:
         silent = {**given, "gateway.email.smtp_port": "1"}
         with pytest.raises(HermesError, match=r"sends mail, .* can't be used"):
             await try_platform(find_platform("email"), _PLAIN_MAIL, silent)
+
+
+def test_an_optional_field_that_is_emptied_goes_back_to_its_default(
+    tmp_path: Path,
+) -> None:
+    email, home = find_platform("email"), Home(tmp_path / "home")
+    given = dict(_elsewhere("mail.example"))
+    named = given | {"gateway.email.user": "ada", "gateway.email.imap_port": "1993"}
+
+    def saved() -> tuple[str, int]:
+        found = load({}, home=home).gateway.email
+        return found.user, found.imap_port
+
+    save_platform(home, email, named)
+    assert saved() == ("ada", 1993)
+    port = {"gateway.email.imap_port": "1994"}
+    save_platform(home, email, given | port)
+    assert saved() == ("ada", 1994)
+    emptied = {"gateway.email.user": "", "gateway.email.imap_port": " "}
+    save_platform(home, email, given | emptied)
+    assert saved() == ("", 993)
 
 
 def _elsewhere(host: str) -> Mapping[str, str]:
