@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -10,10 +11,15 @@ from tests.fakes.mail_server import AUTHSERV, MailServer
 from tests.fakes.web_server import Asked, Page, Raw, web_server
 
 from hermes.app.mail_servers import open_smtp
-from hermes.app.platform_connections import find_platform, try_platform
+from hermes.app.platform_connections import (
+    find_platform,
+    save_platform,
+    try_platform,
+)
 from hermes.errors import HermesError, UsageError
-from hermes.settings import Settings
+from hermes.settings import Home, Settings
 from hermes.settings.gateway import EmailSettings, GatewaySettings, SlackSettings
+from hermes.settings.load import load
 from hermes.surfaces.web import override
 
 
@@ -157,6 +163,27 @@ async def test_a_name_that_no_server_can_have_is_an_error_for_the_user(
         await try_platform(find_platform("email"), Settings(), _elsewhere(host))
     with pytest.raises(HermesError, match="can't be reached"):
         await _tried(f"https://{host}")
+
+
+def test_an_optional_field_that_is_emptied_goes_back_to_its_default(
+    tmp_path: Path,
+) -> None:
+    email, home = find_platform("email"), Home(tmp_path / "home")
+    given = dict(_elsewhere("mail.example"))
+    named = given | {"gateway.email.user": "ada", "gateway.email.imap_port": "1993"}
+
+    def saved() -> tuple[str, int]:
+        found = load({}, home=home).gateway.email
+        return found.user, found.imap_port
+
+    save_platform(home, email, named)
+    assert saved() == ("ada", 1993)
+    port = {"gateway.email.imap_port": "1994"}
+    save_platform(home, email, given | port)
+    assert saved() == ("ada", 1994)
+    emptied = {"gateway.email.user": "", "gateway.email.imap_port": " "}
+    save_platform(home, email, given | emptied)
+    assert saved() == ("", 993)
 
 
 def _elsewhere(host: str) -> Mapping[str, str]:

@@ -80,12 +80,18 @@ class ChatPlatform(msgspec.Struct, frozen=True):
     probe: _Probe | _Attempt | None = None
 
 
+def _parsed(name: str, text: str) -> object:
+    """The value of a setting as it was typed; its default if nothing was."""
+    key = find_key(name)
+    return parse_value(key, text.strip()) if text.strip() else key.default
+
+
 async def _sign_in_to_mailbox(settings: Settings, given: Mapping[str, str]) -> str:
     """Signs in to both servers of a mailbox."""
     values = {
-        name.removeprefix("gateway.email."): parse_value(find_key(name), text.strip())
+        name.removeprefix("gateway.email."): _parsed(name, text)
         for name, text in given.items()
-        if name.startswith("gateway.email.") and text.strip()
+        if name.startswith("gateway.email.")
     }
     mailbox = msgspec.structs.replace(settings.gateway.email, **values)
     if exposes_password(mailbox):
@@ -413,15 +419,22 @@ def _rejected(platform: ChatPlatform, why: str) -> HermesError:
 
 
 def save_platform(home: Home, platform: ChatPlatform, given: Mapping[str, str]) -> None:
-    """Stores secrets and settings. Raises HermesError for a value that can't be used, before anything is stored."""
+    """Stores secrets and settings. An optional setting that is given empty goes back to its default.
+
+    Raises HermesError for a value that can't be used, before anything is stored.
+    """
     home.ensure()
-    parsed = {
-        one.name: parse_value(find_key(one.name), given[one.name].strip())
+    typed = {
+        one.name: given[one.name].strip()
         for one in platform.fields
-        if not one.is_secret and given.get(one.name, "").strip()
+        if not one.is_secret and one.name in given
     }
-    for key, value in parsed.items():
-        set_value(home.config, key, value)
+    parsed = {name: _parsed(name, text) for name, text in typed.items()}
+    for name, value in parsed.items():
+        if typed[name]:
+            set_value(home.config, name, value)
+        else:
+            unset_value(home.config, name)
     for one in platform.fields:
         if one.is_secret:
             set_secret(home.env_file, one.name, given[one.name].strip())

@@ -346,6 +346,33 @@ async def test_a_new_chat_begins_with_a_goal(page: Page, dashboard: Board) -> No
     await expect(shown).to_contain_text("write a poem")
 
 
+async def test_a_new_chat_is_given_up_only_if_its_command_was_refused(
+    page: Page, dashboard: Board, complaints: Complaints
+) -> None:
+    deleted: list[Request] = []
+
+    async def deliver_without_a_word(route: Route, _: Request) -> None:
+        await route.fetch()
+        await route.abort()
+
+    def note(request: Request) -> None:
+        if request.method == "DELETE":
+            deleted.append(request)
+
+    page.on("request", note)
+    await page.route("**/commands", deliver_without_a_word)
+    await say(page, "/subgoal it rhymes")
+    await expect(page.locator(".toast")).to_contain_text("can't be reached")
+    await expect(box(page)).to_have_value("/subgoal it rhymes")
+    assert deleted == []
+    await page.unroute("**/commands")
+    await page.route("**/commands", lambda route: route.fulfill(status=409))
+    async with page.expect_request(lambda request: request.method == "DELETE"):
+        await say(page, "/subgoal it scans")
+    await expect(box(page)).to_have_value("/subgoal it scans")
+    complaints.expect("ERR_FAILED|409")
+
+
 async def test_background_work_is_listed_live_told_and_stopped(
     page: Page, dashboard: Board
 ) -> None:

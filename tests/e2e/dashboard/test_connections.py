@@ -55,7 +55,7 @@ async def test_a_chat_app_is_connected_and_people_come_and_go(
 ) -> None:
     settings = (
         f"gateway:\n  telegram:\n    api_url: {telegram.url}\n"
-        "  email:\n    security: none\n"
+        "  email:\n    security: none\n    user: of-another-mailbox\n"
     )
     async with (
         MailServer() as mail,
@@ -80,6 +80,8 @@ async def test_a_chat_app_is_connected_and_people_come_and_go(
         assert TOKEN not in await page.content()
 
         await _connect_mailbox(page, mail)
+        config = (board.hermes.home / "config.yaml").read_text()
+        assert "of-another-mailbox" not in config
         webhook = page.locator('[data-platform="webhook"]')
         await webhook.get_by_role("button", name="Connect").click()
         await webhook.get_by_role("button", name="Generate").click()

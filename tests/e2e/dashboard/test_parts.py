@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from playwright.async_api import Page
-from tests.e2e.dashboard.conftest import Board
+from tests.e2e.dashboard.conftest import Board, Complaints
 
 
 @pytest.fixture
@@ -231,3 +231,75 @@ async def test_a_feed_connects_anew_after_the_machine_slept(visit: Page) -> None
         return opened.length;
     }"""
     assert await run(visit, "app/feed.js", body) >= 2
+
+
+async def test_a_view_reloads_after_a_failure_and_never_once_it_is_gone(
+    visit: Page, complaints: Complaints
+) -> None:
+    body = """async (it) => {
+        const { h, render, Store, useEffect } = await import("/static/app/ui.js");
+        const news = new Store([]);
+        const place = document.createElement("div");
+        const [later, waiting] = [window.setTimeout, []];
+        window.setTimeout = (work, ms, ...more) => work.name === "load" ? -waiting.push(work) : later(work, ms, ...more);
+        let settle, ready, gone;
+        const reload = () => new Promise((...both) => { settle = both; });
+        function View({ only }) {
+            it.useLiveReload(news, (event) => event.of === only, reload);
+            useEffect(() => { ready(); return () => gone?.(); }, [only]);
+        }
+        const shown = (only) => new Promise((done) => { ready = done; render(h(View, { only }), place); });
+        const loads = (of) => { news.set([{ of }]); const load = waiting.pop(); load?.(); return Boolean(load); };
+        const ended = async (number) => { settle[number](new Error("it failed")); for (let i = 9; i; i--) await null; };
+        await shown("a");
+        const seen = [loads("a")];
+        await ended(1);
+        seen.push(loads("a"));
+        await ended(0);
+        await shown("b");
+        seen.push(loads("b"), loads("b"));
+        await new Promise((done) => { gone = done; render(null, place); });
+        await ended(0);
+        window.setTimeout = later;
+        return [...seen, waiting.length];
+    }"""
+    # Shown, after a failure, after another drawing; not while it loads, nor afterwards.
+    wanted = [True, True, True, False, 0]
+    assert await run(visit, "views/live_reload.js", body) == wanted
+    complaints.expect("it failed")
+
+
+async def test_plugins_read_all_sessions_and_names_that_every_object_has(
+    visit: Page,
+) -> None:
+    body = """async ({ METHODS }) => {
+        const every = Array.from({ length: 1203 }, (_, at) => ({ id: `s${at}`, updated: 5000 - at }));
+        const settings = [["a.__proto__.b", 1], ["a.c", 2], ["a.toString.d", 3]].map(([key, value]) => ({ key, value }));
+        const [before, saved] = [window.fetch, []];
+        window.fetch = async (path, options) => {
+            const { pathname, searchParams: asked } = new URL(path, location.href);
+            if (!/^.api.(sessions|settings)/.test(pathname)) return before(path, options);
+            if (options.method === "PUT") saved.push(pathname);
+            const older = every.filter(({ updated }) => updated < Number(asked.get("before") ?? Infinity));
+            const limit = Math.min(Number(asked.get("limit")), 500);
+            const listed = { sessions: older.slice(0, limit), more: older.length > limit };
+            return new Response(JSON.stringify({ ...listed, running: [], pinned: [], folders: [], settings }));
+        };
+        const ids = async (...given) => (await METHODS.getSessions(...given)).sessions.map((one) => one.id);
+        const pages = [await ids(2, 499), await ids(2, 1000), await ids(9, 1201)];
+        const config = await METHODS.getConfig();
+        const shared = ["b" in {}, "d" in Object.prototype.toString];
+        await METHODS.saveConfig(config);
+        await METHODS.saveConfig({ a: {} });
+        window.fetch = before;
+        const themes = [await METHODS.setTheme("toString"), await METHODS.setTheme("dark")].map((one) => one.ok);
+        return { pages, config: JSON.stringify(config), shared, saved, themes };
+    }"""
+    await visit.wait_for_load_state("networkidle")  # the page has its own answers
+    assert await run(visit, "views/plugins/sdk_api.js", body) == {
+        "pages": [["s499", "s500"], ["s1000", "s1001"], ["s1201", "s1202"]],
+        "config": '{"a":{"__proto__":{"b":1},"c":2,"toString":{"d":3}}}',
+        "shared": [False, False],
+        "saved": [],
+        "themes": [False, True],
+    }

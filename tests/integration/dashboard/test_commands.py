@@ -6,7 +6,7 @@ from tests.integration.dashboard.harness import Harness, opened
 
 from hermes.commands.table import every_command
 from hermes.schema.events import InterruptRequested, SessionCreated, TurnStarted
-from hermes.schema.goals import GoalCleared, GoalSet
+from hermes.schema.goals import GoalCleared, GoalPaused, GoalSet
 from hermes.schema.messages import UserMessage
 from hermes.settings import Settings
 from hermes.settings.sections import CustomProvider, ModelSettings
@@ -139,6 +139,19 @@ async def test_slash_commands_of_a_chat_work_on_the_page(harness: Harness) -> No
     assert refused.status_code == 403
     unknown = await harness.ask("POST", path, {"name": "quit"}, scope="chat")
     assert "/goal" in unknown.text
+
+
+async def test_a_command_works_beside_a_turn_though_another_model_was_picked(
+    harness: Harness,
+) -> None:
+    session = begin(harness, "hello")
+    harness.app.record(session, GoalSet(text="a poem", max_turns=3, by="test"))
+    path = f"/api/sessions/{session}/commands"
+    pause = {"name": "goal", "words": "pause", "model": "another"}
+    lease = harness.app.store.leases.acquire(session)
+    await harness.call("POST", path, pause, scope="chat")
+    assert harness.app.store.log.latest(session, GoalPaused.topic) is not None
+    harness.app.store.leases.release(lease)
 
 
 async def test_children_are_listed_told_opened_and_stopped_on_the_page(

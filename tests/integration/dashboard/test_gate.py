@@ -112,6 +112,23 @@ async def test_the_table_and_the_endpoints_are_the_same(harness: Harness) -> Non
         assert found.route.need == endpoint.need
 
 
+async def test_errors_are_in_english_for_programs(harness: Harness) -> None:
+    german = {"Accept-Language": "de", "Origin": harness.url}
+    cookie, token = await _cookie(harness), harness.bearer("admin")
+
+    async def error(headers: dict[str, str]) -> str:
+        answer = await harness.client.post(
+            "/api/sessions", json={"cwd": "/nowhere"}, headers=german | headers
+        )
+        return answer.json()["error"]
+
+    assert await error(cookie) == "Es gibt keinen Ordner /nowhere."
+    assert await error(token) == "There is no folder /nowhere."
+    assert await error(cookie | token) == "There is no folder /nowhere."
+    assert await error({}) == "There is no credential."
+    assert 'lang="de"' in (await harness.client.get("/login", headers=german)).text
+
+
 async def test_what_is_not_there_looks_the_same_to_strangers(harness: Harness) -> None:
     known, unknown = (
         await harness.client.get("/api/sessions"),

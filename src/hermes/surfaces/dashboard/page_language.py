@@ -4,6 +4,7 @@ import hashlib
 import importlib.resources
 import json
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +42,10 @@ class PageSentences(NamedTuple):
 
 
 class InBrowserLanguage:
-    """Answers each request in the language that the browser prefers, unless `display.language` names one."""
+    """Answers each request in the language that the browser prefers, unless `display.language` names one.
+
+    Programs are answered in English: errors are part of an interface.
+    """
 
     def __init__(self, application: ASGIApp, app: App) -> None:
         self.application = application
@@ -51,13 +55,22 @@ class InBrowserLanguage:
         if scope["type"] == "lifespan":
             await self.application(scope, receive, send)
             return
-        found = (
-            value for name, value in scope["headers"] if name == b"accept-language"
-        )
-        tags = accepted_tags(next(found, b"").decode("latin-1"))
-        choice = self._app.settings.display.language
-        with in_language(sentences_for(choice, self._app.home, tags)):
+        with in_language(self._sentences(scope)):
             await self.application(scope, receive, send)
+
+    def _sentences(self, scope: Scope) -> Sentences | None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if _is_program(scope["path"], headers):
+            return None
+        tags = accepted_tags(headers.get(b"accept-language", b"").decode("latin-1"))
+        choice = self._app.settings.display.language
+        return sentences_for(choice, self._app.home, tags)
+
+
+def _is_program(path: str, headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a program sent the request: with a token, or to the API without the cookie of a browser."""
+    is_browser = b"cookie" in headers or not path.startswith("/api/")
+    return b"authorization" in headers or not is_browser
 
 
 def direction(language: str) -> str:

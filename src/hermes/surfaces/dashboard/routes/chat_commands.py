@@ -1,6 +1,7 @@
 """Slash commands in the chat of the page: goals, background work, agents, worktrees and boards."""
 
 import asyncio
+import contextlib
 import functools
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from msgspec import Meta
 from hermes.commands.command import Command
 from hermes.commands.session_chat import SessionChat, find_command
 from hermes.commands.table import chat_commands
-from hermes.errors import NotFound
+from hermes.errors import NotFound, SessionBusy
 from hermes.schema.events import SessionCreated
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.sessions import find
@@ -39,7 +40,7 @@ class CommandLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: Annotated[
         str | None,
         Meta(
-            description="Another model from now on; empty for the model in the settings."
+            description="Another model from now on; empty for the model in the settings. Ignored while a turn runs."
         ),
     ] = None
 
@@ -102,7 +103,9 @@ class ChatCommandRoutes:
             raise Refusal(403, t("/{slash} needs the scope 'admin'.", slash=one.slash), t("Nothing was changed."))  # fmt: skip
         info = await asyncio.to_thread(find, self._board, call.path["id"])
         if line.model is not None:
-            await asyncio.to_thread(self._board.agent.choose, info.id, line.model)
+            # A turn that runs keeps its model. The page sends the choice again with the next message.
+            with contextlib.suppress(SessionBusy):
+                await asyncio.to_thread(self._board.agent.choose, info.id, line.model)
         chat = PageChat(self._board.app, self._board.agent, info.id)
         return CommandAnswer(await chat.run(one, line.words), chat.opens)
 

@@ -15,6 +15,11 @@ export class ApiError extends Error {
     this.hint = hint;
   }
 
+  /** Whether the server declined to do it. After another error it may have done it. */
+  get isRefusal() {
+    return this.status >= 400 && this.status < 500;
+  }
+
   /** Both sentences. */
   get words() {
     return inSentences(this);

@@ -685,7 +685,7 @@ export interface CommandAnswer {
 export interface CommandLine {
   name: string;
   words?: string;
-  /** Another model from now on; empty for the model in the settings. */
+  /** Another model from now on; empty for the model in the settings. Ignored while a turn runs. */
   model?: string | null;
 }
 

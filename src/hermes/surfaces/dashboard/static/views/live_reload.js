@@ -1,7 +1,7 @@
 // Loads what a view shows again: after events, and every few seconds for changes without one.
 /** @import { HermesEvent } from "../types/page.d.ts" */
 import { BusFeed } from "../app/feed.js";
-import { Store, useEffect, useState } from "../app/ui.js";
+import { Store, useEffect, useRef, useState } from "../app/ui.js";
 
 const SETTLE_MS = 150; // milliseconds; events come in groups
 const LOOK_MS = 15_000; // milliseconds; limits and times change without an event
@@ -26,30 +26,36 @@ export function useBusEvents(pattern) {
  * @param {() => Promise<void>} reload
  */
 export function useLiveReload(news, concerns, reload) {
+  const latest = useRef(concerns);
+  latest.current = concerns; // a new function with each drawing, for which nothing is set up anew
   useEffect(() => {
     let timer = 0;
     let isBusy = false;
     let isStale = false;
+    let isGone = false;
     const soon = () => {
       isStale = true;
-      if (!timer && !isBusy) timer = window.setTimeout(load, SETTLE_MS);
+      if (!timer && !isBusy && !isGone) timer = window.setTimeout(load, SETTLE_MS);
     };
     const load = async () => {
       [timer, isBusy, isStale] = [0, true, false];
-      await reload();
-      isBusy = false;
-      if (isStale) soon();
+      try {
+        await reload();
+      } finally {
+        isBusy = false;
+        if (isStale) soon();
+      }
     };
-    const unwatch = news.watch((events) => events.some(concerns) && soon());
+    const unwatch = news.watch((events) => events.some((one) => latest.current(one)) && soon());
     const look = () => document.visibilityState === "visible" && soon();
     const regularly = setInterval(look, LOOK_MS);
     document.addEventListener("visibilitychange", look);
     return () => {
+      isGone = true;
       unwatch();
       clearTimeout(timer);
       clearInterval(regularly);
       document.removeEventListener("visibilitychange", look);
-      isBusy = true;
     };
   }, [news, reload]);
 }

@@ -28,7 +28,7 @@ function isGrouped(row) {
   return (
     "kind" in row &&
     row.kind === "tool" &&
-    row.name in KINDS &&
+    Object.hasOwn(KINDS, row.name) &&
     row.status === "done" &&
     !row.approval &&
     !row.images.length

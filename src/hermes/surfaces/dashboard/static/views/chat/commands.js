@@ -178,7 +178,7 @@ export function terminalOf(id) {
 
 /**
  * Runs a command that the server has, and shows what it says. A new chat becomes a session for that, which stays if the
- * command was given something to do.
+ * command was given something to do, and if nobody knows whether it does it.
  * @param {string} name
  * @returns {Command["run"]}
  */
@@ -187,10 +187,16 @@ function served(name) {
     const id = chat.id || (await chat.begin?.());
     if (!id) return;
     const line = { name, words, model: chat.chosenModel ?? null };
-    const answer = await tryTo(() => api.post(sessionPath(id, "commands"), line));
-    const isStaying = chat.id || (answer && (words || name === "review"));
-    const shown = answer?.opens || (isStaying ? id : "");
-    if (!isStaying) await api.delete(sessionPath(id)).catch(() => {}); // an empty session harms nobody
+    let isRefused = false;
+    const answer = await tryTo(() =>
+      api.post(sessionPath(id, "commands"), line).catch((error) => {
+        isRefused = error.isRefusal;
+        throw error;
+      }),
+    );
+    const isUnused = !chat.id && (answer ? !words && name !== "review" : isRefused);
+    const shown = answer?.opens || (isUnused ? "" : id);
+    if (isUnused) await api.delete(sessionPath(id)).catch(() => {}); // an empty session harms nobody
     if (!answer) return void chat.fill?.(`/${name} ${words}`.trim());
     const isShort = !answer.text.includes("\n");
     if (shown !== chat.id && (isShort || answer.opens)) navigate(pathTo("chat", shown));

@@ -53,10 +53,29 @@ function messageOf(one) {
   return { role: one.role, content: one.text ?? "", ...(calls.length && { tool_calls: calls }) };
 }
 
+/**
+ * The most recently used sessions, with as many requests as that takes.
+ * @param {number} count
+ */
+async function newestSessions(count) {
+  const { sessions, more, running } = await get("/api/sessions", {
+    limit: Math.min(count, MOST_SESSIONS),
+  });
+  const found = { sessions, more, running };
+  while (found.more && found.sessions.length < count) {
+    const next = await get("/api/sessions", {
+      limit: Math.min(count - found.sessions.length, MOST_SESSIONS),
+      before: found.sessions.at(-1).updated,
+    });
+    found.sessions.push(...next.sessions);
+    found.more = next.more;
+  }
+  return found;
+}
+
 const sessions = {
   async getSessions(limit = 20, offset = 0) {
-    const asked = Math.min(limit + offset, MOST_SESSIONS);
-    const found = await get("/api/sessions", { limit: asked });
+    const found = await newestSessions(limit + offset);
     const shown = found.sessions.slice(offset, offset + limit);
     return {
       sessions: shown.map((/** @type {Shape} */ one) => sessionOf(one, found.running)),
@@ -300,6 +319,32 @@ const models = {
   },
 };
 
+/**
+ * A field of an object itself: a name such as `__proto__` does not lead to what all objects share.
+ * @param {any} place
+ * @param {string} name
+ */
+function ownField(place, name) {
+  return place && Object.hasOwn(place, name) ? place[name] : undefined;
+}
+
+/**
+ * @template T
+ * @param {Shape} place
+ * @param {string} name
+ * @param {T} value
+ * @returns {T}
+ */
+function setOwnField(place, name, value) {
+  Object.defineProperty(place, name, {
+    value,
+    configurable: true,
+    enumerable: true,
+    writable: true,
+  });
+  return value;
+}
+
 /** Settings by their keys as one object: "a.b" becomes {a: {b}}. */
 async function nestedSettings() {
   const { settings } = await get("/api/settings");
@@ -309,11 +354,8 @@ async function nestedSettings() {
     const parts = key.split(".");
     const name = parts.pop();
     let place = all;
-    for (const part of parts) {
-      place[part] ??= {};
-      place = place[part];
-    }
-    place[name] = value;
+    for (const part of parts) place = ownField(place, part) ?? setOwnField(place, part, {});
+    setOwnField(place, name, value);
   }
   return all;
 }
@@ -345,9 +387,7 @@ const settings = {
   async saveConfig(config) {
     const { settings: rows } = await get("/api/settings");
     for (const { key, value } of rows) {
-      const given = key
-        .split(".")
-        .reduce((/** @type {any} */ place, /** @type {string} */ part) => place?.[part], config);
+      const given = key.split(".").reduce(ownField, config);
       if (given === undefined || JSON.stringify(given) === JSON.stringify(value)) continue;
       const text = typeof given === "string" ? given : JSON.stringify(given);
       await api.put(`/api/settings/${encodeURIComponent(key)}`, { value: text });
@@ -428,7 +468,7 @@ const admin = {
     themes: Object.entries(THEME_NAMES).map(([name, label]) => ({ name, label, description: "" })),
   }),
   async setTheme(/** @type {string} */ name) {
-    const isKnown = name in THEME_NAMES;
+    const isKnown = Object.hasOwn(THEME_NAMES, name);
     if (isKnown) chooseTheme(name);
     return { ok: isKnown, theme: theme.value };
   },

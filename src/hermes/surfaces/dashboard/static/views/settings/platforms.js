@@ -83,8 +83,8 @@ function ConnectForm({ one, onSaved }) {
     event.preventDefault();
     setState({ busy: true, error: null });
     const given = one.fields
-      .filter((field) => values[field.name]?.trim())
-      .map((field) => `${field.name}=${values[field.name]}`);
+      .filter((field) => field.is_optional || values[field.name]?.trim())
+      .map((field) => `${field.name}=${values[field.name] ?? ""}`);
     try {
       const said = await api.post("/api/commands/gateway.connect", {
         name: one.name,
