@@ -196,7 +196,7 @@ def test_templates_macro_files_and_slide_shows_are_read_like_documents() -> None
     assert "Grüße" in read("a.dotx", retyped(make_docx(), template)).text()
     assert "Grüße" in read("a.docm", retyped(make_docx(), macros)).text()
     assert "Why foxes" in read("a.ppsx", retyped(make_pptx(), show)).text()
-    assert "no Word file" in problem("a.docx", make_xlsx())
+    assert "not a Word file" in problem("a.docx", make_xlsx())
 
 
 def test_a_workbook_is_read_by_sheet_with_dates_and_formulas() -> None:

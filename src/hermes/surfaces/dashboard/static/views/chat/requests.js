@@ -208,8 +208,8 @@ function WhatHappens({ request }) {
 }
 
 /**
- * Whether the policy wrote a diff into a summary. A command, or the content of a new file, may look like one, and is shown
- * as it is.
+ * Whether the policy wrote a diff into a summary. A command, or the content of a new file, may look like one, and is
+ * shown as it is.
  * @param {string} name of the tool
  * @param {string} summary
  */
